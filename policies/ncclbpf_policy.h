@@ -110,11 +110,6 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 
-/* A field of a map's value: bpf_spin_lock(&v->lock). */
-struct bpf_spin_lock {
-	uint32_t val;
-};
-
 /* State of bpf_iter_num_new and its companions; see ncclbpf_for. */
 struct bpf_iter_num {
 	uint64_t opaque[1];
@@ -135,7 +130,6 @@ struct bpf_iter_num {
 #define NB_FIRST_ITER0 struct bpf_iter_num *it
 #define NB_FIRST_ITER struct bpf_iter_num *it
 #define NB_FIRST_OUT void *out
-#define NB_FIRST_LOCK struct bpf_spin_lock *lock
 #define NB_FIRST_SAMPLE void *sample
 /* Optional arguments: the caller may omit them or pass anything. */
 #define NB_THIRD_OPT , ...

@@ -133,24 +133,6 @@ FINDING(OBJECT_READ, "object_read", "stack bytes of an iterator are read",
 	"read the number through the pointer that bpf_iter_num_next returns")
 FINDING(OBJECT_WRITE, "object_write", "stack bytes of an iterator are overwritten",
 	"call bpf_iter_num_destroy first")
-/* Findings about locks */
-FINDING(LOCK_NONE, "lock_none", "the argument is not the lock of a map's value",
-	"give the map's value a field struct bpf_spin_lock lock; and pass &v->lock")
-FINDING(LOCK_OFFSET, "lock_offset",
-	"the argument points to a field of the value that is not its lock",
-	"pass &v->lock")
-FINDING(LOCK_ACCESS, "lock_access", "a lock is read or written",
-	"leave the field to bpf_spin_lock; copy the other fields one by one")
-FINDING(LOCK_NESTED, "lock_nested", "a second lock is taken",
-	"call bpf_spin_unlock first")
-FINDING(LOCK_CALL, "lock_call", "a helper is called while a lock is held",
-	"call the helper before bpf_spin_lock, or after bpf_spin_unlock")
-FINDING(LOCK_HELD, "lock_held", "a lock is not released",
-	"call bpf_spin_unlock on every path, also before an early return")
-FINDING(UNLOCK_FREE, "unlock_free", "the program releases a lock, but holds none",
-	"call bpf_spin_lock on the same value first")
-FINDING(UNLOCK_OTHER, "unlock_other", "the program releases another lock than the one it holds",
-	"use the very pointer that was locked; a second look-up may find another value")
 /* Findings about control flow */
 FINDING(ENCODING, "encoding", "an invalid instruction",
 	"compile with clang -target bpf -mcpu=v3; the bytes may be damaged")

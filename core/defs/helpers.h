@@ -27,8 +27,7 @@
  *            ITER0  8 aligned bytes of stack that become an iterator
  *            ITER   such an iterator
  *            ALLOC  a constant size
- *            SAMPLE the pointer that a reservation returned, to be released
- *            LOCK   the struct bpf_spin_lock of a map's value;
+ *            SAMPLE the pointer that a reservation returned, to be released;
  * maps:      map types that the MAP argument may have: NB_MAPS_<maps> of
  *            core/spec/spec.h; NONE if there is no such argument;
  * label:     coherence of r0: NB_LABEL_COHERENT, NB_LABEL_LOCAL, or MAP: as
@@ -43,7 +42,7 @@
  *            PROCESS   this process: its other threads, how full a ring
  *                      buffer is, whether there is a trace ring;
  * effect:    NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
- *            coherent maps); LOCKS, UNLOCKS: the LOCK; CALLS: runs the FUNC any
+ *            coherent maps); CALLS: runs the FUNC any
  *            number of times; TAIL: continues in another program; ITER_NEW,
  *            ITER_NEXT, ITER_END: begin, step and end an iterator. Engines
  *            execute CALLS and TAIL themselves; core/exec/run/helpers.c
@@ -90,14 +89,6 @@ HELPER(12, tail_call, VOID, CTX, MAP, ANY, NONE, NONE,
 	PROGS, LOCAL, ELEMENTS, TAIL, 0, NONE,
 	"continue in the program that the program array names, and never return; "
 	"continue here if there is no such element")
-HELPER(93, spin_lock, VOID, LOCK, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, LOCKS, 0, NONE,
-	"take the lock of a map's value; a program holds at most one lock, "
-	"and while it holds one it may call only bpf_spin_unlock; "
-	"a waiter takes over a lock that its holder keeps for 100 ms")
-HELPER(94, spin_unlock, VOID, LOCK, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, UNLOCKS, 0, NONE,
-	"release the lock")
 HELPER(105, strtol, SCALAR, MEM, SIZE, ANY, OUT8, NONE,
 	NONE, COHERENT, ARGS, NONE, 0, DIGITS,
 	"parse a signed number after blanks; flags is the base: 0 (as C writes it), 8, 10 or 16; "

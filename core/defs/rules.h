@@ -181,6 +181,9 @@ RULE(HELPER_KERNEL, HELPER,
 RULE(HELPER_DYNPTR, HELPER,
      "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
      "dynptrs are not supported: use bpf_ringbuf_reserve with a constant size")
+RULE(HELPER_LOCK, HELPER,
+     "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
+     "locks are not supported: use atomic operations, such as __sync_fetch_and_add")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
      "the helper needs the decision of a SEC(\"tuner\") program")
@@ -285,24 +288,6 @@ RULE(OBJECT_WRITE, OBJECT_WRITE,
      "the bytes unchanged until bpf_iter_num_destroy",
      "the bytes from r10{number} on are part of an iterator, {ref}", "")
 
-RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
-RULE(LOCK_POINTER, LOCK_NONE, "the lock of a map's value in {r} for {helper}", "{value}", "")
-RULE(LOCK_NONE, LOCK_NONE,
-     "a map whose value has a struct bpf_spin_lock", "the value of map {map} has no lock", "")
-RULE(LOCK_OFFSET, LOCK_OFFSET, "offset {number} of map {map}'s value: its lock", "{value}", "")
-RULE(LOCK_ACCESS, LOCK_ACCESS,
-     "other bytes of map {map}'s value than {number} to {to}, its lock",
-     "the access is at offset {span}, {bytes}", "")
-RULE(LOCK_NESTED, LOCK_NESTED, "one lock at a time", "{lock} is still held", "")
-RULE(LOCK_CALL, LOCK_CALL,
-     "no helper but bpf_spin_unlock while a lock is held",
-     "{helper} is called with {lock}", "")
-RULE(LOCK_GLOBAL, LOCK_CALL,
-     "no global function called while a lock is held", "{name} is called with {lock}",
-     "declare the function static, or call it before the lock is taken")
-RULE(LOCK_HELD, LOCK_HELD, "every lock released by this point", "{lock} is still held", "")
-RULE(UNLOCK_FREE, UNLOCK_FREE, "a lock taken before on this path", "none is held", "")
-RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
 
 RULE(LOOP, LOOP,
      "a value that changes in each iteration of the loop at {loop} and ends it",

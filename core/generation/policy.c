@@ -88,7 +88,6 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	if (rc)
 		return rc;
 	nb_map_set_programs(*out, nb_image_callable(img, map));
-	nb_map_set_lock(*out, spec->lock);
 	/* Coherent maps have their elements in the same order on all ranks. */
 	if (!(spec->tags & NB_MAPF_COHERENT))
 		nb_map_seed(*out);
@@ -123,8 +122,7 @@ static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
 {
 	return a->type == b->type && a->key_size == b->key_size &&
 	       a->value_size == b->value_size &&
-	       a->max_entries == b->max_entries && a->flags == b->flags &&
-	       a->lock == b->lock;
+	       a->max_entries == b->max_entries && a->flags == b->flags;
 }
 
 static bool is_shared(const struct nb_map_spec *s)

@@ -77,7 +77,6 @@ struct nb_map_spec {
 	/* Maps of maps: number of the map of the image that is the inner
 	 * definition, plus 1; 0 for none. */
 	uint32_t inner;
-	uint32_t lock; /* Offset of the value's lock, plus 1; 0 for no lock. */
 	/* Data sections: initial value of element 0, value_size bytes; NULL
 	 * for .bss and defined maps. */
 	const unsigned char *init;
@@ -276,7 +275,7 @@ uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
 
 /*
  * Can map @i of @img be an element of map @outer, a map of maps? As in the
- * kernel, its type, sizes, flags and lock must equal those of the inner
+ * kernel, its type, sizes and flags must equal those of the inner
  * definition, and for arrays the number of elements too. Also both must be
  * coherent or both local. A merged map is never allowed, because a
  * controller would find the map of one process only.
@@ -290,7 +289,7 @@ struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);
  * nb_map_spec_check - check whether an image may define this map
  *
  * For writer, reader and loader: it applies nb_map_def_check, then the limits
- * of images, tags, data sections and locks. Returns 0, NB_E_MAPDEF or
+ * of images, tags and data sections. Returns 0, NB_E_MAPDEF or
  * NB_E_LIMIT.
  */
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Check whether an image can define a map: the definition itself
- * (nb_map_def_check), the limits of images, and tags, data sections and
- * locks. Each message names the map.
+ * (nb_map_def_check), the limits of images, and tags and data sections. Each
+ * message names the map.
  */
 #include "core/image/image.h"
 
@@ -72,11 +72,10 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 			"map %s: a coherent map is equal in all processes: "
 			"there is nothing to merge",
 			m->name);
-	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED ||
-	    m->lock)
+	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: only hashes and arrays, without a lock, are merged",
+			"map %s: only hashes and arrays are merged",
 			m->name);
 	if (m->value_size % 8)
 		return nb_fail(
@@ -100,10 +99,10 @@ static int check_host(const struct nb_map_spec *m, struct nb_err *err)
 			"a host map is an array with BPF_F_MMAPABLE | BPF_F_RDONLY_PROG (0x%x)",
 			m->name, nb_spec_map_type(m->type)->word, m->flags,
 			needed);
-	if (m->tags != NB_MAPF_HOST || m->lock)
+	if (m->tags != NB_MAPF_HOST)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: a host map has no other tag and no lock: each host writes its own",
+			"map %s: a host map has no other tag: each host writes its own",
 			m->name);
 	if (m->value_size < 8)
 		return nb_fail(
@@ -192,45 +191,15 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & by_name) &&
 	       m->type == in->type && m->key_size == in->key_size &&
 	       m->value_size == in->value_size && m->flags == in->flags &&
-	       m->lock == in->lock &&
 	       (m->max_entries == in->max_entries || m->type != NB_MAP_ARRAY) &&
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
-}
-
-/* Like map_check_btf in the kernel: only maps whose elements stay in place
- * can have a lock. */
-static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
-{
-	const uint32_t fixed = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
-
-	if (!m->lock)
-		return 0;
-	if (m->type != NB_MAP_HASH && m->type != NB_MAP_ARRAY)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a struct bpf_spin_lock in values of type %s; "
-			"only hash and array have locks",
-			m->name, nb_spec_map_type(m->type)->word);
-	if (m->flags & fixed || m->tags & NB_MAPF_COHERENT)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: no lock is allowed in values "
-			       "that programs only read or only write",
-			       m->name);
-	if ((m->lock - 1) % 4 || m->value_size < 4 ||
-	    m->lock - 1 > m->value_size - 4)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a lock at offset %u of a value of %u bytes; "
-			"a lock takes 4 bytes at a multiple of 4",
-			m->name, m->lock - 1, m->value_size);
-	return 0;
 }
 
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static int (*const checks[])(const struct nb_map_spec *,
 				     struct nb_err *) = {
-		check_def, check_limits, check_tags, check_data, check_lock,
+		check_def, check_limits, check_tags, check_data,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -226,64 +226,43 @@ static int refuse_stray_tags(const struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-struct lock_search {
-	const struct btf *btf;
-	uint32_t found; /* Offset of the lock, plus 1; 0 for none. */
-	unsigned n;
-	bool in_array;
-};
-
 static bool is_lock(const struct btf *btf, const struct btf_type *t)
 {
 	return btf_is_struct(t) && t->size == 4 &&
 	       !strcmp(btf__name_by_offset(btf, t->name_off), "bpf_spin_lock");
 }
 
-/* Find the locks in type @id at byte @off of the value. */
+/* Does type @id contain a lock? */
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows */
-static void find_locks(struct lock_search *s, uint32_t id, uint32_t off)
+static bool has_lock(const struct btf *btf, uint32_t id)
 {
-	const struct btf_type *t = nb_front_bare(s->btf, id);
-	const struct btf_member *m;
+	const struct btf_type *t = nb_front_bare(btf, id);
+	bool found = t && is_lock(btf, t);
 
-	if (t && is_lock(s->btf, t)) {
-		s->found = off + 1;
-		s->n++;
-	} else if (t && btf_is_array(t)) {
-		unsigned before = s->n;
-
-		find_locks(s, btf_array(t)->type, off);
-		s->in_array |= s->n > before;
-	} else if (t && btf_is_composite(t)) {
-		m = btf_members(t);
-		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			find_locks(s, m[i].type,
-				   off + btf_member_bit_offset(t, i) / 8);
-	} else if (t && btf_is_datasec(t)) {
-		const struct btf_var_secinfo *v = btf_var_secinfos(t);
-
-		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			find_locks(s, btf__type_by_id(s->btf, v[i].type)->type,
-				   off + v[i].offset);
-	}
+	if (t && btf_is_array(t))
+		return has_lock(btf, btf_array(t)->type);
+	if (t && btf_is_composite(t))
+		for (uint32_t i = 0; !found && i < btf_vlen(t); i++)
+			found = has_lock(btf, btf_members(t)[i].type);
+	if (t && btf_is_datasec(t))
+		for (uint32_t i = 0; !found && i < btf_vlen(t); i++)
+			found = has_lock(
+				btf, btf__type_by_id(
+					     btf, btf_var_secinfos(t)[i].type)
+					     ->type);
+	return found;
 }
 
-/* Find the struct bpf_spin_lock of the value and set m->lock. */
-static int find_lock(const struct nb_front *f, struct nb_map_spec *m,
-		     struct nb_err *err)
+/* Reject a map whose value has a lock: no helper takes it. */
+static int refuse_lock(const struct nb_front *f, const struct nb_map_spec *m,
+		       struct nb_err *err)
 {
-	struct lock_search s = { .btf = f->btf };
-
-	if (f->btf && m->btf_value)
-		find_locks(&s, m->btf_value, 0);
-	if (s.n > 1 || s.in_array)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: %s struct bpf_spin_lock in its value; "
-			       "one is allowed, not in an array",
-			       m->name,
-			       s.in_array ? "an array of" : "a second");
-	m->lock = s.found;
-	return 0;
+	if (!f->btf || !m->btf_value || !has_lock(f->btf, m->btf_value))
+		return 0;
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: struct bpf_spin_lock in its value is not supported: "
+		       "use atomic operations",
+		       m->name);
 }
 
 static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
@@ -367,7 +346,7 @@ static int defined_maps(struct nb_front *f, struct nb_err *err)
 		if (!rc)
 			rc = read_tags(f, m, err);
 		if (!rc)
-			rc = find_lock(f, m, err);
+			rc = refuse_lock(f, m, err);
 		if (!rc)
 			rc = nb_map_spec_check(m, err);
 		if (rc)
@@ -443,7 +422,7 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.init = s->data.p,
 		};
 		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };
-		rc = find_lock(f, m, err);
+		rc = refuse_lock(f, m, err);
 		if (rc)
 			return rc;
 		rc = nb_map_spec_check(m, err);

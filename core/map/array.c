@@ -116,8 +116,6 @@ void nb_array_copy(struct nb_map *to, struct nb_map *from)
 	if (from->host)
 		size = from->elem_size * from->max_entries;
 	nb_slot_copy(to->base, from->base, size);
-	for (uint32_t i = 0; to->lock && i < to->max_entries; i++)
-		nb_value_unlock(to, nb_array_element(to, i, 0));
 }
 
 #define ARRAY_OPS(find)                                                   \

@@ -195,7 +195,8 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
 			if (!e)
 				return -ENOENT;
-			nb_value_load(m, value, value_of(h, e));
+			nb_slot_load(value, value_of(h, e),
+				     m->def.value_size);
 			if (!nb_seq_moved(b, seen))
 				return 0;
 		}
@@ -317,7 +318,7 @@ int nb_hash_update(struct nb_map *m, const void *key, const void *value,
 	if (i == NIL)
 		return -EBUSY;
 	nb_slot_store(key_of(element(h, i)), key, m->def.key_size);
-	nb_value_store(m, value_of(h, element(h, i)), value);
+	nb_slot_store(value_of(h, element(h, i)), value, m->def.value_size);
 	return chain_insert(h, i, flags);
 }
 
@@ -552,7 +553,6 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 			return true;
 		nb_slot_copy(element(to, mine) + 8, e + 8,
 			     from->map.elem_size - 8);
-		nb_value_unlock(&to->map, element(to, mine) + to->value_off);
 		i = next_of(e);
 		if (nb_seq_moved(b, seen)) {
 			push_free(to, mine);

@@ -140,7 +140,6 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 
 	if (!m)
 		return rc;
-	m->lock = from->lock;
 	m->programs = from->programs;
 	if (m->inner)
 		memcpy(m->inner, from->inner,
@@ -180,11 +179,6 @@ void nb_map_put(struct nb_map *m)
 		nb_map_host_unmap(m);
 		free(m);
 	}
-}
-
-void nb_map_set_lock(struct nb_map *m, uint32_t lock)
-{
-	m->lock = lock;
 }
 
 const struct nb_map_def *nb_map_definition(const struct nb_map *m)
@@ -391,13 +385,11 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 	to = nb_map_lookup(m, key, 0);
 	if (!to)
 		return map_fail(m, key, 0, -E2BIG, err);
-	if (!size || end > m->def.value_size ||
-	    (m->lock && at < m->lock + 3 && end > m->lock - 1))
+	if (!size || end > m->def.value_size)
 		return nb_fail(err, NB_E_ARG, 0,
 			       "map \"%s\": bytes %" PRIu32 " to %" PRIu64
-			       " of a value of %" PRIu32 " bytes%s",
-			       m->name, at, end, m->def.value_size,
-			       m->lock ? ", without its lock" : "");
+			       " of a value of %" PRIu32 " bytes",
+			       m->name, at, end, m->def.value_size);
 	step = size <= 8 && !(size & (size - 1)) && !(at % size) ? size : 1;
 	for (uint32_t i = 0; i < size; i += step)
 		store_whole(to + at + i, (const unsigned char *)bytes + i,

@@ -61,10 +61,6 @@ void nb_map_seed(struct nb_map *m);
 struct nb_map *nb_map_get(struct nb_map *m);
 void nb_map_put(struct nb_map *m); /* Drop a reference; @m may be NULL. */
 
-/* Place the lock of each value at byte @lock - 1; 0 means no lock. Call it
- * before other threads see @m. Clones inherit it. */
-void nb_map_set_lock(struct nb_map *m, uint32_t lock);
-
 const struct nb_map_def *nb_map_definition(const struct nb_map *m);
 /* Return the number of elements present; for arrays max_entries. */
 uint32_t nb_map_count(const struct nb_map *m);
@@ -98,7 +94,7 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
  * The other bytes stay, so that no concurrent store of a program to them is
  * lost. Programs see 1, 2, 4 or 8 bytes at a multiple of their size change at
  * once, others byte by byte. Returns 0, NB_E_BIG (index), NB_E_NOTSUP (type),
- * NB_E_ARG (outside the value, or its lock) or NB_E_READONLY. Any thread.
+ * NB_E_ARG (outside the value) or NB_E_READONLY. Any thread.
  */
 int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 		      uint32_t size, const void *bytes, struct nb_err *err);

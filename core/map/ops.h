@@ -85,7 +85,6 @@ struct nb_map {
 	size_t cpu_size;      /* Bytes between the elements of two CPUs. */
 	uint32_t max_entries; /* Equals def.max_entries. */
 	bool percpu;	      /* The map has a value for each CPU. */
-	uint32_t lock; /* Offset of the value's lock plus 1; 0 for no lock. */
 	bool frozen;   /* The management side may only read. */
 	bool host;     /* This is a host map: base is a mapping (host.h). */
 	bool attached; /* Host maps: a descriptor is attached; atomic. */
@@ -174,39 +173,6 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
 				 __ATOMIC_RELEASE);
 }
 
-/* Store a value, or (below) load one, without its bpf_spin_lock: a store
- * leaves the 4 bytes of the lock unchanged, and a load returns 0 for them. */
-static inline void nb_value_store(const struct nb_map *m, void *slot,
-				  const void *from)
-{
-	const unsigned char *p = from;
-	unsigned char *to = slot;
-	uint32_t size = m->def.value_size, off, other, half = 0;
-
-	if (!m->lock) {
-		nb_slot_store(slot, from, size);
-		return;
-	}
-	off = (m->lock - 1) & ~7u;
-	other = (m->lock - 1) ^ 4;
-	nb_slot_store(to, p, off);
-	if (other < size) {
-		memcpy(&half, p + other, size - other < 4 ? size - other : 4);
-		__atomic_store_n((uint32_t *)(void *)(to + other), half,
-				 __ATOMIC_RELEASE);
-	}
-	if (off + 8 < size)
-		nb_slot_store(to + off + 8, p + off + 8, size - off - 8);
-}
-
-static inline void nb_value_load(const struct nb_map *m, void *to,
-				 const void *slot)
-{
-	nb_slot_load(to, slot, m->def.value_size);
-	if (m->lock)
-		memset((unsigned char *)to + m->lock - 1, 0, 4);
-}
-
 /*
  * Store or load the values of an element; @slot is the first CPU's. A
  * per-CPU type has one value for each CPU, cpu_size apart; other types
@@ -220,7 +186,7 @@ static inline void nb_values_store(const struct nb_map *m, void *slot,
 	uint32_t size = m->def.value_size;
 
 	if (!m->percpu) {
-		nb_value_store(m, slot, from);
+		nb_slot_store(slot, from, size);
 	} else if (cpu != NB_ALL_CPUS) {
 		nb_slot_store(to + m->cpu_size * cpu, from, size);
 	} else {
@@ -236,20 +202,12 @@ static inline void nb_values_load(const struct nb_map *m, void *to,
 	size_t size = nb_round8(m->def.value_size);
 
 	if (!m->percpu) {
-		nb_value_load(m, to, slot);
+		nb_slot_load(to, slot, m->def.value_size);
 		return;
 	}
 	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++)
 		nb_slot_load((char *)to + size * cpu, from + m->cpu_size * cpu,
 			     size);
-}
-
-/* Set the lock in the copy of a value to free. No other thread sees the
- * copy. */
-static inline void nb_value_unlock(const struct nb_map *m, void *slot)
-{
-	if (m->lock)
-		memset((unsigned char *)slot + m->lock - 1, 0, 4);
 }
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// inline_bench: what machine code has in line. A lock taken and given back, a
-// record reserved and submitted: over the same by C functions called directly.
+// inline_bench: what machine code has in line. A record reserved and
+// submitted: over the same by C functions called directly.
 // And one more program of a generation. All take turns in short rounds; medians.
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,17 +15,16 @@
 #include "test/unit/asm.h"
 
 enum { EACH = 2000, ROUNDS = 201, RING = 1 << 17, SLOTS = 32, MANY = 8 };
-enum { EMPTY, LOCK, RECORD, NPROGS };
+enum { EMPTY, RECORD, NPROGS };
 
 static const char *const text[NPROGS] = {
 	"mov %r6, %r1\nmov %r0, 0\nexit",
-	"mov %r6, %r1\ncall 93\nmov %r1, %r6\ncall 94\nmov %r0, 0\nexit",
 	"mov %r6, %r1\nlddw map %r1, 0\nmov %r2, 16\nmov %r3, 0\ncall 131\n"
 	"jeq %r0, 0, out\nstxdw [%r0], %r6\nmov %r1, %r0\nmov %r2, 0\n"
 	"call 132\nout:\nmov %r0, 0\nexit",
 };
 
-/* What natively stands beside each; ctx is the lock's word. */
+/* What natively stands beside each. */
 static struct nb_map *ring;
 
 static void die(const char *why)
@@ -81,20 +80,7 @@ static __attribute__((noinline)) uint64_t native_record(void *ctx)
 	return 0;
 }
 
-/* The atomics alone, which a compiler would put in line. */
-static __attribute__((noinline)) uint64_t native_lock(void *ctx)
-{
-	uint32_t *word = ctx, seen = 0, mine = 5;
-
-	__atomic_compare_exchange_n(word, &seen, 5, false, __ATOMIC_ACQUIRE,
-				    __ATOMIC_RELAXED);
-	__atomic_compare_exchange_n(word, &mine, 0, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
-	return 0;
-}
-
 static uint64_t (*volatile natives[NPROGS])(void *) = { native_empty,
-							native_lock,
 							native_record };
 
 /* ---- time ---- */
@@ -186,27 +172,21 @@ static double more(double took[][ROUNDS], int i)
 int main(void)
 {
 	const struct nb_map_def def = { "r", NB_MAP_RINGBUF, 0, 0, RING, 0 };
-	double lock, record, more_programs;
+	double record, more_programs;
 	struct nb_err err;
 
 	if (nb_map_new(&ring, &def, &err))
 		die(err.text);
 	measure();
-	lock = more(code, LOCK);
 	record = more(code, RECORD);
 	more_programs = (bench_median(gen[1], ROUNDS) -
 			 bench_median(gen[0], ROUNDS)) /
 			(MANY - 2);
 	printf("%-44s %8s %8s\n", "ns", "code", "native");
-	printf("%-44s %8.2f %8.2f\n", "lock + unlock", lock,
-	       more(native, LOCK));
 	printf("%-44s %8.2f %8.2f\n", "reserve + submit, 16 bytes", record,
 	       more(native, RECORD));
 	printf("%-44s %8.2f\n", "one more program of a generation",
 	       more_programs);
-	bench_row("jit.spin_lock",
-		  "lock and unlock, machine code over two native atomics",
-		  lock - more(native, LOCK), "ns", 2);
 	bench_row("jit.ringbuf",
 		  "reserve and submit, machine code over the same C natively",
 		  record - more(native, RECORD), "ns", 2);

@@ -569,20 +569,19 @@ START_TEST(host_maps_are_arrays_that_programs_only_read)
 {
 	enum { both = NB_F_MMAPABLE | NB_F_RDONLY_PROG };
 	static const struct {
-		uint32_t type, flags, tags, lock, value;
+		uint32_t type, flags, tags, value;
 		int rc;
 	} cases[] = {
-		{ NB_MAP_ARRAY, both, 0, 0, 8, 0 },
-		{ NB_MAP_ARRAY, both, 0, 0, 24, 0 },
-		{ NB_MAP_ARRAY, both, 0, 0, 4, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, both, NB_MAPF_COHERENT, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, both, NB_MAPF_SHARED, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, both, NB_MAPF_SUM, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, both, 0, 9, 16, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, NB_F_MMAPABLE, 0, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_ARRAY, NB_F_RDONLY_PROG, 0, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_PERCPU_ARRAY, 0, 0, 0, 8, NB_E_MAPDEF },
-		{ NB_MAP_HASH, NB_F_RDONLY_PROG, 0, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, 0, 8, 0 },
+		{ NB_MAP_ARRAY, both, 0, 24, 0 },
+		{ NB_MAP_ARRAY, both, 0, 4, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_COHERENT, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_SHARED, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_SUM, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, NB_F_MMAPABLE, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, NB_F_RDONLY_PROG, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_PERCPU_ARRAY, 0, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_HASH, NB_F_RDONLY_PROG, 0, 8, NB_E_MAPDEF },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -592,7 +591,6 @@ START_TEST(host_maps_are_arrays_that_programs_only_read)
 		m.type = cases[i].type;
 		m.flags = cases[i].flags;
 		m.tags = NB_MAPF_HOST | cases[i].tags;
-		m.lock = cases[i].lock;
 		m.value_size = cases[i].value;
 		ck_assert_msg(nb_map_spec_check(&m, &err) == cases[i].rc,
 			      "case %zu: %s", i, err.text);

@@ -15,7 +15,6 @@
 
 #include "core/exec/jit/jit.h"
 #include "core/exec/run/exec.h"
-#include "core/exec/run/spin.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/made.h"
@@ -125,130 +124,6 @@ START_TEST(records_are_finished_as_in_c)
 					   t % 2);
 			drop(m);
 		}
-}
-END_TEST
-
-/* ---- locks ---- */
-
-/* In the entry's frame, and where local calls move the stack. */
-#define LOCKED "call 93\nldxw %r7, [%r6]\nmov %r1, %r6\ncall 94\n"
-static const char *const lockers[] = {
-	"mov %r6, %r1\n" LOCKED "mov %r0, %r7\nexit",
-	"mov %r6, %r1\ncall local f\nexit\nf:\nmov %r1, %r6\n" LOCKED
-	"mov %r0, %r7\nexit",
-};
-
-/* Neighbours of the word stay as they are. */
-START_TEST(free_locks_are_taken_and_given_back)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		struct made m = make(lockers[i / 2], features[i % 2]);
-		uint32_t word[4] = { 5, 0, 6, 7 };
-		uint64_t before = nb_spin_takeovers();
-		uint64_t holder = enter(&m, &word[1]);
-
-		ck_assert_uint_ne(holder, 0);
-		ck_assert_uint_eq(holder >> 32, 0);
-		ck_assert_uint_eq(word[0], 5);
-		ck_assert_uint_eq(word[1], 0);
-		ck_assert_uint_eq(word[2], 6);
-		ck_assert_uint_eq(nb_spin_takeovers(), before);
-		drop(m);
-	}
-}
-END_TEST
-
-/* The helper waits, and takes it in the name of the same run: so what is in
- * line can give it back. */
-START_TEST(taken_locks_go_to_the_helper)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		struct made m = make(lockers[i / 2], features[i % 2]);
-		uint64_t before = nb_spin_takeovers();
-		uint32_t word = 77;
-
-		ck_assert_uint_ne(enter(&m, &word), 77);
-		ck_assert_uint_eq(word, 0);
-		ck_assert_uint_eq(nb_spin_takeovers(), before + 1);
-		drop(m);
-	}
-}
-END_TEST
-
-/* Whoever lost a lock changes nothing when it gives it back. */
-START_TEST(locks_of_others_are_not_given_back)
-{
-	static const uint32_t edge[] = { 0,	     1,		 2,
-					 0x7fffffff, 0x80000000, 0xffffffff };
-
-	for (unsigned f = 0; f < 2; f++) {
-		struct made m = make("mov %r0, 9\ncall 94\nexit", features[f]);
-
-		for (unsigned e = 0; e < 6; e++) {
-			uint32_t word[2] = { edge[e], 3 };
-
-			ck_assert_uint_eq(enter(&m, word), 0);
-			ck_assert_uint_eq(word[0], edge[e]);
-			ck_assert_uint_eq(word[1], 3);
-		}
-		drop(m);
-	}
-}
-END_TEST
-
-enum { THREADS = 4, TURNS = 20000 };
-
-struct shared {
-	uint32_t lock;
-	uint64_t count;
-	struct made m;
-};
-
-static void *count_by_code(void *arg)
-{
-	struct shared *s = arg;
-
-	for (int i = 0; i < TURNS; i++)
-		enter(&s->m, s);
-	return NULL;
-}
-
-static void *count_in_c(void *arg)
-{
-	nb_helper_fn *lock = nb_helper_body(93), *unlock = nb_helper_body(94);
-	struct nb_run run = { .cpu = UINT32_MAX };
-	struct shared *s = arg;
-
-	for (int i = 0; i < TURNS; i++) {
-		lock(&run, (uintptr_t)&s->lock, 0, 0, 0, 0);
-		s->count++;
-		unlock(&run, (uintptr_t)&s->lock, 0, 0, 0, 0);
-	}
-	return NULL;
-}
-
-START_TEST(code_and_c_count_under_one_lock)
-{
-	struct shared s = { .lock = 0 };
-	uint64_t before = nb_spin_takeovers();
-	pthread_t t[THREADS];
-
-	s.m = make("mov %r6, %r1\ncall 93\nldxdw %r2, [%r6+8]\n"
-		   "add %r2, 1\nstxdw [%r6+8], %r2\nmov %r1, %r6\n"
-		   "call 94\nmov %r0, 0\nexit",
-		   (unsigned)ALL);
-	ck_assert_uint_eq(offsetof(struct shared, count), 8);
-	for (int i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(
-			&t[i], NULL, i % 2 ? count_by_code : count_in_c, &s));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
-	/* where a thread stood still for long, its lock was taken over, and
-	 * that may lose a turn */
-	if (nb_spin_takeovers() == before)
-		ck_assert_uint_eq(s.count, THREADS * TURNS);
-	ck_assert_uint_eq(s.lock, 0);
-	drop(s.m);
 }
 END_TEST
 
@@ -415,21 +290,16 @@ START_TEST(nothing_is_zeroed_twice)
 }
 END_TEST
 
-START_TEST(locks_and_records_are_in_the_code)
+START_TEST(records_are_in_the_code)
 {
-	nb_helper_fn *unlock = nb_helper_body(94), *lock = nb_helper_body(93);
 	nb_helper_fn *submit = nb_helper_body(132);
-	struct made m = make("mov %r6, %r1\ncall 93\nmov %r1, %r6\ncall 94\n"
-			     "mov %r1, %r6\ncall 132\nexit",
-			     (unsigned)ALL);
+	struct made m = make("mov %r6, %r1\ncall 132\nexit", (unsigned)ALL);
 
 #if defined(__x86_64__)
-	ck_assert_uint_eq(calls_of(m.j, address_of(&lock)), 1);
-	ck_assert_uint_eq(calls_of(m.j, address_of(&unlock)), 0);
 	ck_assert_uint_eq(calls_of(m.j, address_of(&submit)), 0);
-#else /* without compare-and-swap of one instruction both are called */
-	(void)lock, (void)unlock, (void)submit;
-	ck_assert_uint_le(calls_of(m.j, 0), nb_jit_features() ? 1 : 2);
+#else
+	(void)submit;
+	ck_assert_uint_eq(calls_of(m.j, 0), 0);
 #endif
 	drop(m);
 }
@@ -731,15 +601,11 @@ static int no_compiler(void)
 
 UNIT_MAIN("jit_inline", if (!nb_jit_available()) return no_compiler();
 	  tcase_add_test(tc, records_are_finished_as_in_c);
-	  tcase_add_test(tc, free_locks_are_taken_and_given_back);
-	  tcase_add_test(tc, taken_locks_go_to_the_helper);
-	  tcase_add_test(tc, locks_of_others_are_not_given_back);
-	  tcase_add_test(tc, code_and_c_count_under_one_lock);
 	  tcase_add_test(tc, helpers_are_called_directly);
 	  tcase_add_test(tc, lookups_are_in_the_code);
 	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
 	  tcase_add_test(tc, nothing_is_zeroed_twice);
-	  tcase_add_test(tc, locks_and_records_are_in_the_code);
+	  tcase_add_test(tc, records_are_in_the_code);
 	  tcase_add_test(tc, chains_are_walked_as_in_c);
 	  tcase_add_test(tc, keys_that_stay_are_always_found);
 	  tcase_add_test(tc, cpu_comes_from_the_area_or_a_call);

@@ -197,9 +197,6 @@ static const char *const helper_calls[] = {
 	"call 7\nmov %r0, $K",
 	"call 8",
 	"ldxdw %r1, [%r10-8]\nlddw map %r2, 6\nmov %r3, $S\ncall 12",
-	"stdw [%r10-176], 0\nmov %r1, %r10\nadd %r1, -176\ncall 93\n"
-	"add32 %r$R, $K\nmov %r1, %r10\nadd %r1, -176\ncall 94\n"
-	"ldxw %r0, [%r10-176]",
 	"mov %r1, %r10\nadd %r1, -168\nmov %r2, $L\nmov %r3, $B\n"
 	"mov %r4, %r10\nadd %r4, -112\ncall 105",
 	"mov %r1, %r10\nadd %r1, -144\nmov %r2, $L\nmov %r3, $B\n"

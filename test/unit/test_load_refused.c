@@ -83,6 +83,10 @@ static const struct refusal refusals[] = {
 	      "__type(value, __u64);"),
 	  "-g", NB_E_MAPDEF,
 	  "map m: type bloom_filter is not supported: use a hash" },
+	{ "struct bpf_spin_lock { __u32 val; };" MAP(
+		  "__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1);"
+		  "__type(key, __u32); __type(value, struct bpf_spin_lock);"),
+	  "-g", NB_E_MAPDEF, "is not supported: use atomic operations" },
 	{ PROGS("[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
 	{ PROGS("[0] = (void *)&sub"), "-g", NB_E_RELOC, "no program" },
 	{ PROGS("[0] = (void *)&data"), "-g", NB_E_RELOC, "no function" },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Ring buffer and lock helpers as programs use them: each program is
+// Ring buffer helpers as programs use them: each program is
 // verified, then run by the interpreter and as machine code; what it left in
 // the ring or the map is read back.
 #include "test/unit/unit.h"
@@ -13,12 +13,11 @@
 
 #include "core/exec/jit/compile.h"
 #include "core/exec/run/exec.h"
-#include "core/exec/run/spin.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/verify_image.h"
 
-enum { RING = 11, LOCKED = 12, GUARDED = 13, DATA = 14, BSS = 5, CTX = 256 };
+enum { RING = 11, CTX = 256 };
 
 struct made {
 	struct case_image c;
@@ -38,7 +37,6 @@ static void make_maps(struct made *m)
 
 		ck_assert_msg(!nb_map_new(&m->maps[i], &def, &err), "%s",
 			      err.text);
-		nb_map_set_lock(m->maps[i], s->lock);
 	}
 }
 
@@ -173,131 +171,8 @@ START_TEST(query_tells_size_and_bytes)
 }
 END_TEST
 
-/* ---- locks ---- */
-
-#define COUNT                                              \
-	"lddw map_value %r1, @data, 0\ncall 93\n"          \
-	"lddw map_value %r2, @data, 8\n"                   \
-	"ldxdw %r3, [%r2]\nadd %r3, 1\nstxdw [%r2], %r3\n" \
-	"lddw map_value %r1, @data, 0\ncall 94\n"          \
-	"mov %r0, 0\nexit\n"
-
-static uint32_t *lock_word(struct made *m)
-{
-	return nb_map_array_base(m->maps[DATA]);
-}
-
-static uint64_t counted(struct made *m)
-{
-	uint64_t v;
-
-	memcpy(&v, (char *)nb_map_array_base(m->maps[DATA]) + 8, 8);
-	return v;
-}
-
-enum { THREADS = 4, TURNS = 20000 };
-
-static void *count(void *arg)
-{
-	for (int i = 0; i < TURNS; i++)
-		run(arg);
-	return NULL;
-}
-
-/* Did no holder lose the lock, as one that a busy machine stops does? */
-static bool counted_by_threads(struct made *m)
-{
-	uint64_t before = nb_spin_takeovers(), had = counted(m);
-	pthread_t t[THREADS];
-
-	for (int i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(&t[i], NULL, count, m));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
-	ck_assert_uint_eq(*lock_word(m), 0);
-	if (nb_spin_takeovers() != before)
-		return false;
-	ck_assert_uint_eq(counted(m) - had, THREADS * TURNS);
-	return true;
-}
-
-START_TEST(counting_under_the_lock)
-{
-	struct made *m = make(COUNT, _i);
-	int tries = 0;
-
-	while (!counted_by_threads(m))
-		ck_assert_int_lt(++tries, 20);
-	done(m);
-}
-END_TEST
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-START_TEST(lost_holder_is_replaced)
-{
-	struct made *m = make(COUNT, _i);
-	uint64_t before = nb_spin_takeovers();
-	double start = seconds();
-
-	*lock_word(m) = 77;
-	run(m);
-	ck_assert_uint_eq(counted(m), 1);
-	ck_assert_uint_eq(*lock_word(m), 0);
-	ck_assert_uint_eq(nb_spin_takeovers(), before + 1);
-	ck_assert(seconds() - start >= 0.09);
-	ck_assert(seconds() - start < 30);
-	run(m); /* and then it is free */
-	ck_assert_uint_eq(nb_spin_takeovers(), before + 1);
-	done(m);
-}
-END_TEST
-
-START_TEST(lock_bytes_are_left_alone)
-{
-	static const unsigned offs[] = { LOCKED, GUARDED };
-	struct made *m = make(COUNT, false);
-	struct nb_map *map = m->maps[offs[_i]], *clone;
-	uint32_t at = case_maps[offs[_i]].lock - 1;
-	uint32_t size = case_maps[offs[_i]].value_size, word = 0xdead;
-	unsigned char value[64], back[64];
-	uint64_t key = 1;
-	struct nb_err err;
-
-	memset(value, 0x55, sizeof(value));
-	ck_assert(!nb_map_write(map, &key, value, NB_ANY, &err));
-	ck_assert(!nb_map_update(map, &key, value, NB_ANY, 0));
-	memcpy(back, nb_map_lookup(map, &key, 0), size);
-	memset(value + at, 0, 4);
-	ck_assert_mem_eq(back, value, size);
-	memcpy((char *)nb_map_lookup(map, &key, 0) + at, &word, 4);
-	/* A hash puts another element in its place, an array does not. */
-	ck_assert(!nb_map_read(map, &key, back, &err));
-	ck_assert_mem_eq(back, value, size);
-	ck_assert(!nb_map_clone(&clone, map, &err));
-	memcpy(back, nb_map_lookup(clone, &key, 0), size);
-	ck_assert_mem_eq(back, value, size);
-	if (offs[_i] == GUARDED) {
-		ck_assert(!nb_map_update(map, &key, back, NB_ANY, 0));
-		memcpy(back, (char *)nb_map_lookup(map, &key, 0) + at, 4);
-		ck_assert_mem_eq(back, &word, 4);
-	}
-	nb_map_put(clone);
-	done(m);
-}
-END_TEST
-
 UNIT_MAIN("resources", tcase_set_timeout(tc, 60);
 	  tcase_add_loop_test(tc, submitted_is_read, 0, 2);
 	  tcase_add_loop_test(tc, discarded_is_not_read, 0, 2);
 	  tcase_add_loop_test(tc, reservation_with_flags_fails, 0, 2);
-	  tcase_add_loop_test(tc, query_tells_size_and_bytes, 0, 2);
-	  tcase_add_loop_test(tc, counting_under_the_lock, 0, 2);
-	  tcase_add_loop_test(tc, lost_holder_is_replaced, 0, 2);
-	  tcase_add_loop_test(tc, lock_bytes_are_left_alone, 0, 2);)
+	  tcase_add_loop_test(tc, query_tells_size_and_bytes, 0, 2);)

@@ -148,8 +148,8 @@ START_TEST(corpus_is_there)
 
 	for (int i = 0; i < nfiles; i++)
 		refused += is_refused(read_file(files[i].path));
-	ck_assert_int_ge(nfiles, 800);
-	ck_assert_uint_ge(refused, 540);
+	ck_assert_int_ge(nfiles, 780);
+	ck_assert_uint_ge(refused, 520);
 }
 END_TEST
 

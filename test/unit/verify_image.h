@@ -16,8 +16,8 @@
  */
 enum {
 	CASE_SLOTS = 4096,
-	CASE_PLAIN = 11, /* the first ones: no ring buffer, no locks */
-	CASE_MAPS = 15
+	CASE_PLAIN = 11, /* the first ones: no ring buffer */
+	CASE_MAPS = 12
 };
 
 struct case_image {
@@ -96,26 +96,6 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .value_size = 4,
 	  .max_entries = 4 },
 	{ .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
-	{ .name = "locked",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 16,
-	  .max_entries = 8,
-	  .lock = 4 + 1 },
-	{ .name = "guarded",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 4,
-	  .lock = 8 + 1 },
-	{ .name = "data",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 1,
-	  .flags = NB_F_MMAPABLE,
-	  .origin = NB_ORIGIN_BSS,
-	  .lock = 0 + 1 },
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80,

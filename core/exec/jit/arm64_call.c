@@ -4,7 +4,6 @@
 
 #if defined(__aarch64__)
 
-#include "core/exec/run/spin.h"
 #include "core/map/ringbuf.h"
 
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
@@ -185,47 +184,6 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 {
 	(void)c, (void)m;
 	return false;
-}
-
-/* Put the run's number into T0, as nb_spin_number computes it. */
-static void spin_number(struct nb_jit_ctx *c)
-{
-	nb_emit_address(c, T0, nb_emit_run(c, 0));
-	a_shift_imm(c, true, A_LSR, T0, T0, NB_SPIN_SHIFT);
-	nb_emit_const(c, T1, 1);
-	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
-	a_csel(c, T0, T1, T0, CC_EQ);
-}
-
-/* Compare-and-swap: if the word at r1 equals T1, replace it by T2. T1 gets
- * the old word. The order is acquire and release. */
-static void spin_swap(struct nb_jit_ctx *c)
-{
-	a_ordered(c, A_CAS, 2, T1, T2, reg_of(1));
-}
-
-uint32_t nb_emit_try_lock(struct nb_jit_ctx *c)
-{
-	if (!(c->features & FEATURE_LSE))
-		return 0;
-	spin_number(c);
-	a_mov(c, false, T2, T0);
-	a_mov(c, true, T1, ZR);
-	spin_swap(c);
-	a_mov(c, true, R0, ZR);
-	return a_skip(c, A_CBZ | T1);
-}
-
-bool nb_emit_unlock(struct nb_jit_ctx *c)
-{
-	if (!(c->features & FEATURE_LSE))
-		return false;
-	spin_number(c);
-	a_mov(c, false, T1, T0);
-	a_mov(c, true, T2, ZR);
-	spin_swap(c);
-	a_mov(c, true, R0, ZR);
-	return true;
 }
 
 /* The flags span several bytes, so they change in a register. */

@@ -65,9 +65,6 @@ enum nb_jit_inline {
 	NB_JIT_INLINE_NONE,
 	/* The inline code calls the helper if the CPU is unknown. */
 	NB_JIT_INLINE_CPU,
-	/* The inline code calls the helper if the lock is held. */
-	NB_JIT_INLINE_SPIN_LOCK,
-	NB_JIT_INLINE_SPIN_UNLOCK,
 	NB_JIT_INLINE_RING_SUBMIT,
 	NB_JIT_INLINE_RING_DISCARD
 };

@@ -331,8 +331,6 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 		enum nb_jit_inline how;
 	} row[] = {
 		{ 8, NB_JIT_INLINE_CPU },
-		{ 93, NB_JIT_INLINE_SPIN_LOCK },
-		{ 94, NB_JIT_INLINE_SPIN_UNLOCK },
 		{ 132, NB_JIT_INLINE_RING_SUBMIT },
 		{ 133, NB_JIT_INLINE_RING_DISCARD },
 	};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The lowering that all machines share: code for each slot, helpers and
- * their inline forms (maps, locks, records, the CPU's number), functions of
+ * their inline forms (maps, records, the CPU's number), functions of
  * the program, callbacks and tail calls. machine.h declares the instructions.
  */
 #include "core/exec/jit/lower.h"
@@ -129,15 +129,6 @@ static void cpu(struct nb_jit_ctx *c, const struct nb_code *i)
 	else_helper(c, i, ask, 0);
 }
 
-static void spin_lock(struct nb_jit_ctx *c, const struct nb_code *i)
-{
-	uint32_t done = nb_emit_try_lock(c);
-
-	call_helper(c, i); /* The lock is held: the helper waits for it. */
-	if (done)
-		nb_emit_land(c, done);
-}
-
 static void lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_jit_fact *f = &c->fact[pc];
@@ -249,13 +240,6 @@ static void call(struct nb_jit_ctx *c, uint32_t pc)
 		break;
 	case NB_JIT_INLINE_CPU:
 		cpu(c, i);
-		break;
-	case NB_JIT_INLINE_SPIN_LOCK:
-		spin_lock(c, i);
-		break;
-	case NB_JIT_INLINE_SPIN_UNLOCK:
-		if (!nb_emit_unlock(c))
-			call_helper(c, i);
 		break;
 	case NB_JIT_INLINE_RING_SUBMIT:
 	case NB_JIT_INLINE_RING_DISCARD:

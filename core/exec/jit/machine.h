@@ -148,12 +148,6 @@ void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
 /* Emit a look-up along a hash table's chain; returns false if the machine
  * has no such code. */
 bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m);
-/* Emit code that takes the lock at r1 if it is free, sets r0 = 0, and skips
- * the helper. Returns the skip; 0 if the machine has no such code. */
-uint32_t nb_emit_try_lock(struct nb_jit_ctx *c);
-/* Emit code that releases the lock if this run holds it, with r0 = 0;
- * returns false if the machine has no such code. */
-bool nb_emit_unlock(struct nb_jit_ctx *c);
 /* Emit code that clears the busy flag of the record at r1, with r0 = 0. */
 void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard);
 

@@ -4,7 +4,6 @@
 
 #if defined(__x86_64__)
 
-#include "core/exec/run/spin.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 
@@ -227,36 +226,6 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	nb_lower_map_lookup(c, m);
 	nb_emit_land(c, done[0]);
 	nb_emit_land(c, done[1]);
-	return true;
-}
-
-/* Put the run's number into R11, as nb_spin_number computes it. */
-static void spin_number(struct nb_jit_ctx *c)
-{
-	nb_emit_address(c, R11, nb_emit_run(c, 0));
-	x_shift_imm(c, true, X_SHR, R11, NB_SPIN_SHIFT);
-	x_alu_imm(c, false, X_CMP, R11, 1);
-	/* ADC adds the carry of the comparison, so 0 becomes 1. */
-	op_rr(c, false, 0x83, 2, R11);
-	e1(c, 0);
-}
-
-/* Emit one compare-and-swap. */
-uint32_t nb_emit_try_lock(struct nb_jit_ctx *c)
-{
-	spin_number(c);
-	nb_emit_const(c, RAX, 0);
-	nb_x86_locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
-	return x_skip_if(c, CC_E, false);
-}
-
-bool nb_emit_unlock(struct nb_jit_ctx *c)
-{
-	spin_number(c);
-	x_mov(c, false, RAX, R11);
-	nb_emit_const(c, R11, 0);
-	nb_x86_locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
-	nb_emit_const(c, RAX, 0);
 	return true;
 }
 

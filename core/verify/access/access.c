@@ -8,28 +8,6 @@
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 
-/* Check that bytes [off, off + size) of the value behind register @number
- * do not touch the value's lock. */
-static int check_lock_bytes(const struct at *a, int number,
-			    const struct nb_range *off, uint64_t size)
-{
-	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m;
-	int64_t lo;
-
-	if (r->kind != NB_REG_VALUE && r->kind != NB_REG_VALUE_OR_NULL)
-		return 0;
-	m = &a->env->img->maps[r->map];
-	if (!m->lock || !size)
-		return 0;
-	lo = m->lock - 1;
-	if (off->smin >= lo + NB_LOCK_SIZE || off->smax + (int64_t)size <= lo)
-		return 0;
-	return refuse(a, NB_RULE_LOCK_ACCESS, .reg = number, .map = r->map,
-		      .number = lo, .to = lo + NB_LOCK_SIZE - 1, .off = off,
-		      .size = size);
-}
-
 int nb_check_init(const struct at *a, int number)
 {
 	if (reg(a, number)->kind != NB_REG_UNINIT)
@@ -57,7 +35,7 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
-		return check_lock_bytes(a, number, off, size);
+		return 0;
 	return nb_refuse_span(a->env, FACTS(a, .reg = number, .off = off,
 					    .size = size, .limit = limit));
 }

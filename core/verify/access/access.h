@@ -78,6 +78,4 @@ void nb_note_depth(const struct at *a, const struct nb_reg *r,
 void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 		   uint32_t cell);
 
-enum { NB_LOCK_SIZE = 4 };
-
 #endif

@@ -226,10 +226,6 @@ static void element_arguments(struct nb_env *env, struct nb_state *st,
 	key.ref = nb_top(st)->loop;
 	value = nb_reg_pointer(NB_REG_VALUE);
 	value.map = nb_top(st)->regs[1].map;
-	if (m->lock)
-		/* This value's identity differs from that of any earlier
-		 * value. */
-		value.id = ++env->ids;
 	if (!nb_map_is_array(m)) {
 		nb_label_begin(env, &key, pc);
 		nb_label_begin(env, &value, pc);

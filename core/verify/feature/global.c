@@ -431,9 +431,9 @@ static int refuse_local(const struct at *a, const struct nb_global *g)
 int nb_check_global_call(const struct at *a, struct nb_global *g)
 {
 	const struct nb_func_sig *sig = &g->func->sig;
-	int rc = nb_check_locked_global(a, g->func->name);
+	int rc = 0;
 
-	if (!rc && g->facts.tails)
+	if (g->facts.tails)
 		rc = nb_check_tail_place(a);
 	for (unsigned i = 0; !rc && i < sig->nargs; i++)
 		rc = check_arg(a, g, i);

@@ -7,10 +7,6 @@
  * A reservation has a constant size. The program releases it once, with the
  * pointer that the reservation returned, and does not use that memory
  * afterwards.
- *
- * A program holds one lock at a time and unlocks the same map value. While it
- * holds the lock it calls no other helper and does not return. Only helpers
- * touch the bytes of a lock.
  */
 #include "core/verify/feature/resources.h"
 
@@ -125,54 +121,6 @@ int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 		      .ref = nb_ref_find(a->st, o->reg.ref));
 }
 
-/* Check that register @number points to a lock. */
-static int check_lock_place(const struct at *a, int number)
-{
-	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m;
-
-	if (r->kind == NB_REG_VALUE_OR_NULL)
-		return refuse(a, NB_RULE_LOCK_NULL, .reg = number);
-	if (r->kind != NB_REG_VALUE)
-		return refuse(a, NB_RULE_LOCK_POINTER, .reg = number);
-	m = &a->env->img->maps[r->map];
-	if (!m->lock)
-		return refuse(a, NB_RULE_LOCK_NONE, .reg = number,
-			      .map = r->map);
-	if (nb_range_is_const(&r->r) && r->r.t.value == m->lock - 1)
-		return nb_check_map_access(a, number, STORE);
-	return refuse(a, NB_RULE_LOCK_OFFSET, .reg = number,
-		      .number = m->lock - 1, .map = r->map);
-}
-
-/* Check that register @number points to a lock that may be taken, or to the
- * lock that is held. */
-static int check_lock(const struct at *a, int number)
-{
-	const struct nb_reg *r = reg(a, number);
-	const struct nb_held *held = &a->st->lock;
-	int rc = check_lock_place(a, number);
-
-	if (rc)
-		return rc;
-	if (a->helper->effect == NB_EFFECT_LOCKS)
-		return held->held
-			       ? refuse(a, NB_RULE_LOCK_NESTED, .reg = number)
-			       : 0;
-	if (!held->held)
-		return refuse(a, NB_RULE_UNLOCK_FREE, .reg = number);
-	if (held->map == r->map && held->id == r->id)
-		return 0;
-	return refuse(a, NB_RULE_UNLOCK_OTHER, .reg = number);
-}
-
-int nb_check_locked_global(const struct at *a, const char *name)
-{
-	if (!a->st->lock.held)
-		return 0;
-	return refuse(a, NB_RULE_LOCK_GLOBAL, .reg = -1, .name = name);
-}
-
 int nb_check_resource(const struct at *a, int number)
 {
 	switch ((unsigned)a->helper->arg[number - 1]) {
@@ -180,8 +128,6 @@ int nb_check_resource(const struct at *a, int number)
 		return check_alloc(a, number);
 	case NB_ARG_SAMPLE:
 		return check_sample(a, number);
-	case NB_ARG_LOCK:
-		return check_lock(a, number);
 	}
 	return 0;
 }
@@ -190,16 +136,11 @@ int nb_check_call_held(const struct at *a)
 {
 	const struct nb_helper_spec *h = a->helper;
 
-	if (a->st->lock.held && h->effect != NB_EFFECT_UNLOCKS &&
-	    h->effect != NB_EFFECT_LOCKS)
-		return refuse(a, NB_RULE_LOCK_CALL, .reg = -1);
 	return h->ret == NB_RET_SAMPLE_OR_NULL ? nb_check_room(a) : 0;
 }
 
 int nb_check_all_returned(const struct at *a, uint32_t frame)
 {
-	if (a->st->lock.held)
-		return refuse(a, NB_RULE_LOCK_HELD, .reg = -1);
 	return check_no_refs(a, frame);
 }
 
@@ -216,15 +157,6 @@ struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 	return r0;
 }
 
-static void step_lock(struct nb_state *st, uint32_t pc,
-		      const struct nb_helper_spec *h, const struct nb_reg *at)
-{
-	if (h->effect == NB_EFFECT_LOCKS)
-		st->lock = (struct nb_held){ true, at->map, at->id, pc };
-	else
-		memset(&st->lock, 0, sizeof(st->lock));
-}
-
 void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		       const struct nb_helper_spec *h)
 {
@@ -233,7 +165,5 @@ void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 		if (h->arg[i] == NB_ARG_SAMPLE)
 			nb_ref_end(env, st, pc, at->ref);
-		else if (h->arg[i] == NB_ARG_LOCK)
-			step_lock(st, pc, h, at);
 	}
 }

@@ -21,9 +21,6 @@ int nb_check_resource(const struct at *a, int number);
 /* Is the call allowed with the resources that are held? Call it before the
  * arguments are checked. */
 int nb_check_call_held(const struct at *a);
-/* Reject a call of the global function @name while a lock is held, because
- * the caller does not know what that function does. */
-int nb_check_locked_global(const struct at *a, const char *name);
 /* Check that there is room for one more reference. */
 int nb_check_room(const struct at *a);
 

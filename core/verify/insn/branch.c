@@ -69,8 +69,7 @@ static void settle(void *arg, struct nb_reg *r)
 		r->id = 0;
 	} else {
 		r->kind = NB_REG_VALUE;
-		if (!t->env->img->maps[r->map].lock)
-			r->id = 0;
+		r->id = 0;
 	}
 }
 

@@ -19,6 +19,8 @@
 /* Return the rule that a call of helper @id of Linux breaks. */
 static enum nb_rule kernel_rule(int64_t id)
 {
+	if (id == 93 || id == 94)
+		return NB_RULE_HELPER_LOCK;
 	return id >= 197 && id <= 203 ? NB_RULE_HELPER_DYNPTR
 				      : NB_RULE_HELPER_KERNEL;
 }

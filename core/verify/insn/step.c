@@ -329,7 +329,6 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 
 	memset(&st->region, 0, sizeof(st->region));
 	st->nframes = st->nrefs = 0;
-	memset(&st->lock, 0, sizeof(st->lock));
 	nb_budget_begin(env, st);
 	f = nb_frame_next(st, NB_NO_PC);
 	st->nframes++;

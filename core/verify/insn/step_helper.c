@@ -154,7 +154,7 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 		r0.id = ++env->ids;
 		if (always_found(env, st, h, m)) {
 			r0.kind = NB_REG_VALUE;
-			r0.id = m->lock ? r0.id : 0;
+			r0.id = 0;
 		}
 	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
 		r0 = nb_step_sample(env, st, pc, h);

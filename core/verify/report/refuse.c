@@ -87,12 +87,6 @@ static const char *say_map_types(struct nb_env *env,
 	return list;
 }
 
-static const char *say_lock(struct nb_env *env, const struct nb_held *lock)
-{
-	return nb_say(env, "the lock of map %s taken at %s",
-		      nb_map_name(env, lock->map), nb_say_where(env, lock->pc));
-}
-
 /* List a chain of functions with their bytes of stack, for example "main
  * (16) > helper (512)". */
 static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)

@@ -87,7 +87,6 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 
 	to->nframes = st->nframes;
 	to->nrefs = st->nrefs;
-	to->lock = st->lock;
 	to->region = st->region;
 	to->budget = st->budget;
 	for (uint32_t i = 0; i < st->nrefs; i++, p += NB_REF_WORDS)
@@ -128,7 +127,6 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 
 	st->nframes = from->nframes;
 	st->nrefs = from->nrefs;
-	st->lock = from->lock;
 	st->region = from->region;
 	st->budget = from->budget;
 	for (uint32_t i = 0; i < from->nrefs; i++, p += NB_REF_WORDS)

@@ -14,7 +14,6 @@
 struct nb_saved {
 	uint32_t nframes;
 	uint32_t nrefs;
-	struct nb_held lock;
 	struct nb_region region;
 	struct nb_budget budget;
 	uint64_t data[];

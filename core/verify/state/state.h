@@ -37,8 +37,7 @@ enum nb_reg_kind {
  *
  * Scalars with the same @id (not 0) are linked: each is a common number plus
  * its own @delta, modulo 2^64. A pointer that owns a reference and may be NULL
- * has the reference's id as its @id. A pointer into a value with a lock keeps
- * its @id, which tells map values apart.
+ * has the reference's id as its @id.
  */
 struct nb_reg {
 	uint8_t kind;
@@ -165,17 +164,10 @@ struct nb_ref {
 	uint32_t steps; /* Iterators: number of steps so far; see explored.c. */
 };
 
-/* The held lock. It lies in the value of map @map whose identity is @id. */
-struct nb_held {
-	bool held;
-	uint32_t map, id, pc;
-};
-
 struct nb_state {
 	uint32_t nframes; /* Number of frames, at least 1. */
 	uint32_t nrefs;
 	struct nb_ref refs[NB_MAX_REFS];
-	struct nb_held lock;
 	struct nb_region region;
 	struct nb_budget budget;
 	struct nb_frame frames[NB_MAX_FRAMES];

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/base/liveness.h"
-#include "core/exec/run/spin.h"
 #include "plugin/change/divergence.h"
 #include "plugin/change/last.h"
 #include "plugin/comm/overdue.h"
@@ -317,7 +316,6 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_ku64(j, "decisions", nb_comms_decisions());
 	nb_json_ku64(j, "diverged", count_diverged());
 	put_overdue(j);
-	nb_json_ku64(j, "lock_takeovers", nb_spin_takeovers());
 	put_counters(j);
 	put_load_error(j);
 	put_segment(j);

@@ -36,8 +36,8 @@ enum via {
 	CALLBACK_GLOBAL,   /* in a global function of a callback */
 	NVIAS
 };
-enum held { NOTHING, LOCK, RECORD, ITERATOR, NHELD };
-enum { JUMPS, FOUR, RING, LOCKED, ONE, NMAPS };
+enum held { NOTHING, RECORD, ITERATOR, NHELD };
+enum { JUMPS, FOUR, RING, ONE, NMAPS };
 enum { PROGS = 3, SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
 
 static const struct nb_map_spec specs[NMAPS] = {
@@ -55,12 +55,6 @@ static const struct nb_map_spec specs[NMAPS] = {
 	[RING] = { .name = "ring",
 		   .type = NB_MAP_RINGBUF,
 		   .max_entries = 4096 },
-	[LOCKED] = { .name = "locked",
-		     .type = NB_MAP_ARRAY,
-		     .key_size = 4,
-		     .value_size = 8,
-		     .max_entries = 1,
-		     .lock = 4 + 1 },
 	[ONE] = { .name = "one",
 		  .type = NB_MAP_ARRAY,
 		  .key_size = 4,
@@ -261,9 +255,6 @@ static void transfer(enum via via, bool spends, enum budget b, int field)
 static void hold(enum held h)
 {
 	static const char *const how[NHELD] = {
-		[LOCK] = "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
-			 "lddw map %r1, 3\ncall 1\njeq %r0, 0, out\n"
-			 "mov %r8, %r0\nmov %r1, %r8\nadd %r1, 4\ncall 93\n",
 		[RECORD] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\ncall 131\n"
 			   "mov %r8, %r0\njeq %r8, 0, out\n",
 		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\nmov %r2, 0\n"
@@ -277,7 +268,6 @@ static void hold(enum held h)
 static void release(enum held h)
 {
 	static const char *const how[NHELD] = {
-		[LOCK] = "mov %r1, %r8\nadd %r1, 4\ncall 94\n",
 		[RECORD] = "mov %r1, %r8\nmov %r2, 0\ncall 133\n",
 		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\ncall 0x10003\n",
 	};
@@ -400,7 +390,6 @@ static void make_maps(void)
 		ck_assert_msg(!nb_map_new(&maps[i], &def, &err), "%s",
 			      err.text);
 		nb_map_set_programs(maps[i], (1u << PROGS) - 1);
-		nb_map_set_lock(maps[i], specs[i].lock);
 	}
 	for (uint32_t i = 0; i < 2; i++)
 		ck_assert(!nb_map_write(maps[JUMPS], &elems[i].key,
@@ -558,8 +547,7 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 	transfer(by, true, s, field);
 	release(h);
 	transfer(then, false, o, field);
-	put(text, &ntext, "%s%s", h == LOCK || h == RECORD ? "out:\n" : "",
-	    go_on);
+	put(text, &ntext, "%s%s", h == RECORD ? "out:\n" : "", go_on);
 	assemble(0, is_global(by), is_global(then));
 	assemble_target(1, true, s, field);
 	assemble_target(2, false, o, field);

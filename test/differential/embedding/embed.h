@@ -48,9 +48,6 @@ enum em_map {
 	EM_JUMPS,
 	EM_LOOSE,
 	EM_RING,
-	EM_LOCKED,
-	EM_GUARDED,
-	EM_DATA,
 	EM_MAPS
 };
 
@@ -191,7 +188,6 @@ struct em_machine {
 	uint32_t pool_used;
 	struct em_held held[EM_HELD];
 	uint32_t nheld;
-	uint64_t lock; /* address of the one held, 0: none */
 	bool over;     /* more than this machine has room for */
 	bool lacks;    /* a helper that this machine does not have */
 	bool ended;    /* the program, or another in its place, is done */

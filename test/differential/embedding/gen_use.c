@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Statements about what programs take and give back, what helpers keep on the
-// stack, locks, maps that are not looked up, and calls of every kind.
+// stack, maps that are not looked up, and calls of every kind.
 #include "test/differential/embedding/gen.h"
 
 static const uint8_t stx_ops[] = { 0x73, 0x6b, 0x63, 0x7b };
@@ -235,65 +235,6 @@ static void gen_record(unsigned depth)
 	g_return(8);
 }
 
-/* ---- locks ---- */
-
-static void gen_lock(void)
-{
-	static const uint8_t maps[] = { EM_LOCKED, EM_GUARDED, EM_DATA };
-	uint32_t map = maps[g_below(3)], none = 0, also = 0;
-	unsigned holder = 7;
-	int lock = (int)em_maps[map].lock - 1;
-	/* bytes of the value that are not the lock's */
-	int lo = map == EM_LOCKED ? 8 : map == EM_GUARDED ? 12 : 4;
-	int size = map == EM_LOCKED ? 8 : 48;
-
-	if (map == EM_DATA) {
-		g_lddw(7, 2, EM_DATA, 0);
-	} else {
-		g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
-		g_frame(2, G_KEY);
-		g_lddw(1, 1, map, 0);
-		g_helper(1);
-		none = g_jump(0x15, 0, 0, 0);
-		g_mov(7, 0);
-	}
-	if (none && g_chance(12)) { /* another value, or the same one */
-		g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
-		g_frame(2, G_KEY);
-		g_lddw(1, 1, map, 0);
-		g_helper(1);
-		also = g_jump(0x15, 0, 0, 0);
-		g_mov(8, 0);
-		if (g_below(2)) /* a wrong guess is refused */
-			holder = 8;
-	}
-	g_mov(1, 7);
-	g_slot(0x07, 1, 0, 0, lock);
-	g_helper(93);
-	g_numbers(0, 5);
-	for (unsigned n = g_below(4); n; n--) {
-		unsigned k = 2 + (lo % 8 ? 0 : g_below(2)), r = g_below(6);
-		int off = lo + (int)(g_below((unsigned)size >> k) << k);
-
-		if (g_below(3) == 0)
-			g_slot(0x07, r, 0, 0, g_constant());
-		else if (g_below(2))
-			g_slot(stx_ops[k], 7, r, off, 0);
-		else
-			g_slot(ldx_ops[k], r, 7, off, 0);
-	}
-	g_mov(1, holder);
-	g_slot(0x07, 1, 0, 0, lock);
-	g_helper(94);
-	if (none)
-		g_aim(none);
-	if (also)
-		g_aim(also);
-	g_numbers(0, 5);
-	g_imm(7, g_constant());
-	g_imm(8, g_constant());
-}
-
 /* ---- maps that change ---- */
 
 static void gen_update(void)
@@ -380,7 +321,7 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(8)) {
+	switch (g_below(7)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
@@ -393,12 +334,9 @@ void g_resource(unsigned depth)
 		gen_record(depth);
 		break;
 	case 3:
-		gen_lock();
-		break;
-	case 4:
 		gen_update();
 		break;
-	case 5:
+	case 4:
 		gen_map_of_maps();
 		break;
 	default:

@@ -178,25 +178,6 @@ static bool delete (void)
 	return answer(e >= 0 ? 0 : (uint64_t)-2);
 }
 
-/* ---- locks ---- */
-
-static bool lock(bool take)
-{
-	uint32_t at = em_region(arg(1)) - EM_R_VALUE, map = at / EM_ELEMS;
-
-	if (!needs(1))
-		return false;
-	if (map >= em_nmaps || !em_maps[map].lock ||
-	    em_offset(arg(1)) != em_maps[map].lock - 1)
-		return em_fault("no lock there");
-	if (take ? em.lock != 0 : em.lock != arg(1))
-		return em_fault("a lock taken twice, or another given back");
-	em.lock = take ? arg(1) : 0;
-	em.ran[EM_F_LOCK] = true;
-	em_top()->written &= ~0x3fu;
-	return true;
-}
-
 /* ---- ring buffer ---- */
 
 static uint8_t *pool(uint64_t size)
@@ -392,9 +373,6 @@ bool em_helper(int64_t id)
 	case 105:
 	case 106:
 		return text(id);
-	case 93:
-	case 94:
-		return lock(id == 93);
 	case 130:
 		return output();
 	case 131:

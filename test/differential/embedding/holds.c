@@ -471,18 +471,6 @@ static bool held_holds(struct bonds *b)
 	return at >= em.nheld;
 }
 
-static bool lock_holds(struct bonds *b)
-{
-	const struct nb_held *l = &b->st->lock;
-	uint32_t at = em_region(em.lock) - EM_R_VALUE;
-
-	if (l->held != (em.lock != 0))
-		return false;
-	return !l->held ||
-	       (em_map_is_a(at / EM_ELEMS, l->map) &&
-		(!l->id || bind(b, l->id, em_address(EM_R_VALUE + at, 0))));
-}
-
 /* ---- states ---- */
 
 static bool frame_holds(struct bonds *b, uint32_t i)
@@ -521,8 +509,7 @@ static bool state_holds(const struct nb_state *st, uint32_t from)
 	b.st = st;
 	b.base = from;
 	b.n = b.nrefs = 0;
-	if (st->nframes + from != em.nframes || !held_holds(&b) ||
-	    !lock_holds(&b))
+	if (st->nframes + from != em.nframes || !held_holds(&b))
 		return false;
 	for (uint32_t i = 0; i < st->nframes; i++)
 		if (!objects_hold(&b, i))

@@ -417,7 +417,7 @@ static bool tail_call(void)
 	if (map >= em_nmaps || em_maps[map].type != NB_MAP_PROG_ARRAY ||
 	    f->reg[1] != em_address(EM_R_CTX, 0))
 		return em_fault("not the arguments of a tail call");
-	if (em.lock || em.nheld)
+	if (em.nheld)
 		return em_fault("a tail call, and something is held");
 	if (in_a_callback())
 		return em_fault("a tail call in a callback");
@@ -446,14 +446,8 @@ static bool call(const struct nb_insn *in)
 {
 	uint32_t to = (uint32_t)((int64_t)em.pc + 1 + in->off);
 
-	if (in->fn == NB_FN_LOCAL) {
-		if (em.lock && func_at(to) &&
-		    func_at(to)->linkage == NB_FUNC_GLOBAL)
-			return em_fault("a call under a lock");
+	if (in->fn == NB_FN_LOCAL)
 		return local_call(to);
-	}
-	if (em.lock && in->imm != 94)
-		return em_fault("a helper under a lock");
 	if (in->imm == 181 || in->imm == 164)
 		return call_back(in->imm == 164);
 	if (in->imm == 12)
@@ -638,7 +632,6 @@ void em_prepare(uint64_t coherent, uint64_t local)
 
 	memset(&em, 0, offsetof(struct em_machine, maps));
 	em.steps = em.nlent = em.nobjects = em.nheld = em.pool_used = 0;
-	em.lock = 0;
 	em.over = em.lacks = em.ended = false;
 	em.fault = NULL;
 	em.shared = em_mix(coherent, 1);

@@ -159,13 +159,9 @@ void em_keep(void)
 
 bool em_leave_frame(uint32_t frame, bool all_returned)
 {
-	if (all_returned) {
-		if (em.lock)
-			return em_fault("a lock is held at the end");
-		for (uint32_t i = 0; i < em.nheld; i++)
-			if (em.held[i].frame >= frame)
-				return em_fault("held at the end");
-	}
+	for (uint32_t i = 0; all_returned && i < em.nheld; i++)
+		if (em.held[i].frame >= frame)
+			return em_fault("held at the end");
 	for (uint32_t i = em.nobjects; i-- > 0;)
 		if (em.objects[i].live && em.objects[i].frame == frame)
 			return em_fault("an object is left behind");
@@ -180,14 +176,9 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size,
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 	const struct nb_map_spec *s = &em_maps[map];
 	uint8_t *p = em_element(map, (region - EM_R_VALUE) % EM_ELEMS)->bytes;
-	uint32_t lock = s->lock - 1;
 
 	if (off + size > s->value_size) {
 		em_fault("access outside a value");
-		return NULL;
-	}
-	if (s->lock && off < lock + NB_LOCK_SIZE && off + size > lock) {
-		em_fault("access to a lock");
 		return NULL;
 	}
 	if (write && (!em_map_is_local(map) || s->flags & NB_F_RDONLY_PROG)) {
@@ -197,8 +188,6 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size,
 	/* Others write local maps at any time. */
 	if (size && em_map_is_local(map) && em_local() % 4 == 0)
 		p[off] = (uint8_t)em_local();
-	if (em.lock && em_region(em.lock) == region)
-		em.ran[EM_F_LOCK_USE] = true;
 	return p + off;
 }
 

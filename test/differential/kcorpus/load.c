@@ -214,31 +214,6 @@ bool kc_permitted(void)
 
 /* ---- objects ---- */
 
-static bool is_lock(const struct btf *btf, __u32 type)
-{
-	const struct btf_type *t = btf__type_by_id(btf, type);
-
-	return t && btf_is_struct(t) &&
-	       !strcmp(btf__name_by_offset(btf, t->name_off), "bpf_spin_lock");
-}
-
-/* Offset of the spin lock in a map's value, plus 1; 0: none. */
-static uint32_t lock_of(const struct btf *btf, __u32 type)
-{
-	const struct btf_type *t = btf ? btf__type_by_id(btf, type) : NULL;
-
-	for (__u16 i = 0; t && btf_is_struct(t) && i < btf_vlen(t); i++)
-		if (is_lock(btf, btf_members(t)[i].type))
-			return btf_member_bit_offset(t, i) / 8 + 1;
-	for (__u16 i = 0; t && btf_is_datasec(t) && i < btf_vlen(t); i++) {
-		const struct btf_var_secinfo *v = &btf_var_secinfos(t)[i];
-
-		if (is_lock(btf, btf__type_by_id(btf, v->type)->type))
-			return v->offset + 1;
-	}
-	return 0;
-}
-
 static struct nb_map_spec spec_of(struct bpf_map *m)
 {
 	const char *name = bpf_map__name(m);
@@ -254,7 +229,6 @@ static struct nb_map_spec spec_of(struct bpf_map *m)
 	};
 	size_t size;
 
-	s.lock = lock_of(bpf_object__btf(job.obj), s.btf_value);
 	if (!bpf_map__is_internal(m))
 		return s;
 	s.init = bpf_map__initial_value(m, &size);

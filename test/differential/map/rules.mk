@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Maps against the running kernel, and under threads. The stress program is
 # built from source with ThreadSanitizer whatever V is.
-HELPER_BODIES := $(addprefix core/exec/run/,code.c costs.c helpers.c records.c spin.c text.c trace.c)
+HELPER_BODIES := $(addprefix core/exec/run/,code.c costs.c helpers.c records.c text.c trace.c)
 MAP_STRESS_SRC := test/differential/map/map_stress.c $(wildcard core/map/*.c) \
 	$(HELPER_BODIES) core/base/ascii.c core/base/err.c core/spec/spec.c
 

@@ -37,36 +37,6 @@ static void freeze(int fd, const unsigned char *value)
 	bpf(BPF_MAP_FREEZE, &a);
 }
 
-/* Types for a value with a lock: the key, the lock, the value around it. */
-static int lock_types(const struct nb_map_spec *m)
-{
-	static const char strings[] = "\0val\0bpf_spin_lock\0value\0lock\0key";
-	enum { VAL = 1, LOCK = 5, VALUE = 19, FIELD = 25, KEY = 30 };
-	const uint32_t types[] = { /* 1: the lock's word, 2: the key */
-				   VAL, 1u << 24, 4, 32, KEY, 1u << 24,
-				   m->key_size, m->key_size * 8,
-				   /* 3: struct bpf_spin_lock, 4: the value */
-				   LOCK, 4u << 24 | 1, 4, VAL, 1, 0, VALUE,
-				   4u << 24 | 1, m->value_size, FIELD, 3,
-				   (m->lock - 1) * 8
-	};
-	struct {
-		uint16_t magic;
-		uint8_t version, flags;
-		uint32_t hdr_len, type_off, type_len, str_off, str_len;
-		uint8_t data[sizeof(types) + sizeof(strings)];
-	} btf = { 0xeb9f,	   1,	 0, 24, 0, sizeof(types), sizeof(types),
-		  sizeof(strings), { 0 } };
-	union bpf_attr a;
-
-	memcpy(btf.data, types, sizeof(types));
-	memcpy(btf.data + sizeof(types), strings, sizeof(strings));
-	memset(&a, 0, sizeof(a));
-	a.btf = (uintptr_t)&btf;
-	a.btf_size = 24 + sizeof(types) + sizeof(strings);
-	return bpf(BPF_BTF_LOAD, &a);
-}
-
 int kernel_open(struct kernel *k, const struct nb_map_spec *maps, uint32_t n)
 {
 	k->nmaps = 0;
@@ -80,19 +50,7 @@ int kernel_open(struct kernel *k, const struct nb_map_spec *maps, uint32_t n)
 		a.value_size = maps[i].value_size;
 		a.max_entries = maps[i].max_entries;
 		a.map_flags = maps[i].flags & (F_RDONLY_PROG | F_WRONLY_PROG);
-		if (maps[i].lock) {
-			fd = lock_types(&maps[i]);
-			if (fd < 0) {
-				kernel_close(k);
-				return fd;
-			}
-			a.btf_fd = (uint32_t)fd;
-			a.btf_key_type_id = 2;
-			a.btf_value_type_id = 4;
-		}
 		fd = bpf(BPF_MAP_CREATE, &a);
-		if (a.btf_fd)
-			close((int)a.btf_fd);
 		if (fd < 0) {
 			kernel_close(k);
 			return fd;
@@ -138,8 +96,7 @@ static int load(struct kernel *k, const struct nb_slot *slots, uint32_t n,
 	int rc;
 
 	memset(&a, 0, sizeof(a));
-	a.prog_type = k->locks ? BPF_PROG_TYPE_SCHED_CLS
-			       : BPF_PROG_TYPE_RAW_TRACEPOINT;
+	a.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	a.insns = (uintptr_t)slots;
 	a.insn_cnt = n;
 	a.license = (uintptr_t)license;

@@ -15,7 +15,6 @@
 struct kernel {
 	int fds[NB_IMAGE_MAX_MAPS];
 	uint32_t nmaps;
-	bool locks; /* load as a classifier: tracepoints may not lock */
 	char log[256 << 10]; /* what it said of the last refusal */
 	int error;	     /* and its errno, negative */
 };

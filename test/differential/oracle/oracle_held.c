@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Verdicts on what is reserved, made and locked, side by side with the
-// kernel's: each corpus case marked "# opts: held" is loaded into the running
-// kernel as a classifier (tracepoints may not lock), with the same maps and,
-// for locks, types made here. A difference must stand in the list below.
+// Verdicts on what is reserved, side by side with the kernel's: each corpus
+// case marked "# opts: held" is loaded into the running kernel with the same
+// maps. A difference must stand in the list below.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,6 @@
 static const struct {
 	const char *name, *why;
 } differences[] = {
-	{ "lock_in_each_iteration.asm", "callbacks need function types there" },
-	{ "lock_of_each_element.asm", "callbacks need function types there" },
 	{ "reservation_filled_by_a_callback.asm",
 	  "callbacks need function types there" },
 	{ "reservation_in_each_iteration.asm",
@@ -101,7 +98,6 @@ int main(int argc, char **argv)
 		       strerror(-rc));
 		return 0;
 	}
-	kernel.locks = true;
 	folder(argv[1], "accept");
 	folder(argv[1], "reject");
 	kernel_close(&kernel);
