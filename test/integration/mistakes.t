@@ -60,19 +60,6 @@ answered 65 "a wrong field" \
 	"did you mean 'bytes'?"
 fixed 's/byte /bytes /'
 
-mistake divisor <<'E'
-SEC("tuner")
-int p(struct ncclbpf_tuner *ctx)
-{
-	__u32 mib = ctx->bytes >> 20;
-	ctx->channels = 60 / mib;
-	return 0;
-}
-E
-answered 0 "a divisor that may be 0" "note: divisor.bpf.c:6:" "the divisor may be 0" \
-	"if (n) x /= n;"
-fixed 's/ctx->channels =/if (mib) &/'
-
 mistake loop <<'E'
 SEC("tuner")
 int p(struct ncclbpf_tuner *ctx)

@@ -2,8 +2,7 @@
 // tier: quick  load: cpu  limit: 600
 // Notes of accepted programs: each program of test/corpus/verify/notes has
 // those of its lines "# note: CLASS SLOT" and no other, and its twin (see
-// verify_near.h) has none. That a branch said to be dead is never taken, the
-// oracle of states holds against real runs (differential/oracle/shadow.c).
+// verify_near.h) has none.
 #include "test/unit/unit.h"
 
 #include <dirent.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Notes about an accepted program. Each follows from the facts of all paths
- * (a branch that never goes one way, an output that nothing sets) or from a
- * fact of some path (a divisor, a value out of range).
+ * Notes about an accepted program. They follow from the facts of all paths (an
+ * output that nothing sets) or from a fact of some path (a value out of range).
  */
 #include "core/verify/report/accepted.h"
 
@@ -52,51 +51,6 @@ static void add(struct notes *to, enum nb_note_class cls,
 		.hint = nb_expand(env, classes[cls].hint, facts),
 		.line = l,
 	};
-}
-
-static void add_divisor(struct notes *to, uint32_t pc)
-{
-	const struct nb_env *env = to->env;
-	const struct nb_insn *in = &env->insns[pc];
-
-	if (in->traits & NB_INSN_DIVIDE && env->facts.noted[pc] & NB_NOTED_ZERO)
-		add(to,
-		    in->traits & NB_INSN_MODULO ? NB_NOTE_ZERO_MODULUS
-						: NB_NOTE_ZERO_DIVISOR,
-		    &(struct nb_refusal){ .pc = pc,
-					  .text = in->operand == NB_OPND_IMM
-							  ? "is"
-							  : "may be" });
-}
-
-static void add_address(struct notes *to, uint32_t pc)
-{
-	if (to->env->facts.noted[pc] & NB_NOTED_ADDRESS)
-		add(to, NB_NOTE_ADDRESS, &(struct nb_refusal){ .pc = pc });
-}
-
-/* A 64-bit test against 0 may test a pointer that is known not to be NULL.
- * Such a test is harmless, so it gets no note. */
-static bool may_test_null(const struct nb_insn *in)
-{
-	return (in->fn == NB_FN_JEQ || in->fn == NB_FN_JNE) &&
-	       in->width == 64 && in->operand == NB_OPND_IMM && !in->imm;
-}
-
-static void add_branch(struct notes *to, uint32_t pc)
-{
-	const struct nb_insn *in = &to->env->insns[pc];
-	uint8_t ways = to->env->facts.aux[pc] &
-		       (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
-	uint32_t never = pc + 1;
-
-	if (in->kind != NB_KIND_JMP || may_test_null(in) || !ways ||
-	    ways == (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS))
-		return;
-	if (ways == NB_AUX_BRANCH_FALLS)
-		never = (uint32_t)nb_insn_target(in, pc);
-	add(to, NB_NOTE_DEAD_BRANCH,
-	    &(struct nb_refusal){ .pc = pc, .where = never });
 }
 
 static void add_answers(struct notes *to, uint32_t pc)
@@ -154,14 +108,8 @@ void nb_notes_fill(struct nb_env *env)
 	struct nb_note *to;
 
 	add_no_answer(&found);
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		if (!(env->facts.aux[pc] & NB_AUX_REACHED))
-			continue;
-		add_divisor(&found, pc);
-		add_address(&found, pc);
-		add_branch(&found, pc);
+	for (uint32_t pc = 0; pc < env->n; pc++)
 		add_answers(&found, pc);
-	}
 	to = nb_arena_array(env->arena, found.n, sizeof(*to));
 	if (!to)
 		return;
