@@ -84,7 +84,7 @@ check-soak:
 	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
 	@$(AGAIN) agree ARM64_PROGRAMS=200000 PROGRAMS=3000000
 	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
-		GROUP_SEED=$$(date +%s%N) GROUPS=100000 \
+		GROUP_SEED=$$(date +%s%N) GROUP_COUNT=100000 \
 		test/run -b $(B) unit-compile_all unit-agreement arm64
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run -b $(B) map_kernel ring_kernel

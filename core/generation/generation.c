@@ -300,9 +300,9 @@ static uint32_t list_programs(const struct nb_gen *g, struct nb_exec_item *item)
 
 		for (uint32_t k = 0; !p->interpret && k < p->img->nprogs; k++)
 			if (gp->targets[k])
-				item[n++] = (struct nb_exec_item){
-					gp->targets[k], p->aux[k]
-				};
+				item[n++] =
+					(struct nb_exec_item){ gp->targets[k],
+							       p->aux[k] };
 	}
 	return n;
 }

@@ -57,9 +57,9 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 /* Check a map that controllers see merged over all processes. */
 static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 {
-	static const uint32_t types =
-		1u << NB_MAP_HASH | 1u << NB_MAP_ARRAY |
-		1u << NB_MAP_PERCPU_ARRAY | 1u << NB_MAP_LRU_HASH;
+	static const uint32_t types = 1u << NB_MAP_HASH | 1u << NB_MAP_ARRAY |
+				      1u << NB_MAP_PERCPU_ARRAY |
+				      1u << NB_MAP_LRU_HASH;
 
 	if ((m->tags & NB_MAPF_MERGED) == NB_MAPF_MERGED)
 		return nb_fail(
@@ -73,10 +73,9 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 			"there is nothing to merge",
 			m->name);
 	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: only hashes and arrays are merged",
-			m->name);
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: only hashes and arrays are merged",
+			       m->name);
 	if (m->value_size % 8)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
@@ -199,7 +198,10 @@ int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static int (*const checks[])(const struct nb_map_spec *,
 				     struct nb_err *) = {
-		check_def, check_limits, check_tags, check_data,
+		check_def,
+		check_limits,
+		check_tags,
+		check_data,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

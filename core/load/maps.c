@@ -259,10 +259,11 @@ static int refuse_lock(const struct nb_front *f, const struct nb_map_spec *m,
 {
 	if (!f->btf || !m->btf_value || !has_lock(f->btf, m->btf_value))
 		return 0;
-	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map %s: struct bpf_spin_lock in its value is not supported: "
-		       "use atomic operations",
-		       m->name);
+	return nb_fail(
+		err, NB_E_MAPDEF, 0,
+		"map %s: struct bpf_spin_lock in its value is not supported: "
+		"use atomic operations",
+		m->name);
 }
 
 static int read_map(struct nb_map_spec *m, const struct bpf_map *from,

@@ -195,8 +195,7 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
 			if (!e)
 				return -ENOENT;
-			nb_slot_load(value, value_of(h, e),
-				     m->def.value_size);
+			nb_slot_load(value, value_of(h, e), m->def.value_size);
 			if (!nb_seq_moved(b, seen))
 				return 0;
 		}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * BPF_MAP_TYPE_LRU_HASH: a hash that evicts elements to make room. Each element has a byte that a program's look-up sets
- * to "lately" (one store, unless it is "lately" already). An update that needs
- * room moves a clock hand around the elements, shared by all threads. The hand
- * turns "lately" into "in use" and evicts the first element that was only in
- * use: no look-up has found it since the hand last passed.
+ * BPF_MAP_TYPE_LRU_HASH: a hash that evicts elements to make room. Each element
+ * has a byte that a program's look-up sets to "lately" (one store, unless it is
+ * "lately" already). An update that needs room moves a clock hand around the
+ * elements, shared by all threads. The hand turns "lately" into "in use" and
+ * evicts the first element that was only in use: no look-up has found it since
+ * the hand last passed.
  *
  * Guarantees: there are never more than max_entries elements. A present key
  * has the value stored last. An element that was looked up or replaced since

@@ -85,7 +85,7 @@ struct nb_map {
 	size_t cpu_size;      /* Bytes between the elements of two CPUs. */
 	uint32_t max_entries; /* Equals def.max_entries. */
 	bool percpu;	      /* The map has a value for each CPU. */
-	bool frozen;   /* The management side may only read. */
+	bool frozen;	      /* The management side may only read. */
 	bool host;     /* This is a host map: base is a mapping (host.h). */
 	bool attached; /* Host maps: a descriptor is attached; atomic. */
 	/* Program arrays: bit i is set if i may be a value. */

@@ -133,11 +133,7 @@ enum nb_map_type {
 };
 
 /* The kinds of keys; see core/defs/maps.h. */
-enum nb_map_keys {
-	NB_KEYS_INDEX,
-	NB_KEYS_BYTES,
-	NB_KEYS_RING
-};
+enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_RING };
 
 enum {
 	NB_TRAIT_PERCPU = 1,

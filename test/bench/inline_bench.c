@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // inline_bench: what machine code has in line. A record reserved and
 // submitted: over the same by C functions called directly.
-// And one more program of a generation. All take turns in short rounds; medians.
+// And one more program of a generation. All take turns in short rounds;
+// medians.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,9 +180,9 @@ int main(void)
 		die(err.text);
 	measure();
 	record = more(code, RECORD);
-	more_programs = (bench_median(gen[1], ROUNDS) -
-			 bench_median(gen[0], ROUNDS)) /
-			(MANY - 2);
+	more_programs =
+		(bench_median(gen[1], ROUNDS) - bench_median(gen[0], ROUNDS)) /
+		(MANY - 2);
 	printf("%-44s %8s %8s\n", "ns", "code", "native");
 	printf("%-44s %8.2f %8.2f\n", "reserve + submit, 16 bytes", record,
 	       more(native, RECORD));

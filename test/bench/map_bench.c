@@ -204,9 +204,8 @@ enum { ARRAY_ROW = 1, HOST_ROW, NROWS = sizeof(rows) / sizeof(rows[0]) };
 static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
 {
 	const struct nb_map_def def = {
-		"bench",  type,
-		key_size, type == NB_MAP_RINGBUF ? 0 : 8,
-		entries,  0
+		"bench", type, key_size, type == NB_MAP_RINGBUF ? 0 : 8,
+		entries, 0
 	};
 	struct nb_err err;
 	struct nb_map *m;

@@ -2,7 +2,7 @@
 // tier: quick  load: cpu  limit: 600
 // Programs that are compiled together do what the interpreter does with them
 // one after another; and generations of several policies count which one
-// changed the answer (GROUP_SEED=N, GROUPS=N; the seed is printed).
+// changed the answer (GROUP_SEED=N, GROUP_COUNT=N; the seed is printed).
 #include "test/unit/unit.h"
 
 #include <inttypes.h>
@@ -291,7 +291,7 @@ static void one_group(void)
 
 START_TEST(compiled_groups_act_as_the_interpreter)
 {
-	const char *n = getenv("GROUPS"), *s = getenv("GROUP_SEED");
+	const char *n = getenv("GROUP_COUNT"), *s = getenv("GROUP_SEED");
 	unsigned long groups = n ? strtoul(n, NULL, 0) : s ? 1 : 1000;
 
 	if (s)
@@ -476,7 +476,7 @@ static int no_compiler(void)
 }
 
 UNIT_MAIN("compile_all", if (!nb_jit_available()) return no_compiler();
-	  if (getenv("GROUPS")) tcase_set_timeout(tc, 86400);
+	  if (getenv("GROUP_COUNT")) tcase_set_timeout(tc, 86400);
 	  tcase_add_test(tc, compiled_groups_act_as_the_interpreter);
 	  tcase_add_test(tc, a_group_shares_its_pages);
 	  tcase_add_test(tc, turns_are_of_one_program);

@@ -66,9 +66,7 @@ static const struct nb_map_spec maps[] = {
 	  .key_size = 4,
 	  .value_size = 8,
 	  .max_entries = 8 },
-	{ .name = "line",
-	  .type = NB_MAP_RINGBUF,
-	  .max_entries = 4096 },
+	{ .name = "line", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 };
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 

@@ -81,8 +81,7 @@ START_TEST(perf_map_has_every_function)
 	FILE *f;
 
 	unlink(map_path());
-	ck_assert_msg(!nb_exec_publish(x, &img, 0, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_exec_publish(x, &img, 0, &err), "%s", err.text);
 	next = (uintptr_t)x->jit->code;
 	f = fopen(path, "r");
 	ck_assert(f != NULL);
@@ -115,9 +114,7 @@ START_TEST(perf_map_of_others_is_left_alone)
 	for (int hard = 0; hard < 2; hard++) {
 		unlink(path);
 		ck_assert(!(hard ? link(other, path) : symlink(other, path)));
-		ck_assert_int_eq(
-			nb_exec_publish(x, &img, 0, &err),
-			NB_E_IO);
+		ck_assert_int_eq(nb_exec_publish(x, &img, 0, &err), NB_E_IO);
 		ck_assert(strstr(err.text, path) != NULL);
 	}
 	f = fopen(other, "r");
@@ -126,8 +123,7 @@ START_TEST(perf_map_of_others_is_left_alone)
 	unlink(path);
 	unlink(other);
 	ck_assert(!mkfifo(path, 0600));
-	ck_assert_int_eq(nb_exec_publish(x, &img, 0, &err),
-			 NB_E_IO);
+	ck_assert_int_eq(nb_exec_publish(x, &img, 0, &err), NB_E_IO);
 	unlink(path);
 	nb_exec_free(x);
 }

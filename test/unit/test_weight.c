@@ -113,8 +113,10 @@ START_TEST(a_hash_by_the_keys_of_a_bucket)
 {
 	enum { LOOKUP = 1, DELETE = 3, KEY = 20, CHAIN = 32 * 2 };
 
-	ck_assert_uint_eq(weight(by_key, HASH, LOOKUP, BY_KEY), KEY / 16 + CHAIN);
-	ck_assert_uint_eq(weight(by_key, HASH, DELETE, BY_KEY), KEY / 16 + CHAIN);
+	ck_assert_uint_eq(weight(by_key, HASH, LOOKUP, BY_KEY),
+			  KEY / 16 + CHAIN);
+	ck_assert_uint_eq(weight(by_key, HASH, DELETE, BY_KEY),
+			  KEY / 16 + CHAIN);
 }
 END_TEST
 

@@ -120,13 +120,12 @@ unsigned nb_emit_features(void)
 	return getauxval(AT_HWCAP) & HWCAP_LSE ? FEATURE_LSE : 0;
 }
 
-const struct nb_machine nb_machine = {
-	.reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21, 22, FRAME },
-	.arg = { 0, 1, 2 },
-	.result = 0,
-	.temp = T0,
-	.cpu = T0,
-	.index = T1
-};
+const struct nb_machine nb_machine = { .reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21,
+						22, FRAME },
+				       .arg = { 0, 1, 2 },
+				       .result = 0,
+				       .temp = T0,
+				       .cpu = T0,
+				       .index = T1 };
 
 #endif

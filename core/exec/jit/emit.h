@@ -21,7 +21,7 @@ enum { NB_JIT_MAX_CODE = 16 << 20 };
 /* Executable read-only pages with the code of one or more programs. */
 struct nb_jit_pages {
 	unsigned char *code;
-	size_t mapped;	     /* Size of the mapped pages in bytes. */
+	size_t mapped; /* Size of the mapped pages in bytes. */
 	/* Number of programs in these pages; at 0 the pages are freed. */
 	uint32_t refs;
 };
@@ -113,7 +113,7 @@ struct nb_jit_ctx {
 	size_t room; /* Room at @out in bytes. */
 	uint32_t pos;
 	struct nb_jit *jit; /* The result; NULL once the caller owns it. */
-	uint32_t body;	 /* Offset of the code where tail calls enter. */
+	uint32_t body;	    /* Offset of the code where tail calls enter. */
 	/* Number of slots whose address is taken, each counted once. */
 	uint32_t ncallbacks;
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];

@@ -46,8 +46,8 @@ static void put_function(struct nb_buf *b, const struct nb_jit *j,
 			 uint32_t f)
 {
 	uint32_t start = f ? j->off[p->funcs[f].start] : 0;
-	uint32_t end = f + 1 < p->nfuncs ? j->off[p->funcs[f].end]
-					 : (uint32_t)j->size;
+	uint32_t end =
+		f + 1 < p->nfuncs ? j->off[p->funcs[f].end] : (uint32_t)j->size;
 
 	nb_buf_printf(b, "%" PRIxPTR " %x %s/%s", (uintptr_t)j->code + start,
 		      end - start, policy, p->name);

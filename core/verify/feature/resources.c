@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Resources that helpers acquire and release: references to records of ring
- * buffers, and locks. For each kind of argument there is a check, and
- * a step that changes the state. The rules are the kernel's.
+ * buffers. For each kind of argument there is a check, and a step that changes
+ * the state. The rules are the kernel's.
  *
  * A reservation has a constant size. The program releases it once, with the
  * pointer that the reservation returned, and does not use that memory
@@ -10,12 +10,9 @@
  */
 #include "core/verify/feature/resources.h"
 
-#include <string.h>
-
 #include "core/verify/access/access.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
-#include "core/verify/access/stack.h"
 #include "core/verify/state/operands.h"
 
 static int check_alloc(const struct at *a, int number)
@@ -92,8 +89,7 @@ int nb_check_room(const struct at *a)
 		      .ref = &a->st->refs[0]);
 }
 
-/* Check that frame @frame and the frames it called hold no reference. */
-static int check_no_refs(const struct at *a, uint32_t frame)
+int nb_check_all_returned(const struct at *a, uint32_t frame)
 {
 	const struct nb_ref *ref = NULL;
 
@@ -139,11 +135,6 @@ int nb_check_call_held(const struct at *a)
 	return h->ret == NB_RET_SAMPLE_OR_NULL ? nb_check_room(a) : 0;
 }
 
-int nb_check_all_returned(const struct at *a, uint32_t frame)
-{
-	return check_no_refs(a, frame);
-}
-
 struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 			     uint32_t pc, const struct nb_helper_spec *h)
 {
@@ -160,10 +151,8 @@ struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		       const struct nb_helper_spec *h)
 {
-	for (unsigned i = 0; i < 5; i++) {
-		const struct nb_reg *at = &nb_top(st)->regs[i + 1];
+	int sample = nb_arg_of(h, NB_ARG_SAMPLE) + 1;
 
-		if (h->arg[i] == NB_ARG_SAMPLE)
-			nb_ref_end(env, st, pc, at->ref);
-	}
+	if (sample)
+		nb_ref_end(env, st, pc, nb_top(st)->regs[sample].ref);
 }

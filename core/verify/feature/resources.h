@@ -8,10 +8,8 @@ struct at;
 
 /*
  * Resources that programs acquire and release by helpers: records of ring
- * buffers, and locks. A state holds at most one lock, which its map and
- * the identity of the value identify. For each resource there is a check of
- * the argument, and a step that changes the state. Checks return 0, or
- * NB_E_VERIFY with the finding filled.
+ * buffers. There is a check of each argument, and a step that changes the
+ * state. Checks return 0, or NB_E_VERIFY with the finding filled.
  */
 
 /* Check register @number of the called helper; 0 if that argument is no
@@ -43,7 +41,7 @@ int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 			     uint32_t pc, const struct nb_helper_spec *h);
 
-/* Apply the call to references, objects and the lock. Requires r1-r5. */
+/* Apply the call to references. Requires r1-r5. */
 void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		       const struct nb_helper_spec *h);
 

@@ -36,8 +36,7 @@ static int check_helper(const struct at *a)
 		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;
-	return refuse(a,
-		      kernel ? kernel_rule(a->insn->imm) : NB_RULE_HELPER,
+	return refuse(a, kernel ? kernel_rule(a->insn->imm) : NB_RULE_HELPER,
 		      .reg = -1, .name = kernel, .number = a->insn->imm);
 }
 

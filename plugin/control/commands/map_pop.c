@@ -77,7 +77,7 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
  * records removed, or an error.
  */
 static int take_records(struct pop *p, struct nb_json *j, uint64_t most,
-			 struct nb_err *err)
+			struct nb_err *err)
 {
 	uint64_t n = 0;
 	int rc = 0;

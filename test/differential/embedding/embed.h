@@ -136,7 +136,7 @@ struct em_object {
 	bool live;
 	uint32_t frame, off, size; /* off: from the stack's lowest byte */
 	int32_t cur, end;
-	bool sure;		   /* it comes to its end */
+	bool sure; /* it comes to its end */
 	bool given;
 };
 
@@ -188,9 +188,9 @@ struct em_machine {
 	uint32_t pool_used;
 	struct em_held held[EM_HELD];
 	uint32_t nheld;
-	bool over;     /* more than this machine has room for */
-	bool lacks;    /* a helper that this machine does not have */
-	bool ended;    /* the program, or another in its place, is done */
+	bool over;  /* more than this machine has room for */
+	bool lacks; /* a helper that this machine does not have */
+	bool ended; /* the program, or another in its place, is done */
 	const char *fault;
 	bool ran[EM_NFEATURES];
 };

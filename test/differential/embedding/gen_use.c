@@ -239,9 +239,8 @@ static void gen_record(unsigned depth)
 
 static void gen_update(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_BSS,
-					EM_LRU,	   EM_PERCPU, EM_ONE,
-					EM_CHOSEN };
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN, EM_BSS,   EM_LRU,
+					EM_PERCPU, EM_ONE,  EM_CHOSEN };
 	uint32_t map = maps[g_below(sizeof(maps) - !g_chance(5))];
 
 	g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
@@ -411,9 +410,8 @@ static void call_global(void)
 
 static void call_back(bool each)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,  EM_PERCPU,
-					EM_LRU,	   EM_BSS,   EM_LIMITS,
-					EM_CHOSEN };
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_PERCPU, EM_LRU,
+					EM_BSS,	   EM_LIMITS, EM_CHOSEN };
 	struct g_func f = { .kind = each ? G_ELEMENT : G_TURN,
 			    .ctx = g.ctx && g_below(2) };
 

@@ -404,8 +404,7 @@ static bool objects_hold(struct bonds *b, uint32_t frame)
 			continue;
 		o = em_object_at(em_address(EM_R_STACK + b->base + frame,
 					    NB_STACK_SIZE - 4 * (c + 1)));
-		if (o < 0 ||
-		    !bind_ref(b, x->reg.ref, OBJECT | (uint32_t)o))
+		if (o < 0 || !bind_ref(b, x->reg.ref, OBJECT | (uint32_t)o))
 			return false;
 		if (!iterator_holds(&x->reg, &em.objects[o]))
 			return false;

@@ -92,10 +92,9 @@ int em_object_new(uint64_t a, uint32_t size)
 		return -1;
 	}
 	memset(em.frames[frame].init + off, 0, size);
-	em.objects[em.nobjects] = (struct em_object){ .live = true,
-						      .frame = frame,
-						      .off = (uint32_t)off,
-						      .size = size };
+	em.objects[em.nobjects] = (struct em_object){
+		.live = true, .frame = frame, .off = (uint32_t)off, .size = size
+	};
 	return (int)em.nobjects++;
 }
 

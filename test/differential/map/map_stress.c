@@ -436,12 +436,12 @@ static bool set_up(void)
 int main(int argc, char **argv)
 {
 	static void *(*const work[])(void *) = {
-		replace,       replace,	      churn,	      churn,
-		look_up,       look_up,	      walk_and_clone, count_up,
-		count_up,      read_counters, write_trace,    write_trace,
-		read_trace,    churn_pairs,   churn_pairs,    look_up_mixed,
-		write_ring,    write_ring,    read_ring,      peek_ring,
-		use_lru,       use_lru
+		replace,    replace,	   churn,	   churn,
+		look_up,    look_up,	   walk_and_clone, count_up,
+		count_up,   read_counters, write_trace,	   write_trace,
+		read_trace, churn_pairs,   churn_pairs,	   look_up_mixed,
+		write_ring, write_ring,	   read_ring,	   peek_ring,
+		use_lru,    use_lru
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
