@@ -63,7 +63,7 @@
 /* The columns are id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect, cost, work and
  * doc. */
 HELPER(1, map_lookup_elem, VALUE_OR_NULL, MAP, KEY, NONE, NONE, NONE,
-	LOOKUP, MAP, ELEMENTS, NONE, 0, SEARCH,
+	EACH, MAP, ELEMENTS, NONE, 0, SEARCH,
 	"look up an element; returns a pointer to its value, or NULL")
 HELPER(2, map_update_elem, SCALAR, MAP, KEY, VALUE, ANY, NONE,
 	EACH, LOCAL, PROCESS, WRITES_MAP, 0, STORE,

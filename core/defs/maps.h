@@ -13,8 +13,7 @@
  * traits: 0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
  *         value of 4 bytes is the number of a program of the same image), LRU
- *         (elements not used lately make room for new ones), MAPS (the value
- *         of 4 bytes is the number of a map of the same image);
+ *         (elements not used lately make room for new ones);
  * flags:  map_flags that a definition may have;
  * doc:    one line for the reference page.
  */
@@ -36,12 +35,6 @@ MAPTYPE(LRU_HASH, 9, "lru_hash", lru_hash, BYTES,
 	NB_TRAIT_LOCAL | NB_TRAIT_LRU, NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
 	"a hash that is never full: a new key replaces a key that was not looked up lately; "
 	"BPF_F_NO_COMMON_LRU has no effect")
-MAPTYPE(ARRAY_OF_MAPS, 12, "array_of_maps", fd_array, INDEX,
-	NB_TRAIT_MAPS, 0,
-	"maps of the same policy by index; a look-up finds a map")
-MAPTYPE(HASH_OF_MAPS, 13, "hash_of_maps", fd_hash, BYTES,
-	NB_TRAIT_MAPS, NB_F_NO_PREALLOC,
-	"maps of the same policy by key; a look-up finds a map")
 MAPTYPE(RINGBUF, 27, "ringbuf", ringbuf, RING,
 	NB_TRAIT_LOCAL, 0,
 	"records of any size in order, many writers; "

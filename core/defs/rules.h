@@ -188,8 +188,6 @@ RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
      "the helper needs the decision of a SEC(\"tuner\") program")
 RULE(ARG_MAP, ARG_MAP, "a map in {r} for {helper}", "{value}", "")
-RULE(ARG_MAP_NULL, ARG_NULL,
-     "a map in {r} for {helper}, tested against NULL", "{value}", "")
 RULE(MAP_KIND, MAP_KIND,
      "a map of type {map_types} in {r} for {helper}", "map {map} is of type {map_type}", "")
 RULE(ARG_SCALAR, ARG_SCALAR, "a number in {r} for {helper}", "{value}", "")

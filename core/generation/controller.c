@@ -40,8 +40,7 @@ static bool is_merged(const struct nb_map_spec *s)
 static bool is_changeable(const struct nb_map_spec *s)
 {
 	return s->tags & NB_MAPF_COHERENT && s->origin == NB_ORIGIN_DEFINED &&
-	       !(nb_spec_map_type(s->type)->traits &
-		 (NB_TRAIT_PROGS | NB_TRAIT_MAPS));
+	       !(nb_spec_map_type(s->type)->traits & NB_TRAIT_PROGS);
 }
 
 static bool is_percpu(const struct nb_map_spec *s)

@@ -121,30 +121,9 @@ const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
 	return NULL;
 }
 
-enum which { COHERENT, ALL };
-
-/*
- * Link each map of maps to the maps that its values name. @which: link only
- * coherent maps of maps, which belong to this generation, or all. @fresh: also
- * write the initial contents.
- */
-static int link_maps(const struct nb_gen_policy *gp, enum which which,
-		     bool fresh, struct nb_err *err)
-{
-	const struct nb_image *img = gp->policy->img;
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && i < img->nmaps; i++)
-		if (img->maps[i].inner && gp->maps[i] &&
-		    (which == ALL || img->maps[i].tags & NB_MAPF_COHERENT))
-			rc = nb_policy_map_link(gp->maps, img, i, fresh, err);
-	return rc;
-}
-
 /*
  * Add @p with its local maps. Coherent maps are those of @from, or new ones
- * if @from is NULL; maps of maps are cloned, because the maps inside may
- * differ. Each part enters @g at once, so that gen_destroy frees it.
+ * if @from is NULL. Each part enters @g at once, so that gen_destroy frees it.
  */
 static int add_policy(struct nb_gen *g, struct nb_policy *p,
 		      const struct nb_gen_policy *from, struct nb_err *err)
@@ -162,22 +141,18 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	if (from)
 		memcpy(gp->history, from->history, NB_SHA256_SIZE);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
-		int rc;
+		int rc = 0;
 
-		if (p->maps[i]) {
+		if (p->maps[i])
 			gp->maps[i] = nb_map_get(p->maps[i]);
-			continue;
-		}
-		if (from && !img->maps[i].inner) {
+		else if (from)
 			gp->maps[i] = nb_map_get(from->maps[i]);
-			continue;
-		}
-		rc = from ? nb_map_clone(&gp->maps[i], from->maps[i], err)
-			  : nb_policy_map_new(&gp->maps[i], img, i, err);
+		else
+			rc = nb_policy_map_new(&gp->maps[i], img, i, err);
 		if (rc)
 			return rc;
 	}
-	return link_maps(gp, COHERENT, !from, err);
+	return 0;
 }
 
 /* Bind a program (to run, or as a target of tail calls), and limit its runs
@@ -514,12 +489,8 @@ static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
 static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 {
 	struct nb_map *clone;
-	int rc;
+	int rc = nb_map_clone(&clone, *slot, err);
 
-	if (!*slot)
-		/* The definition of an inner map has no map of its own. */
-		return 0;
-	rc = nb_map_clone(&clone, *slot, err);
 	if (rc)
 		return rc;
 	nb_map_put(*slot);
@@ -603,8 +574,6 @@ static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
 	if (!rc)
 		rc = apply_ops(gp->maps[c->map], c->ops, c->nops, err);
 	if (!rc)
-		rc = link_maps(gp, COHERENT, false, err);
-	if (!rc)
 		extend_history(gp, c->map, c->ops, c->nops);
 	return rc;
 }
@@ -657,7 +626,7 @@ static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
 		nb_map_put(gp->maps[i]);
 		rc = nb_policy_map_new(&gp->maps[i], img, i, err);
 	}
-	return rc ? rc : link_maps(gp, COHERENT, false, err);
+	return rc;
 }
 
 int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
@@ -687,8 +656,6 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 
 		for (uint32_t m = 0; !rc && m < n; m++)
 			rc = replace_by_clone(&g->policy[i].maps[m], err);
-		if (!rc)
-			rc = link_maps(&g->policy[i], ALL, false, err);
 	}
 	if (!rc) /* Run only the requested part: @gen may be a view. */
 		rc = bind_part(g, false, err);

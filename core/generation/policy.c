@@ -32,8 +32,6 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		struct nb_map_def def = nb_map_spec_def(&img->maps[i]);
 		int rc;
 
-		if (img->maps[i].origin == NB_ORIGIN_INNER)
-			continue;
 		rc = nb_map_plan(&size, &def, COUNTED_CPUS, err);
 		if (rc)
 			return rc;
@@ -80,8 +78,6 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	int rc;
 
 	*out = NULL;
-	if (spec->origin == NB_ORIGIN_INNER)
-		return 0;
 	if (spec->tags & NB_MAPF_HOST)
 		return nb_map_host_new(out, &def, err);
 	rc = nb_map_new(out, &def, err);
@@ -93,7 +89,7 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		nb_map_seed(*out);
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
-	else if (!spec->inner)
+	else
 		rc = map_fill(*out, img, map, err);
 	if (spec->origin == NB_ORIGIN_RODATA)
 		nb_map_freeze(*out);
@@ -102,20 +98,6 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		*out = NULL;
 	}
 	return rc;
-}
-
-int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
-		       uint32_t map, bool fresh, struct nb_err *err)
-{
-	struct nb_map *may[NB_IMAGE_MAX_MAPS] = { NULL };
-
-	_Static_assert((int)NB_IMAGE_MAX_MAPS <= (int)NB_MAP_MAX_INNER,
-		       "any map of an image can be inside another");
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (nb_image_may_hold(img, map, i))
-			may[i] = maps[i];
-	nb_map_set_maps(maps[map], may, img->nmaps);
-	return fresh ? map_fill(maps[map], img, map, err) : 0;
 }
 
 static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
@@ -166,14 +148,6 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		if (p->maps[i])
 			continue;
 		rc = nb_policy_map_new(&p->maps[i], p->img, i, err);
-		if (rc)
-			return rc;
-	}
-	for (uint32_t i = 0; i < p->img->nmaps; i++) {
-		int rc = 0;
-
-		if (p->img->maps[i].inner && p->maps[i])
-			rc = nb_policy_map_link(p->maps, p->img, i, true, err);
 		if (rc)
 			return rc;
 	}

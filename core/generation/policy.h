@@ -96,20 +96,8 @@ void nb_policy_put(struct nb_policy *p);
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		     struct nb_err *err);
 
-/*
- * Create map number @map of the image with its initial contents; a map of
- * maps gets them from nb_policy_map_link. *@out is NULL for an inner
- * definition.
- */
+/* Create map number @map of the image with its initial contents. */
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err);
-
-/*
- * nb_policy_map_link - set the table of a map of maps: the map of each value
- * @maps:  the image's maps; no other thread sees number @map yet
- * @fresh: also write the initial contents
- */
-int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
-		       uint32_t map, bool fresh, struct nb_err *err);
 
 #endif

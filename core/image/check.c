@@ -143,38 +143,6 @@ static int check_policy_name(const struct check *c)
 		NB_IMAGE_NAME - 1);
 }
 
-/* A map of maps must name an inner definition, other types must not. */
-static int check_inner(const struct check *c, const struct nb_map_spec *m,
-		       uint32_t at)
-{
-	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
-	const struct nb_map_spec *in = NULL;
-
-	if (m->inner && m->inner <= c->img->nmaps)
-		in = &c->img->maps[m->inner - 1];
-	if (m->origin == NB_ORIGIN_INNER &&
-	    (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
-		return nb_fail(
-			c->err, NB_E_MAPDEF, at,
-			"map %s: a map of type %s cannot be inside another",
-			m->name, t->word);
-	if (!(t->traits & NB_TRAIT_MAPS) && !m->inner)
-		return 0;
-	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
-	    in->origin != NB_ORIGIN_INNER)
-		return bad_image(
-			c, at,
-			"map %s of type %s: "
-			"definition %u does not describe an inner map that this type allows",
-			m->name, t->word, m->inner);
-	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
-		return bad_image(
-			c, at,
-			"map %s and its inner definition are not both coherent or both local",
-			m->name);
-	return 0;
-}
-
 static int check_map(const struct check *c, uint32_t i)
 {
 	const struct nb_map_spec *m = &c->img->maps[i];
@@ -183,9 +151,9 @@ static int check_map(const struct check *c, uint32_t i)
 		m->origin == NB_ORIGIN_RODATA || m->origin == NB_ORIGIN_DATA;
 	int rc;
 
-	if (m->origin > NB_ORIGIN_INNER)
+	if (m->origin > NB_ORIGIN_BSS)
 		return bad_image(c, at, "map %u: origin %u; 0 to %d are known",
-				 i, (unsigned)m->origin, NB_ORIGIN_INNER);
+				 i, (unsigned)m->origin, NB_ORIGIN_BSS);
 	rc = check_name(c, m->name, "map", at);
 	if (!rc)
 		rc = nb_map_spec_check(m, c->err);
@@ -209,11 +177,11 @@ static int check_map(const struct check *c, uint32_t i)
 			c, at,
 			"map %s: BTF types %u and %u, but the image has no BTF",
 			m->name, m->btf_key, m->btf_value);
-	return check_inner(c, m, at);
+	return 0;
 }
 
 /* Check initial element @i: elements ascend without duplicates, and name
- * programs or maps that exist. */
+ * programs that exist. */
 static int check_elem(const struct check *c, uint32_t i)
 {
 	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
@@ -228,14 +196,12 @@ static int check_elem(const struct check *c, uint32_t i)
 			i, e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
-	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
+	if (!(t->traits & NB_TRAIT_PROGS))
 		return bad_image(
 			c, at,
 			"map %s: type %s takes no initial element, found element %u",
 			m->name, t->word, e->key);
-	if (t->traits & NB_TRAIT_MAPS)
-		most = c->img->nmaps;
-	if (e->key >= m->max_entries && t->keys == NB_KEYS_INDEX)
+	if (e->key >= m->max_entries)
 		return bad_image(c, at,
 				 "map %s: initial element %u; the last is %u",
 				 m->name, e->key, m->max_entries - 1);
@@ -244,26 +210,13 @@ static int check_elem(const struct check *c, uint32_t i)
 			c, at,
 			"map %s: initial element %u names number %u; allowed: below %u",
 			m->name, e->key, e->value, most);
-	if (t->traits & NB_TRAIT_PROGS &&
-	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
+	if (!(nb_image_callable(c->img, e->map) >> e->value & 1))
 		return nb_fail(
 			c->err, NB_E_MAPDEF, at,
 			"map %s: element %u is program %s of hook %s; "
 			"tail calls stay within the hook of the programs that use the map",
 			m->name, e->key, c->img->progs[e->value].name,
 			nb_spec_hook(c->img->progs[e->value].hook)->word);
-	if (t->traits & NB_TRAIT_MAPS &&
-	    c->img->maps[e->value].tags & NB_MAPF_MERGED)
-		return nb_fail(c->err, NB_E_MAPDEF, at,
-			       "map %s: element %u is the merged map %s, "
-			       "which programs can use only by its name",
-			       m->name, e->key, c->img->maps[e->value].name);
-	if (t->traits & NB_TRAIT_MAPS &&
-	    !nb_image_may_hold(c->img, e->map, e->value))
-		return nb_fail(
-			c->err, NB_E_MAPDEF, at,
-			"map %s: element %u is map %s, which is not like the inner definition",
-			m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
 		return bad_image(c, at,
@@ -373,11 +326,6 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p,
 			c, at, "program %s: slot %u names map %llu of %u",
 			p->name, pc, (unsigned long long)map, c->img->nmaps);
 	m = &c->img->maps[map];
-	if (m->origin == NB_ORIGIN_INNER)
-		return bad_image(
-			c, at,
-			"program %s: slot %u names %s, an inner definition and no map",
-			p->name, pc, m->name);
 	if (in->fn == NB_FN_MAP)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)

@@ -18,7 +18,7 @@
 	}
 
 const struct nb_record nb_records[NB_NSECTIONS] = {
-	[NB_SEC_MAPS] = { 44,
+	[NB_SEC_MAPS] = { 40,
 			  sizeof(struct nb_map_spec),
 			  { STRING(nb_map_spec, name),
 			    NUMBER(nb_map_spec, type),
@@ -29,8 +29,7 @@ const struct nb_record nb_records[NB_NSECTIONS] = {
 			    NUMBER(nb_map_spec, tags),
 			    NUMBER(nb_map_spec, origin),
 			    NUMBER(nb_map_spec, btf_key),
-			    NUMBER(nb_map_spec, btf_value),
-			    NUMBER(nb_map_spec, inner) } },
+			    NUMBER(nb_map_spec, btf_value) } },
 	[NB_SEC_DATA] = { .size = 1 },
 	[NB_SEC_PROGS] = { 20,
 			   sizeof(struct nb_prog),

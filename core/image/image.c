@@ -17,8 +17,7 @@ void nb_image_free(struct nb_image *img)
 int nb_image_map(const struct nb_image *img, const char *name)
 {
 	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].origin != NB_ORIGIN_INNER &&
-		    !strcmp(img->maps[i].name, name))
+		if (!strcmp(img->maps[i].name, name))
 			return (int)i;
 	return -1;
 }

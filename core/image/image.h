@@ -36,14 +36,12 @@ enum {
 	NB_IMAGE_MAX_DATA = 1 << 20 /* Bytes of a read-only data section. */
 };
 
-/* Origin of a map: a definition in .maps, or a data section. INNER is not a
- * map: it describes the elements of a map of maps. */
+/* Origin of a map: a definition in .maps, or a data section. */
 enum nb_map_origin {
 	NB_ORIGIN_DEFINED,
 	NB_ORIGIN_RODATA,
 	NB_ORIGIN_DATA,
-	NB_ORIGIN_BSS,
-	NB_ORIGIN_INNER
+	NB_ORIGIN_BSS
 };
 
 enum {
@@ -74,9 +72,6 @@ struct nb_map_spec {
 	enum nb_map_origin origin;
 	/* Type ids in the image's BTF; 0 for none. */
 	uint32_t btf_key, btf_value;
-	/* Maps of maps: number of the map of the image that is the inner
-	 * definition, plus 1; 0 for none. */
-	uint32_t inner;
 	/* Data sections: initial value of element 0, value_size bytes; NULL
 	 * for .bss and defined maps. */
 	const unsigned char *init;
@@ -272,15 +267,6 @@ uint32_t nb_image_targets(const struct nb_image *img);
  * map, these are all targets.
  */
 uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
-
-/*
- * Can map @i of @img be an element of map @outer, a map of maps? As in the
- * kernel, its type, sizes and flags must equal those of the inner
- * definition, and for arrays the number of elements too. Also both must be
- * coherent or both local. A merged map is never allowed, because a
- * controller would find the map of one process only.
- */
-bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
 
 /* Return the definition for nb_map_new. */
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);

@@ -127,8 +127,7 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
 		return NB_E_MAPDEF;
-	if (m->tags & NB_MAPF_SHARED &&
-	    t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
+	if (m->tags & NB_MAPF_SHARED && t->traits & NB_TRAIT_PROGS)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: a map of type %s cannot be shared: "
 			       "the map's values are numbers of one policy",
@@ -158,7 +157,7 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 {
 	bool rodata = m->origin == NB_ORIGIN_RODATA;
 
-	if (m->origin == NB_ORIGIN_DEFINED || m->origin == NB_ORIGIN_INNER)
+	if (m->origin == NB_ORIGIN_DEFINED)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
 		return nb_fail(
@@ -174,24 +173,6 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 			"map %s: map_flags 0x%x: of the data sections, .rodata alone is read-only",
 			m->name, m->flags);
 	return 0;
-}
-
-bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
-{
-	const struct nb_map_spec *in = &img->maps[img->maps[outer].inner - 1];
-	const struct nb_map_spec *m = &img->maps[i];
-
-	const uint32_t by_name = NB_MAPF_MERGED | NB_MAPF_HOST;
-
-	/*
-	 * A controller finds a merged map only by the map's name, and so does
-	 * `map attach` for a host map.
-	 */
-	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & by_name) &&
-	       m->type == in->type && m->key_size == in->key_size &&
-	       m->value_size == in->value_size && m->flags == in->flags &&
-	       (m->max_entries == in->max_entries || m->type != NB_MAP_ARRAY) &&
-	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)

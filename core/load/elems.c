@@ -83,17 +83,6 @@ static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
 		"the function is no program; give it the section of a hook");
 }
 
-/* Return the map that a relocation names. */
-static int64_t inner_map_at(const struct place *p, const struct nb_elf_rel *r,
-			    uint32_t sec, uint64_t off)
-{
-	int map = nb_front_map_at(p->f, sec, off);
-
-	return map < 0 || p->f->maps[map].origin != NB_ORIGIN_DEFINED
-		       ? bad_reloc(p, r, "it is no map")
-		       : map;
-}
-
 static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 {
 	struct nb_front *f = p->f;
@@ -109,7 +98,7 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 		return (int)bad_reloc(p, r, "it lies in no map");
 	values = values_at(f->btf, var.name);
 	traits = nb_spec_map_type(f->maps[map].type)->traits;
-	if (values < 0 || !(traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
+	if (values < 0 || !(traits & NB_TRAIT_PROGS))
 		return (int)bad_reloc(
 			p, r, "maps of this type cannot have initial elements");
 	off = r->off - var.value - (uint64_t)values;
@@ -117,9 +106,7 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 		return (int)bad_reloc(p, r,
 				      "the map has no element at this index");
 	nb_view_u64(f->elf.sec[p->sec].data, r->off, &to);
-	value = traits & NB_TRAIT_MAPS
-			? inner_map_at(p, r, sym.sec, sym.value + to)
-			: program_at(p, r, sym.sec, sym.value + to);
+	value = program_at(p, r, sym.sec, sym.value + to);
 	if (value < 0)
 		return (int)value;
 	f->elems[f->nelems++] =

@@ -300,35 +300,6 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 		NB_IMAGE_MAX_MAPS);
 }
 
-/* If the last map read is a map of maps, add the definition of its inner
- * maps. It is one more map of the image, which no program can name. */
-static int inner_map(struct nb_front *f, const struct bpf_map *outer,
-		     struct nb_err *err)
-{
-	struct nb_map_spec *m = &f->maps[f->nmaps - 1], *in = m + 1;
-	struct bpf_map *from;
-	int rc;
-
-	if (!(nb_spec_map_type(m->type)->traits & NB_TRAIT_MAPS))
-		return 0;
-	from = bpf_map__inner_map((struct bpf_map *)(uintptr_t)outer);
-	if (!from)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: nothing says what its maps are like: __array(values, struct ...)",
-			m->name);
-	rc = next_map(f, err);
-	if (!rc)
-		rc = read_map(in, from, err);
-	if (rc)
-		return rc;
-	in->origin = NB_ORIGIN_INNER;
-	in->tags = m->tags & NB_MAPF_COHERENT;
-	f->places[f->nmaps] = (struct nb_obj_place){ 0, 0 };
-	m->inner = ++f->nmaps;
-	return nb_map_spec_check(in, err);
-}
-
 static int defined_maps(struct nb_front *f, struct nb_err *err)
 {
 	const struct bpf_map *from;
@@ -353,9 +324,6 @@ static int defined_maps(struct nb_front *f, struct nb_err *err)
 		if (rc)
 			return rc;
 		f->nmaps++;
-		rc = inner_map(f, from, err);
-		if (rc)
-			return rc;
 	}
 	return 0;
 }
@@ -437,8 +405,7 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
 {
 	for (uint32_t i = 0; i < f->nmaps; i++)
-		if (f->maps[i].origin != NB_ORIGIN_INNER &&
-		    f->places[i].sec == sec &&
+		if (f->places[i].sec == sec &&
 		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
 		     f->places[i].off == off))
 			return (int)i;

@@ -181,7 +181,7 @@ static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
 	const struct nb_map_spec *m = &w->img->maps[map];
 
 	*var = add_definition(w->btf, m);
-	if (m->inner || *var < 0)
+	if (*var < 0)
 		return notsup(w, "map", m->name);
 	w->map_sym[map] =
 		add_symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),

@@ -29,6 +29,8 @@ static const struct {
 	{ 5, "percpu_hash", "a hash with atomic additions, or a percpu_array" },
 	{ 10, "lru_percpu_hash", "an lru_hash with atomic additions" },
 	{ 11, "lpm_trie", "a hash with a look-up for each length" },
+	{ 12, "array_of_maps", "an array with a longer index" },
+	{ 13, "hash_of_maps", "a hash with a longer key" },
 	{ 22, "queue", "a ringbuf" },
 	{ 23, "stack", "an array with an index" },
 	{ 30, "bloom_filter", "a hash" },
@@ -150,8 +152,8 @@ static int def_value(const struct nb_map_def *d, struct nb_err *err)
 	}
 	if (t->traits & NB_TRAIT_PERCPU && most > PERCPU_MAX)
 		most = PERCPU_MAX;
-	/* A value is the number of a program or map of the image. */
-	if (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
+	/* A value is the number of a program of the image. */
+	if (t->traits & NB_TRAIT_PROGS)
 		least = most = 4;
 	return def_size(d, "value", d->value_size, least, most, err);
 }

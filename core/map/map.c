@@ -141,9 +141,6 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 	if (!m)
 		return rc;
 	m->programs = from->programs;
-	if (m->inner)
-		memcpy(m->inner, from->inner,
-		       NB_MAP_MAX_INNER * sizeof(struct nb_map *));
 	from->ops->copy(m, for_reading(from));
 	m->frozen = from->frozen || from->host;
 	return 0;
@@ -274,13 +271,6 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			       " entries are in use",
 			       m->name, k, m->max_entries);
 	case -EBADF:
-		if (m->inner)
-			return nb_fail(
-				err, NB_E_ARG, 0,
-				"map \"%s\": %s: "
-				"the value is not the number of a map of the policy "
-				"that is like the inner definition",
-				m->name, k);
 		list_bits(programs, sizeof(programs), m->programs);
 		return nb_fail(err, NB_E_ARG, 0,
 			       "map \"%s\": %s: "
@@ -418,12 +408,6 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 void nb_map_set_programs(struct nb_map *m, uint32_t programs)
 {
 	m->programs = programs;
-}
-
-void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n)
-{
-	for (uint32_t i = 0; m->inner && i < NB_MAP_MAX_INNER; i++)
-		m->inner[i] = i < n ? maps[i] : NULL;
 }
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)

@@ -128,15 +128,6 @@ void nb_map_set_programs(struct nb_map *m, uint32_t programs);
  * lock. */
 int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
 
-/*
- * Set the inner maps of a map of maps: a value is an index of @maps[0..n),
- * n at most NB_MAP_MAX_INNER; an index whose map is NULL is no value. The
- * map takes no references: the caller keeps @maps alive as long. Call it
- * before other threads see the map.
- */
-enum { NB_MAP_MAX_INNER = 64 };
-void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n);
-
 /* Return the address of element 0 of an array map, such as a data section;
  * NULL if the map has another type. */
 void *nb_map_array_base(struct nb_map *m);

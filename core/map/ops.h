@@ -90,8 +90,6 @@ struct nb_map {
 	bool attached; /* Host maps: a descriptor is attached; atomic. */
 	/* Program arrays: bit i is set if i may be a value. */
 	uint32_t programs;
-	/* Maps of maps: the map of each value, NB_MAP_MAX_INNER elements. */
-	struct nb_map **inner;
 	struct nb_map_def def;
 	size_t memory;
 	char name[NB_MAP_NAME];

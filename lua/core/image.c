@@ -111,7 +111,7 @@ static int is_image(lua_State *L)
 static void push_map(lua_State *L, const struct nb_map_spec *m)
 {
 	static const char *const origins[] = { "defined", "rodata", "data",
-					       "bss", "inner" };
+					       "bss" };
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
 	lua_createtable(L, 0, 12);

@@ -18,9 +18,7 @@ recorded() {
 await recorded
 
 status 0 "list" -o tsv map list
-has "with every type" out array_of_maps percpu_array lru_hash ringbuf
-! grep -q inner "$T/out"
-ok "and without the inner definition" $?
+has "with every type" out percpu_array lru_hash ringbuf
 status 0 "a ring buffer's records" -o json map dump ring limit=2
 has "as bytes, and the positions" out "hex:2900000000000000" '"produced"' '"consumed":0'
 status 0 "they are not taken: once more" -o tsv -q map dump ring limit=1
@@ -29,17 +27,6 @@ status 64 "a key of another size" map get by_coll hex:000000
 has "says what was found and what is needed" err "3 bytes, the map has 4"
 status 0 "per-CPU values" -o tsv -q map dump by_coll
 has "of each CPU" out "7	0	0"
-status 0 "a map of maps" -o tsv -q map dump maps
-has "has names of maps" out one
-status 0 "the inner map" -o tsv -q map get one 1
-has "was written through it" out 99
-status 0 "a map by its name" map set maps 1 two
-status 64 "a map that is not there" map set maps 1 nosuch
-has "says which there are" err "value: nosuch is no map of the policy" "two ("
-status 0 "take the element out" map remove maps 1
-status 1 "and it is gone" map get maps 1
-status 64 "a map that does not fit" map set maps 0 50
-has "is refused" err "inner definition"
 status 0 "variables by their names" -o tsv -q map dump .bss
 has "and values" out counter 5
 status 0 "one variable" -o tsv -q map get .bss counter

@@ -249,10 +249,10 @@ struct refusal {
 	"__uint(value_size, 4); int (*values[])(void *); } m"          \
 	" SEC(\".maps\") = { .values = { " values_ " } };"
 
-/* A map of maps with initial elements; maps a and b are like the inner one. */
+/* A map of maps, which is refused. */
 #define OUTER(more, values_)                                                \
 	"struct inner {" ARRAY "} a SEC(\".maps\"), b SEC(\".maps\");" more \
-	"struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);"                \
+	"struct { __uint(type, 12);"                                        \
 	"__uint(max_entries, 4); __type(key, __u32);"                       \
 	"__array(values, struct inner); } m SEC(\".maps\")"                 \
 	" = { .values = { " values_ " } };"                                 \

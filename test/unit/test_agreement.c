@@ -238,7 +238,7 @@ static void fill_local_maps(const struct side *s)
 		struct nb_map *map = s->gen->policy->maps[m];
 		size_t n;
 
-		if (!map || spec->tags & NB_MAPF_COHERENT || spec->inner ||
+		if (!map || spec->tags & NB_MAPF_COHERENT ||
 		    spec->type == NB_MAP_PROG_ARRAY ||
 		    (n = nb_map_user_value_size(map)) > MAX)
 			continue;

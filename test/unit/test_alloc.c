@@ -160,8 +160,6 @@ static int make_maps(struct nb_err *err)
 		{ NB_MAP_PROG_ARRAY, 4, 4, 2, 0 },
 		{ NB_MAP_PERCPU_ARRAY, 4, 8, 4, 0 },
 		{ NB_MAP_LRU_HASH, 8, 8, 4, 0 },
-		{ NB_MAP_ARRAY_OF_MAPS, 4, 4, 2, 0 },
-		{ NB_MAP_HASH_OF_MAPS, 8, 4, 2, 0 },
 		{ NB_MAP_RINGBUF, 0, 0, 4096, 0 },
 	};
 	int rc = 0;

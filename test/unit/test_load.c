@@ -382,27 +382,6 @@ START_TEST(written_objects_have_tags_and_programs)
 }
 END_TEST
 
-START_TEST(maps_of_maps_begin_with_maps)
-{
-	struct nb_image *img =
-		image_of(OUTER("", "[3] = (void *)&a, [1] = (void *)&b"), "-g");
-	int m = nb_image_map(img, "m");
-
-	ck_assert_int_ge(m, 0);
-	ck_assert_uint_eq(img->nmaps, 4);
-	ck_assert_str_eq(img->maps[img->maps[m].inner - 1].name, "m.inner");
-	ck_assert_int_eq(nb_image_map(img, "m.inner"), -1);
-	ck_assert_uint_eq(img->nelems, 2);
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct nb_map_elem *e = &img->elems[i];
-
-		ck_assert_uint_eq(e->key, i ? 3 : 1);
-		ck_assert_str_eq(img->maps[e->value].name, i ? "a" : "b");
-	}
-	nb_image_free(img);
-}
-END_TEST
-
 START_TEST(the_same_object_gives_the_same_image)
 {
 	struct bytes obj = compile(whole, "-g");
@@ -472,7 +451,6 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
 	  tcase_add_test(tc, program_arrays_begin_with_programs);
 	  tcase_add_test(tc, written_objects_have_tags_and_programs);
-	  tcase_add_test(tc, maps_of_maps_begin_with_maps);
 	  tcase_add_test(tc, fields_of_the_context_are_told);
 	  tcase_add_test(tc, the_same_object_gives_the_same_image);
 	  tcase_add_test(tc, names_of_policies_are_checked);

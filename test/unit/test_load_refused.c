@@ -105,12 +105,11 @@ static const struct refusal refusals[] = {
 	{ MAP(ARRAY "__uint(pinning, 1);"), "-g", NB_E_NOTSUP, "pinning" },
 	{ MAP(ARRAY "__uint(other, 1);"), "-g", NB_E_MAPDEF, "other" },
 	{ NESTED("22"), "-g", NB_E_LIMIT, "over 65536 members" },
-	{ OUTER("struct other {" ARRAY "__uint(map_flags, 0x400); } x"
-		" SEC(\".maps\");",
-		"[1] = (void *)&x"),
-	  "-g", NB_E_MAPDEF, "not like the inner definition" },
-	{ OUTER("int x;", "[1] = (void *)&x"), "-g", NB_E_RELOC, "no map" },
-	{ OUTER("", "[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
+	{ OUTER("", "[3] = (void *)&a, [1] = (void *)&b"), "-g", NB_E_MAPDEF,
+	  "map m: type array_of_maps is not supported: use an array with" },
+	{ MAP("__uint(type, 13); __uint(max_entries, 4); __type(key, __u32);"
+	      "__uint(value_size, 4);"),
+	  "-g", NB_E_MAPDEF, "type hash_of_maps is not supported: use a hash" },
 	{ "struct {" ARRAY "} m SEC(\".maps\")"
 	  " __attribute__((btf_decl_tag(\"ncclbpf:coherrent\")));"
 	  "SEC(\"tuner\") int f(void *c) { int k = 0;"

@@ -108,10 +108,7 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	const struct nb_reg *n = &nb_top(st)->regs[1];
 
 	/* Programs may add elements to a map other than an array during the
-	 * iteration. A map found in another map may be larger than its
-	 * definition, unless it is an array. */
-	if (m && m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
-		return UINT32_MAX;
+	 * iteration. */
 	if (m)
 		return nb_map_is_array(m) ? m->max_entries : UINT32_MAX;
 	return n->r.umax32 < NB_LOOP_MAX ? n->r.umax32 : NB_LOOP_MAX;
@@ -120,8 +117,6 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 /* Return the most iterations over @m, including elements that come and go. */
 static uint64_t most_iterations(const struct nb_map_spec *m)
 {
-	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
-		return UINT64_MAX;
 	return m->max_entries * (nb_map_is_array(m) ? 1ull : 2);
 }
 

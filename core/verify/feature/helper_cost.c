@@ -46,32 +46,6 @@ static uint64_t string_length(const struct nb_env *env,
 		       : 0;
 }
 
-/* May a look-up in a map of maps whose inner maps look like @def return map
- * @m? */
-static bool found_as(const struct nb_image *img, uint32_t def, uint32_t m)
-{
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].inner == def + 1)
-			return nb_image_may_hold(img, i, m);
-	return false;
-}
-
-/* Return the most elements of @m. A map found in another map may have more
- * elements than its definition. */
-static uint32_t elements(const struct nb_image *img,
-			 const struct nb_map_spec *m)
-{
-	uint32_t most = m->max_entries;
-
-	if (m->origin != NB_ORIGIN_INNER)
-		return most;
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].max_entries > most &&
-		    found_as(img, (uint32_t)(m - img->maps), i))
-			most = img->maps[i].max_entries;
-	return most;
-}
-
 /* Return the cost of comparing the keys of one bucket. */
 static uint64_t chain_cost(const struct nb_map_spec *m)
 {
@@ -97,8 +71,7 @@ static uint64_t store_cost(const struct nb_map_spec *m)
 }
 
 /* Return the cost of the work that depends on the map. */
-static uint64_t map_work_cost(const struct nb_env *env, enum nb_work work,
-			      const struct nb_map_spec *m)
+static uint64_t map_work_cost(enum nb_work work, const struct nb_map_spec *m)
 {
 	switch (work) {
 	case NB_WORK_SEARCH:
@@ -106,9 +79,7 @@ static uint64_t map_work_cost(const struct nb_env *env, enum nb_work work,
 	case NB_WORK_STORE:
 		return store_cost(m);
 	case NB_WORK_BUCKETS:
-		return nb_map_is_array(m)
-			       ? 0
-			       : (uint64_t)WALK * elements(env->img, m);
+		return nb_map_is_array(m) ? 0 : (uint64_t)WALK * m->max_entries;
 	case NB_WORK_NONE:
 	case NB_WORK_FORMAT:
 	case NB_WORK_DIGITS:
@@ -131,7 +102,7 @@ static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
 			       : string_length(env, st);
 	if (h->work == NB_WORK_DIGITS)
 		return DIGIT * nb_helper_extent(env, st, h, 0).max;
-	return m ? map_work_cost(env, h->work, m) : 0;
+	return m ? map_work_cost(h->work, m) : 0;
 }
 
 uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,

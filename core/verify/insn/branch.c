@@ -46,8 +46,7 @@ struct null_test {
 
 static bool may_be_null(const struct nb_reg *r)
 {
-	return r->kind == NB_REG_VALUE_OR_NULL ||
-	       r->kind == NB_REG_MEM_OR_NULL || r->kind == NB_REG_MAP_OR_NULL;
+	return r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
 }
 
 static void settle(void *arg, struct nb_reg *r)
@@ -63,9 +62,6 @@ static void settle(void *arg, struct nb_reg *r)
 		*r = zero;
 	} else if (r->kind == NB_REG_MEM_OR_NULL) {
 		r->kind = NB_REG_MEM;
-		r->id = 0;
-	} else if (r->kind == NB_REG_MAP_OR_NULL) {
-		r->kind = NB_REG_MAP;
 		r->id = 0;
 	} else {
 		r->kind = NB_REG_VALUE;
@@ -85,7 +81,6 @@ static bool is_not_null(const struct nb_env *env, const struct nb_reg *r)
 	switch ((enum nb_reg_kind)r->kind) {
 	case NB_REG_UNINIT:
 	case NB_REG_SCALAR:
-	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
 		return false;

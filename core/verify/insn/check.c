@@ -64,7 +64,6 @@ static int pointer_operand(const struct at *a, int number)
 	const struct nb_reg *r = reg(a, number);
 
 	switch (r->kind) {
-	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
 		return refuse(a, NB_RULE_NULL_ARITH, .reg = number);

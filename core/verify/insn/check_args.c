@@ -77,8 +77,6 @@ static int check_map_arg(const struct at *a, int number)
 	const struct nb_reg *r = reg(a, number);
 	int rc;
 
-	if (r->kind == NB_REG_MAP_OR_NULL)
-		return refuse(a, NB_RULE_ARG_MAP_NULL, .reg = number);
 	if (r->kind != NB_REG_MAP)
 		return refuse(a, NB_RULE_ARG_MAP, .reg = number);
 	rc = check_map_kind(a, number);

@@ -116,8 +116,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 /*
  * Does the element at the key behind r2 exist in every run? All elements of an
- * array exist, so the bounds of the key decide. A map of maps may hold per-CPU
- * arrays with fewer elements than its inner definition.
+ * array exist, so the bounds of the key decide.
  */
 static bool always_found(struct nb_env *env, struct nb_state *st,
 			 const struct nb_helper_spec *h,
@@ -127,9 +126,7 @@ static bool always_found(struct nb_env *env, struct nb_state *st,
 	struct nb_range off = nb_access_offset(key, 0);
 	struct nb_reg index;
 
-	if (h->success != NB_SUCCESS_ELEMENTS ||
-	    (m->type != NB_MAP_ARRAY && (m->type != NB_MAP_PERCPU_ARRAY ||
-					 m->origin == NB_ORIGIN_INNER)) ||
+	if (h->success != NB_SUCCESS_ELEMENTS || !nb_map_is_array(m) ||
 	    key->kind != NB_REG_STACK || off.smin % (int64_t)sizeof(uint32_t))
 		return false;
 	index = nb_stack_load(st, key, &off, sizeof(uint32_t));
@@ -147,10 +144,8 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
 	if (h->ret == NB_RET_VALUE_OR_NULL && m) {
-		r0 = nb_reg_pointer(m->inner ? NB_REG_MAP_OR_NULL
-					     : NB_REG_VALUE_OR_NULL);
-		r0.map = m->inner ? m->inner - 1
-				  : (uint32_t)(m - env->img->maps);
+		r0 = nb_reg_pointer(NB_REG_VALUE_OR_NULL);
+		r0.map = (uint32_t)(m - env->img->maps);
 		r0.id = ++env->ids;
 		if (always_found(env, st, h, m)) {
 			r0.kind = NB_REG_VALUE;

@@ -70,8 +70,6 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 			      r->frame, span);
 	case NB_REG_MAP:
 		return nb_say(env, "map %s", nb_map_name(env, r->map));
-	case NB_REG_MAP_OR_NULL:
-		return nb_say(env, "map %s, or NULL", nb_map_name(env, r->map));
 	case NB_REG_VALUE:
 		return say_pointer(env, r, span);
 	case NB_REG_VALUE_OR_NULL:

@@ -16,10 +16,9 @@ enum nb_reg_kind {
 	NB_REG_UNINIT,
 	NB_REG_SCALAR,
 	NB_REG_CTX,
-	NB_REG_STACK,	    /* Pointer into the stack of frame @frame. */
-	NB_REG_MAP,	    /* Handle of map @map. */
-	NB_REG_MAP_OR_NULL, /* Map handle or NULL; copies share @id. */
-	NB_REG_VALUE,	    /* Pointer into a value of map @map. */
+	NB_REG_STACK, /* Pointer into the stack of frame @frame. */
+	NB_REG_MAP,   /* Handle of map @map. */
+	NB_REG_VALUE, /* Pointer into a value of map @map. */
 	/* Pointer into a map value, or NULL; copies share @id. */
 	NB_REG_VALUE_OR_NULL,
 	/* Pointer into @size bytes that live as long as reference @ref. */

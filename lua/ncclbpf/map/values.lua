@@ -47,7 +47,7 @@ local function image_of(s, member, digest)
 	if image then
 		local blob, info = image:btf(), image:info()
 		known.btf = blob and core.btf(blob) or nil
-		known.programs, known.maps = names_of(info.programs), names_of(info.maps)
+		known.programs = names_of(info.programs)
 	elseif r.err and (r.err.code == "timed_out" or r.err.code == "no_target") then
 		return known -- nil, so the next command tries again
 	end
@@ -66,10 +66,8 @@ local function convert(image, m)
 		},
 		value = {
 			size = m.value_size, id = read.number(m.btf_value),
-			-- values are numbers of these programs or maps
-			names = m.type == "prog_array" and image.programs
-				or tostring(m.type):find("_of_maps", 1, true) and image.maps or nil,
-			noun = m.type == "prog_array" and "program" or "map",
+			-- values are numbers of these programs
+			names = m.type == "prog_array" and image.programs or nil,
 		},
 	}
 end
@@ -87,8 +85,8 @@ end
 -- Return the codec of a map of a local image. @m: its row of image:info()
 function M.codec_of(image, m)
 	local blob, info = image:btf(), image:info()
-	return convert({ btf = blob and core.btf(blob) or nil, programs = names_of(info.programs),
-		maps = names_of(info.maps) }, m)
+	return convert({ btf = blob and core.btf(blob) or nil,
+		programs = names_of(info.programs) }, m)
 end
 
 local function decode(c, part, bytes, exact)
@@ -205,7 +203,7 @@ local function encode(c, part, v, what)
 	end
 	if part.names then
 		return nil, errors.new("bad_argument",
-			("%s: %s is no %s of the policy"):format(what, tostring(v), part.noun),
+			("%s: %s is no program of the policy"):format(what, tostring(v)),
 			{ hint = "write a name or its number: " .. numbered(part.names) })
 	end
 	return nil, errors.new(

@@ -30,8 +30,6 @@ static const char *origin_word(enum nb_map_origin o)
 		return "data";
 	case NB_ORIGIN_BSS:
 		return "bss";
-	case NB_ORIGIN_INNER:
-		return "inner";
 	}
 	return "unknown";
 }
@@ -86,8 +84,6 @@ static void list_policy(struct nb_json *j, struct nb_policy *p)
 	for (uint32_t i = 0; i < p->img->nmaps; i++) {
 		struct nb_map_ref r;
 
-		if (p->img->maps[i].origin == NB_ORIGIN_INNER)
-			continue;
 		nb_held_map(p, i, &r);
 		nb_json_obj(j);
 		nb_map_members(j, &r);

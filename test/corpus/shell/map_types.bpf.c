@@ -2,20 +2,6 @@
 // A map of each type, used once a decision, for test/integration/shell_maps.t.
 #include "policies/ncclbpf_policy.h"
 
-struct inner {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, __u64);
-} one SEC(".maps"), two SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 3);
-	__type(key, __u32);
-	__array(values, struct inner);
-} maps SEC(".maps") = { .values = { [1] = (void *)&one } };
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 8);
@@ -41,8 +27,7 @@ SEC("tuner")
 int count(struct ncclbpf_tuner *ctx)
 {
 	__u64 n = counter, size = ctx->bytes, *v;
-	__u32 coll = 7, slot = 1;
-	void *inner;
+	__u32 coll = 7;
 
 	counter = 5;
 	n = 41;
@@ -50,9 +35,6 @@ int count(struct ncclbpf_tuner *ctx)
 	v = bpf_map_lookup_elem(&by_coll, &coll);
 	if (v)
 		*v = 0;
-	inner = bpf_map_lookup_elem(&maps, &slot);
-	if (inner && (v = bpf_map_lookup_elem(inner, &slot)))
-		*v = 99;
 	bpf_ringbuf_output(&ring, &n, sizeof(n), 0);
 	return 0;
 }

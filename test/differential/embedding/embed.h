@@ -40,11 +40,6 @@ enum em_map {
 	EM_CONFIG,
 	EM_PERCPU,
 	EM_LRU,
-	EM_INNER, /* what the maps of maps hold */
-	EM_ONE,
-	EM_TWO,
-	EM_BY_INDEX,
-	EM_BY_KEY,
 	EM_JUMPS,
 	EM_LOOSE,
 	EM_RING,
@@ -80,8 +75,6 @@ bool em_generate(uint64_t seed);
 bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain);
 /* Does the content of the map differ between ranks? */
 bool em_map_is_local(uint32_t map);
-/* May a map of maps find map @map where it is declared to find @inner? */
-bool em_map_is_a(uint32_t map, uint32_t inner);
 
 /* ---- features: what ran in an accepted program ---- */
 

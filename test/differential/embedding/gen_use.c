@@ -239,8 +239,8 @@ static void gen_record(unsigned depth)
 
 static void gen_update(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN, EM_BSS,   EM_LRU,
-					EM_PERCPU, EM_ONE,  EM_CHOSEN };
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_BSS,
+					EM_LRU,	   EM_PERCPU, EM_CHOSEN };
 	uint32_t map = maps[g_below(sizeof(maps) - !g_chance(5))];
 
 	g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
@@ -254,39 +254,6 @@ static void gen_update(void)
 		g_helper(2);
 	}
 	g_numbers(1, 5);
-}
-
-static void gen_map_of_maps(void)
-{
-	uint32_t map = g_below(2) ? EM_BY_INDEX : EM_BY_KEY;
-	uint32_t none, also;
-	bool early = g_below(3) == 0;
-	int at = g_take(8);
-
-	if (!at)
-		return;
-	g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
-	g_frame(2, G_KEY);
-	g_lddw(1, 1, map, 0);
-	g_helper(1);
-	if (early)
-		g_slot(0x7b, 10, 0, at, 0);
-	none = g_jump(0x15, 0, 0, 0);
-	g_mov(1, 0);
-	if (early)
-		g_slot(0x79, 1, 10, at, 0);
-	g_frame(2, G_KEY);
-	g_helper(1);
-	also = g_jump(0x15, 0, 0, 0);
-	if (g_below(2))
-		g_mov(G_PTR, 0);
-	else
-		use_memory(0, 32);
-	g_aim(none);
-	g_aim(also);
-	g_slot(0x7a, 10, 0, at, 0);
-	g_numbers(0, 5);
-	g_return(8);
 }
 
 static void gen_text(void)
@@ -320,7 +287,7 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(7)) {
+	switch (g_below(6)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
@@ -334,9 +301,6 @@ void g_resource(unsigned depth)
 		break;
 	case 3:
 		gen_update();
-		break;
-	case 4:
-		gen_map_of_maps();
 		break;
 	default:
 		gen_text();

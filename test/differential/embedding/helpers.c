@@ -46,8 +46,7 @@ static uint32_t map_arg(void)
 static bool is_array(uint32_t map)
 {
 	return em_maps[map].type == NB_MAP_ARRAY ||
-	       em_maps[map].type == NB_MAP_PERCPU_ARRAY ||
-	       em_maps[map].type == NB_MAP_ARRAY_OF_MAPS;
+	       em_maps[map].type == NB_MAP_PERCPU_ARRAY;
 }
 
 /* The element of a key, or -1. */
@@ -70,26 +69,10 @@ static void note_map(uint32_t map)
 		[NB_MAP_HASH] = EM_F_HASH,
 		[NB_MAP_PERCPU_ARRAY] = EM_F_PERCPU_ARRAY,
 		[NB_MAP_LRU_HASH] = EM_F_LRU,
-		[NB_MAP_ARRAY_OF_MAPS] = EM_F_OF_MAPS,
-		[NB_MAP_HASH_OF_MAPS] = EM_F_OF_MAPS,
 	};
 
-	if (em_maps == em_made_maps && (map == EM_ONE || map == EM_TWO))
-		em.ran[EM_F_INNER] = true;
-	else if (em_maps[map].type < sizeof(of) && of[em_maps[map].type])
+	if (em_maps[map].type < sizeof(of) && of[em_maps[map].type])
 		em.ran[of[em_maps[map].type]] = true;
-}
-
-/* A map that may stand where @declared is: some of them, by @e; 0: none. */
-static uint64_t inner(uint32_t declared, uint32_t e)
-{
-	uint64_t found = 0;
-
-	for (uint32_t i = 0; i < em_nmaps; i++)
-		if (i != declared && em_map_is_a(i, declared) &&
-		    (!found || e-- & 1))
-			found = em_address(EM_R_HANDLE + i, 0);
-	return found;
 }
 
 static bool lookup(bool of_cpu)
@@ -108,11 +91,6 @@ static bool lookup(bool of_cpu)
 		return answer(0);
 	note_map(map);
 	em.ran[EM_F_OTHER_CPU] |= of_cpu;
-	if (em_maps[map].inner) /* those without one have none */
-		return answer(
-			em_element(map, (uint32_t)e)->used
-				? inner(em_maps[map].inner - 1, (uint32_t)e)
-				: 0);
 	return answer(em_address(EM_R_VALUE + map * EM_ELEMS + (uint32_t)e, 0));
 }
 

@@ -162,8 +162,7 @@ static bool in_element(const struct nb_reg *r, uint64_t v, uint32_t region,
 {
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 
-	if (region < EM_R_VALUE || map >= em_nmaps ||
-	    !em_map_is_a(map, r->map) || em_maps[map].origin == NB_ORIGIN_INNER)
+	if (region < EM_R_VALUE || map >= em_nmaps || map != r->map)
 		return false;
 	*base = em_address(region, 0);
 	return nb_range_has(&r->r, v - *base);
@@ -268,10 +267,7 @@ static bool map_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 {
 	uint32_t map = em_region(v) - EM_R_HANDLE;
 
-	if (!v)
-		return r->kind == NB_REG_MAP_OR_NULL &&
-		       (!r->id || bind(b, r->id, 0));
-	return map < em_nmaps && !em_offset(v) && em_map_is_a(map, r->map) &&
+	return v && map < em_nmaps && !em_offset(v) && map == r->map &&
 	       (!r->id || bind(b, r->id, v));
 }
 
@@ -298,7 +294,6 @@ static bool reg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 			&r->r, v - em_address(EM_R_STACK + b->base + r->frame,
 					      NB_STACK_SIZE));
 	case NB_REG_MAP:
-	case NB_REG_MAP_OR_NULL:
 		return map_holds(b, r, v);
 	case NB_REG_VALUE_OR_NULL:
 		if (!v)

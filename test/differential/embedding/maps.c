@@ -8,9 +8,6 @@
 
 static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
-#define LIKE_INNER \
-	.type = NB_MAP_HASH, .key_size = 4, .value_size = 32, .max_entries = 8
-
 const struct nb_map_spec em_made_maps[EM_MAPS] = {
 	[EM_COUNTS] = { .name = "counts",
 			.type = NB_MAP_ARRAY,
@@ -65,21 +62,6 @@ const struct nb_map_spec em_made_maps[EM_MAPS] = {
 		     .key_size = 4,
 		     .value_size = 32,
 		     .max_entries = 8 },
-	[EM_INNER] = { .name = "inner", LIKE_INNER, .origin = NB_ORIGIN_INNER },
-	[EM_ONE] = { .name = "one", LIKE_INNER },
-	[EM_TWO] = { .name = "two", LIKE_INNER },
-	[EM_BY_INDEX] = { .name = "by_index",
-			  .type = NB_MAP_ARRAY_OF_MAPS,
-			  .key_size = 4,
-			  .value_size = 4,
-			  .max_entries = 4,
-			  .inner = EM_INNER + 1 },
-	[EM_BY_KEY] = { .name = "by_key",
-			.type = NB_MAP_HASH_OF_MAPS,
-			.key_size = 4,
-			.value_size = 4,
-			.max_entries = 4,
-			.inner = EM_INNER + 1 },
 	[EM_JUMPS] = { .name = "jumps",
 		       .type = NB_MAP_PROG_ARRAY,
 		       .key_size = 4,
@@ -108,16 +90,6 @@ bool em_map_is_local(uint32_t map)
 {
 	return !(em_maps[map].tags & NB_MAPF_COHERENT) &&
 	       em_maps[map].origin != NB_ORIGIN_RODATA;
-}
-
-bool em_map_is_a(uint32_t map, uint32_t inner)
-{
-	return map == inner ||
-	       (em_maps[inner].origin == NB_ORIGIN_INNER && map < em_nmaps &&
-		em_maps[map].type == em_maps[inner].type &&
-		em_maps[map].key_size == em_maps[inner].key_size &&
-		em_maps[map].value_size == em_maps[inner].value_size &&
-		em_maps[map].flags == em_maps[inner].flags);
 }
 
 static bool fits(const struct nb_map_spec *s)

@@ -24,7 +24,6 @@ struct job {
 	enum bpf_prog_type own, plain; /* that its verdict is the same as */
 	/* of its maps, in order: what the maps inside are like. libbpf forgets
 	 * it at the load. Type 0: none. */
-	struct nb_map_spec inner[KC_MAPS];
 };
 
 static struct job job;
@@ -238,37 +237,6 @@ static struct nb_map_spec spec_of(struct bpf_map *m)
 	return s;
 }
 
-static void note_inner(void)
-{
-	struct bpf_map *m, *in;
-	unsigned i = 0;
-
-	memset(job.inner, 0, sizeof(job.inner));
-	bpf_object__for_each_map(m, job.obj)
-	{
-		in = i < KC_MAPS ? bpf_map__inner_map(m) : NULL;
-		if (in) {
-			job.inner[i] = spec_of(in);
-			job.inner[i].name = "inner";
-		}
-		i++;
-	}
-}
-
-/* What is inside maps of maps goes after all of them. */
-static void add_inner(struct kc_code *c)
-{
-	uint32_t n = c->nmaps;
-
-	for (uint32_t i = 0; i < n && c->nmaps < KC_MAPS; i++) {
-		if (!job.inner[i].type)
-			continue;
-		c->fds[c->nmaps] = INT_MIN; /* no program names it */
-		c->maps[c->nmaps++] = job.inner[i];
-		c->maps[i].inner = c->nmaps;
-	}
-}
-
 /* libbpf has relocated the program and would load it now. */
 static int before_load(struct bpf_program *prog,
 		       struct bpf_prog_load_opts *opts, long cookie)
@@ -288,7 +256,6 @@ static int before_load(struct bpf_program *prog,
 		c.fds[c.nmaps] = bpf_map__fd(m);
 		c.maps[c.nmaps++] = spec_of(m);
 	}
-	add_inner(&c);
 	kc_judge(job.to, &c, job.own, job.arena);
 	return -ECANCELED;
 }
@@ -384,7 +351,6 @@ static void load_alone(const char *path, const char *section)
 					read_tags(job.to,
 						  bpf_object__btf(job.obj)));
 		}
-		note_inner();
 		bpf_object__load(job.obj);
 		bpf_object__close(job.obj);
 	}

@@ -6,7 +6,7 @@ MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
 MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o $(ASM)
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
-	test_callbacks test_of_maps test_weight)
+	test_callbacks test_weight)
 MUTANT_KINDS ?= refuse label weigh
 MUTANT_SAMPLE ?= 1# of the kind lax only each so many
 MUTANT_RULES := test/differential/mutants/rules.txt
