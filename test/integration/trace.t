@@ -88,9 +88,13 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 	one=$!
 	jobs="$jobs $one"
 	await kept change.json
-	run -J one policy use size_aware
+	status 0 "and used" -J one -T 300 policy use size_aware
 	await settled one
-	newer() { grep -q '"generation":[1-9]' change.json; }
+	newer() { # never, if the trace has ended
+		grep -q '"generation":[1-9]' change.json && return
+		case $(ps -o stat= -p $one) in '' | Z*) return $NEVER ;; esac
+		return 1
+	}
 	await newer
 	kill -INT $one
 	wait $one
