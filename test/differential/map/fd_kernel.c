@@ -156,7 +156,7 @@ static bool one(struct run *r, int steps)
 	} else {
 		nb_map_set_programs(m, (1u << GOOD) - 1);
 		side_manage(&r->ours, m);
-		side_kernel(&r->theirs, &fd, r->def);
+		side_kernel(&r->theirs, &fd);
 		for (; good && i < steps; i++)
 			good = step(r);
 		good = good && walks(r);

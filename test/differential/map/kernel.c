@@ -93,7 +93,7 @@ static int key_next(void *self, const void *key, void *next)
 	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
 }
 
-void side_kernel(struct side *s, int *fd, const struct nb_map_def *def)
+void side_kernel(struct side *s, int *fd)
 {
 	*s = (struct side){ "kernel",	fd,	    key_lookup,
 			    key_update, key_remove, key_next };

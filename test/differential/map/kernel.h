@@ -20,7 +20,7 @@ int kernel_map(const struct nb_map_def *def);
 /* What BPF_OBJ_GET_INFO_BY_FD says of a map; 0: nothing. */
 uint32_t kernel_map_id(int fd);
 /* The side of the map behind @fd, which @s keeps the address of. */
-void side_kernel(struct side *s, int *fd, const struct nb_map_def *def);
+void side_kernel(struct side *s, int *fd);
 
 /* One line of TAP, @why below it where it is bad; the plan and the status. */
 void ok(bool good, const char *name, const char *why);

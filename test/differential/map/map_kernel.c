@@ -27,7 +27,7 @@ static int compare(const struct shape *shape, uint64_t seed, int steps,
 	} else if (nb_map_new(&m, &shape->def, &err)) {
 		snprintf(why, size, "we refuse the map: %s", err.text);
 	} else {
-		side_kernel(&theirs, &fd, &shape->def);
+		side_kernel(&theirs, &fd);
 		side_manage(&ours, m);
 		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
 				  size);
