@@ -25,7 +25,7 @@ check-all:
 ## check: check-san       quick unit tests, fuzz corpus and agents by ASan and UBSan; threads by TSan
 # TIER=full: all unit tests. A process that a signal ends while it looks for leaks may never
 # end, so jobs do not look for them.
-check-san: TSAN := $(addprefix unit-,gen chain exit live jit_inline segment fence fence_calls \
+check-san: TSAN := $(addprefix unit-,gen exit live jit_inline segment fence fence_calls \
 	fence_faults tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace \
 	net net_calls gin gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler \
 	profiler_connect profiler_threads spans) verbs_tap
