@@ -181,6 +181,7 @@ static size_t number(const char *text)
 
 int main(int argc, char **argv)
 {
+	const char *times = getenv("AGENT_TIMES");
 	struct rlimit files;
 	uint64_t next = 0;
 
@@ -189,6 +190,8 @@ int main(int argc, char **argv)
 			"usage: fleet_agents ENDPOINTS JOB SITES RANKS RATE\n");
 		return 64;
 	}
+	if (times && !nb_agent_times_set(times))
+		fail("AGENT_TIMES", times);
 	fleet.n = number(argv[3]);
 	sim_job.ranks = (int64_t)number(argv[4]);
 	sim_job.per_s = number(argv[5]);

@@ -45,17 +45,6 @@ agent_of() { # DIR: the PID of the site's agent
 	LC_ALL=C grep -la "^ncclbpf-agent.*$T/$1" /proc/[0-9]*/cmdline 2>/dev/null |
 		tr -dc '0-9\n'
 }
-# end_lease DIR: the lease of the site's agent ends, which lasts ten minutes otherwise
-end_lease() {
-	for key in $(ctl get --prefix --keys-only $keys/site/); do
-		grep -qa "${key##*/}" "$1/left.seg" || continue
-		ctl lease revoke "$(printf %x "$(ctl get -w fields "$key" |
-			sed -n 's/^"Lease" : //p')")"
-		return
-	done >/dev/null
-	return 1
-}
-
 both
 ok "two sites have ranks of one communicator" $?
 status 0 "a change of both sites" policy use "$B/policies/size_aware.policy"
@@ -63,7 +52,7 @@ agent=$(agent_of b)
 [ -n "$agent" ]
 ok "site b has an agent" $?
 kill -KILL "$agent" "$second"
-end_lease b && await sites 1
+end_lease b left && await sites 1
 ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
 run status
 [ "$rc" -ne 0 ] && grep -q size_aware out &&

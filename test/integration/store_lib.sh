@@ -14,6 +14,18 @@ needs_store() {
 		skip_all "$1" "etcd is not installed"
 }
 
+# end_lease DIR JOB: the lease of the agent of the job's site in that directory ends. Suites that
+# lose an agent start it with AGENT_TIMES=lease=600000, so that no lease ends by itself.
+end_lease() {
+	for site in $("$etcd" ctl "$T/etcd" get --prefix --keys-only "/ncclbpf/1/$2/site/"); do
+		LC_ALL=C grep -qaP "${site##*/}\x00" "$T/$1/$2.seg" || continue
+		"$etcd" ctl "$T/etcd" lease revoke "$(printf %x "$("$etcd" ctl "$T/etcd" get \
+			-w fields "$site" | sed -n 's/^"Lease" : //p')")" >/dev/null
+		return
+	done
+	return 1
+}
+
 leave() {
 	"$etcd" stop "$T/etcd" >/dev/null 2>&1
 	finish
