@@ -104,7 +104,8 @@ end
 -- Clocks beside ncclbpf.base.clock, and lengths of time beside its table.
 local CLOCKS = { "core%.mono%f[%W]", "core%.sleep%f[%W]", "os%.clock%f[%W]", "os%.time%(%)" }
 local LENGTHS = { "%u_S%s*=", "%u_MS%s*=", "SECONDS%s*=", "PATIENCE%s*=", "sleep%s*%(%s*[%d.]",
-	"clock%.now%(%)%s*[-+]%s*%d", "timeout%s*or%s*%d", "reconnect%(%d", "attach%(.*,%s*[%d.]+%)",
+	"clock%.now%(%)%s*[-+]%s*%d", "timeout%s*or%s*%d", "reconnect%(%d",
+	"attach%(.*,%s*[%d.]+%)",
 	"connect%(.*,%s*[%d.]+%)" }
 
 local function check_clock(path, n, line)

@@ -24,6 +24,8 @@ return {
 			end
 			return "pass", ("every size is faster by more than %d %%"):format(FASTER)
 		end,
-		done = function(ctx, result) ctx.log(result.state, "after", result.blocks, "blocks") end,
+		done = function(ctx, result)
+			ctx.log(result.state, "after", result.blocks, "blocks")
+		end,
 	},
 }

@@ -219,7 +219,7 @@ other=
 for p in $(pids); do
 	[ "$p" = "$first" ] || other=$p
 done
-kill -STOP "$other"
+halt "$other"
 one() { # of the elected process alone: the stopped one would not answer
 	timeout 300 "$S" -q -p "$first" -o json controller status 2>/dev/null |
 		grep -q '"missing": *1'

@@ -55,7 +55,7 @@ status 0 "a change of both sites" policy use "$B/policies/size_aware.policy"
 await generations 1
 ok "both ranks have it" $?
 before=$(revision)
-kill -STOP $agents
+halt $agents
 kill $pids
 wait $pids
 ok "the ranks end, and have decided alike" $?

@@ -90,7 +90,7 @@ done
 # A rank that is stopped does not hide its site; a site that is away is named
 pids=$(pgrep -P $job)
 first=$(echo "$pids" | head -1)
-kill -STOP "$first"
+halt "$first"
 ask -T 2 -o table check agreement
 grep -q "4 of 4 ranks of 2 sites" out && grep -q "number $number:" out
 ok "another process of the site answers for one that is stopped" $?

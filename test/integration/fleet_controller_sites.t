@@ -104,7 +104,7 @@ await total 121
 ok "a site's new number reaches the sum" $?
 
 # ---- the agent of one site is stopped ----
-kill -STOP "$agent_c"
+halt "$agent_c"
 await saw 21 3 1
 ok "without the maps of a site the sum falls to the others'" $?
 missing() { ask -o "$1" controller status; tr -s '\n ' ' ' <out | grep -q "$2"; }

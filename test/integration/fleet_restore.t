@@ -122,7 +122,7 @@ snapshot
 change size_aware && await generations "$(n)"
 ok "another change" $?
 now=$(n)
-kill -STOP $agent_a $agent_b
+halt $agent_a $agent_b
 restore
 # the restored store makes as many revisions as it has lost, and more
 pad 60

@@ -68,7 +68,7 @@ lose_host() {
 	pid=$(field '["runner"]["pid"]')
 	children=$(ps -o pid= --ppid "$pid")
 	# shellcheck disable=SC2086
-	kill -STOP $children
+	halt $children
 	# shellcheck disable=SC2086
 	kill -9 "$pid" $children
 }
@@ -223,7 +223,7 @@ ok "tries a table on both sites" $?
 pid=$(ctl get --print-value-only /ncclbpf/1/llm/sweep | sed 's/.*"pid":\([0-9]*\).*/\1/')
 children=$(ps -o pid= --ppid "$pid")
 # shellcheck disable=SC2086
-kill -STOP $children
+halt $children
 # shellcheck disable=SC2086
 kill -9 "$pid" $children
 abandoned() {

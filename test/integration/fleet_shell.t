@@ -247,7 +247,7 @@ has "job show: nothing is there" out "no desired state"
 status 64 "job set without a store" job set later "$P"
 
 # A site whose agent is stopped
-kill -STOP $agent && pids=$(pgrep -P $agent) && kill -STOP $pids
+halt $agent && pids=$(pgrep -P $agent) && halt $pids
 run --fleet "$plain" -T 2 -o wide status
 { grep -q "site east" err && [ "$rc" -ne 0 ] && grep -q "west\|rank" out; }
 ok "a site whose agent hangs is named, the other one shown" $?

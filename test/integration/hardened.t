@@ -46,7 +46,7 @@ has "says what to set" err "/proc/.local/state/ncclbpf/rollouts cannot be made" 
 	"set XDG_STATE_HOME to a directory that user 0 may write; HOME is /proc"
 
 stopped=$(rank_pid train 1)
-kill -STOP "$stopped"
+halt "$stopped"
 run -o table list
 has "a stopped rank is not called attachable alone" out "attachable; stopped: $stopped" \
 	"hint: pid $stopped: a signal or a debugger has stopped the process: kill -CONT $stopped"

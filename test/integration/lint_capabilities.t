@@ -13,7 +13,8 @@ refuses() { # NAME TEXT
 	ok "$1" $?
 }
 what="capability: errors have a text"
-line=$(grep -n 'err->code = ' "$TOP/core/base/err.c" | head -1 | cut -d: -f2- | sed 's/^[	 ]*//')
+line=$(grep -n 'err->code = ' "$TOP/core/base/err.c" | head -1 | cut -d: -f2- |
+	sed 's/^[	 ]*//')
 mutant="mutant: core/base/err.c: $line => ;"
 list "$what" "quick: unit-store" "full: fleet" "$mutant"
 takes

@@ -340,7 +340,7 @@ await apart
 # Nobody can take over from a process that is stopped while it changes the record.
 lock=$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json.lock
 stop_outside() {
-	kill -STOP "$first"
+	halt "$first"
 	await grep -q '^State:[[:space:]]*T' "/proc/$first/status"
 	flock -n "$lock" true && return
 	kill -CONT "$first"

@@ -42,7 +42,7 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	gives "names of maps" "force" map dump f
 	gives "jobs" "demo" -J d
 	hung=$(rank_pid demo 0)
-	kill -STOP "$hung"
+	halt "$hung"
 	gives "nothing from a process that hangs" "" map dump f
 	# the machine may be busy: one quick answer tells
 	quick() {

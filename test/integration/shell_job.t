@@ -21,7 +21,7 @@ await all_have_it
 ok "all four decide with it" $?
 
 hung=$(rank_pid four 2)
-kill -STOP "$hung"
+halt "$hung"
 status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
 has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" \
 	"nothing has changed"

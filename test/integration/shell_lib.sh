@@ -161,6 +161,14 @@ await() {
 	done
 }
 
+# halt PID...: stop processes, and return when all their threads have: a thread that runs may
+# still answer after kill(2).
+halted() { ! grep -h '^State:' "/proc/$1"/task/*/status 2>/dev/null | grep -qv 'T (stopped)'; }
+halt() {
+	kill -STOP "$@" || return
+	for pid; do await halted "$pid" || return; done
+}
+
 # need NAME STATUS: a test without which the following ones say nothing. The suite ends if it fails.
 need() {
 	ok "$@"

@@ -32,7 +32,7 @@ writer=$!
 jobs="$jobs $writer"
 enough() { [ "$(grep -c '"cat":"coll".*"exec_us"' killed.json)" -gt 12 ]; }
 await enough
-kill -STOP $writer # not in the middle of a write
+halt $writer # not in the middle of a write
 kill -KILL $writer
 wait $writer 2>/dev/null
 head -c $(($(wc -c <whole.json) / 2)) whole.json >cut.json

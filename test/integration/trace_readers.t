@@ -22,7 +22,7 @@ wait $one
 await state one 'p.traces == 1 and table.concat(p.events, " ") == "kernel_ch"'
 ok "of two readers one ends, the other goes on" $?
 chrome "each has what it asked for" two1.json 'assert(#of "coll" == #slices)'
-kill -STOP $two # not in the middle of a write
+halt $two # not in the middle of a write
 kill -KILL $two
 wait $two 2>/dev/null
 await state one "$silent"
@@ -36,7 +36,7 @@ env --default-signal=INT "$S" -J fast -o json trace start out=slow.json \
 one=$!
 jobs="$jobs $one"
 await kept slow.json
-kill -STOP $one
+halt $one
 run -J fast -o json trace status
 written=$(truth 'print(d.processes[1].data.written)')
 await state fast "p.written > $written + 200000"

@@ -31,8 +31,8 @@ static struct {
 	char in[65536]; /* the last request */
 } fake;
 
-#define NO_LEADER                                                              \
-	"HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: no leader\","            \
+#define NO_LEADER                                                     \
+	"HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: no leader\"," \
 	"\"code\":14}"
 
 static void *serve(void *arg)

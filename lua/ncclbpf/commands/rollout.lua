@@ -371,8 +371,9 @@ function M.cmd_resume(ctx)
 		local path = tostring(r.hooked.file)
 		local _, functions, digest = try(plan.read(path))
 		if digest ~= r.hooked.digest then
-			return nil, errors.new("refused", ("%s has changed since the rollout started"):format(
-				path), { hint = "rollout promote or rollout abort" })
+			local text = ("%s has changed since the rollout started"):format(path)
+			return nil, errors.new("refused", text,
+				{ hint = "rollout promote or rollout abort" })
 		end
 		h = hooks_of(path, functions, digest, g)
 		try(h:call("setup", h.ctx))

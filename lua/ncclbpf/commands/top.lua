@@ -293,7 +293,8 @@ local function run(ctx, screen, every)
 		end
 		local columns, rows = screen:size()
 		screen:draw(view.rows(ui, now, failure, columns, rows))
-		local key = screen:key(ui.paused and clock.times.long or math.max(0, due - clock.now()))
+		local left = math.max(0, due - clock.now())
+		local key = screen:key(ui.paused and clock.times.long or left)
 		local f = key and keys[key]
 		if f then f(ui, ctx, columns) end
 	end

@@ -5,8 +5,9 @@
 // under an exception named below, or it fails the test. What the kernel
 // accepts and we refuse is counted by finding: that list is about precision.
 //
-//   ORACLE_SEED, ORACLE_SECONDS, ORACLE_PROGRAMS, ORACLE_ONLY: as in oracle_shadow.c
-//   ORACLE_SHOWN: most programs printed
+//   ORACLE_SEED, ORACLE_SECONDS, ORACLE_PROGRAMS, ORACLE_ONLY:
+//                  as in oracle_shadow.c
+//   ORACLE_SHOWN:  most programs printed
 #include <dirent.h>
 #include <inttypes.h>
 #include <time.h>
