@@ -10,6 +10,9 @@ include test/bench/bench.mk examples/demos.mk test/check.mk
 unit-quick: $(UNIT_QUICK) $(FUZZ) unit-fakes
 unit-tests: unit-quick $(UNIT)
 tests: $(UNIT_QUICK) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
+# Suites read all objects of a folder: those whose source has gone go, too.
+	@find $(B)/policies $(B)/test/corpus -name '*.bpf.o' | while read -r o; do s=$${o#$(B)/}; \
+		[ -e "$${s%.o}.c" ] || rm "$$o"; done
 tests-full: tests $(UNIT)
 
 # What runs a suite and ends with all that it has started.
