@@ -50,8 +50,10 @@ NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 300 \
 	"$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M --loops 20 \
 	>"$log" 2>&1
 is $? "full before the start: all ranks take the same choice to the end"
-[ "$(grep -c "control directory $dir: cannot .* segment file: No space left" "$log")" -eq 4 ]
-is $? "each process says once why it does not use the directory"
+# A process that finds the others elsewhere goes there, and tries nothing.
+why=$(grep -c "control directory $dir: cannot .* segment file: No space left" "$log")
+[ "$why" -ge 1 ] && [ "$why" -le 4 ]
+is $? "the processes that have tried the directory say once why they do not use it"
 [ "$(grep -c "cannot be used; the control socket is in /dev/shm/ncclbpf-0" "$log")" -eq 4 ]
 is $? "and where it went, past a read-only one"
 grep -q 'policy size_aware .* decides' "$log" && ! grep -q 'uses none of the policies' "$log"
