@@ -74,6 +74,10 @@ static const struct exception {
 	{ "an older frame's address in that frame",
 	  "cannot spill pointers to stack into stack frame of the caller",
 	  true },
+	/* A constant key within bounds that it does not see, or a comparison
+	 * with a register that is 0. */
+	{ "a look-up that is not NULL",
+	  "invalid mem access 'map_value_or_null'", true },
 	/* Its log ends with a step of the walk: it broke off, as it does with
 	 * long loops, and has no complaint. See broke_off. */
 	{ "the kernel broke off", BROKE_OFF, true },
