@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # One job on two sites with a real etcd: its ranks begin with NCCL's own choice,
 # a change is made at one decision by all ranks of both sites, and whatever is
 # killed, stopped or taken away meanwhile, no two ranks decide differently: the

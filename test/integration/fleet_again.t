@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: cpu  limit: 600  needs: etcd
+# tier: quick  load: wait  limit: 600  needs: etcd
 # A job ends and begins again on two sites whose agents, which are services, live on. Its
 # communicator has the same identity. The agents were stopped meanwhile, so they never saw
 # it away. The new one begins with NCCL's own choice, registers anew, and can be changed.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # check agreement over two sites: ranks that agree; a site whose ranks agree
 # with one another and not with the other site's (a map of that site alone has another
 # value, accepted with NCCLBPF_COHERENCE=off); a site that does not answer; and the segment

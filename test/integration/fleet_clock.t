@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # Sites whose wall clocks are ten years ahead and ten years behind. Without TLS
 # changes are committed as ever, because leases and waits are by the store and the
 # monotonic clock. With TLS the store's certificate is not valid at such a time: the

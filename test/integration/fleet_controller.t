@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # Controllers of a job on two sites: the processes of one site run them, the
 # changes of coherent maps reach all ranks of both sites at one fence, and the other
 # site takes over when the agent is lost.

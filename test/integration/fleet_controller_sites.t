@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # Controllers see the maps of all sites: three sites, one rank each, and a controller
 # that adds up a counter of their processes. If a site's maps are missing, the sum
 # falls to the others', and controller status names the site.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # Another writer damages keys of a running job of two sites: the agents write them
 # again, those that were deleted, too, the next change is committed, and a communicator's
 # record that is damaged or deleted is made anew of the sites' copies. A second job of the same

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # Processes and sites that join a job late: they get the job's generation from the
 # store, with the contents of coherent maps, whatever changes have made it.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # The processes of one of two sites end while the other site still has the
 # communicator. If the agent saw that, changes go on, and say why the communicator
 # does not move. If nobody saw it, a change is refused: the ranks may run on.

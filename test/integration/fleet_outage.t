@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # The store of a job on two sites goes away for a second or two and comes back
 # with the same data, three times: the first change asked for afterwards is
 # committed, each time, and agents' logs stay short. An agent's write that failed

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd
+# tier: full  load: wait  limit: 600  needs: etcd
 # A store that refuses the agents, and a job that goes on: the store's quota is
 # used up, an agent's certificate has expired or is of another authority, and a
 # second agent is started for a site.

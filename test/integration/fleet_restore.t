@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: cpu  limit: 600  needs: etcd,etcdctl
+# tier: full  load: wait  limit: 600  needs: etcd,etcdctl
 # A store that goes back: etcd is restored from a snapshot while the agents of a job on two sites
 # live, and one of them begins anew. All ranks keep the generation that they have agreed on, the
 # store's records are made anew, and the next change is committed. A fence that was armed when the
