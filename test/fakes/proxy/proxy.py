@@ -22,6 +22,7 @@ import struct
 import threading
 
 PIECE = 65536
+OVERLAP = 255  # bytes; a text that is held is not longer
 RETRANSMIT_S = 0.2
 
 
@@ -83,18 +84,22 @@ class Link:
                 self.open.pop(end, None)
                 reset(end)
 
-    async def wait_held(self, data):
-        while any(text in data for text in self.hold):
+    async def wait_held(self, last, data):
+        """@last: the end of the piece before: a text may lie in both."""
+        both = last + data
+        while any(both.find(t, max(0, len(last) - len(t) + 1)) >= 0 for t in self.hold):
             self.held = True
             await asyncio.sleep(0.002)
 
     async def forward(self, reader, writer, name, wait_held=None):
+        last = b""
         while True:
             data = await reader.read(PIECE)
             if not data:
                 return
             if wait_held:
-                await wait_held(data)
+                await wait_held(last, data)
+                last = (last + data)[-OVERLAP:]
             wait = self.delay
             if self.loss and random.random() < self.loss:
                 wait += RETRANSMIT_S
