@@ -166,7 +166,7 @@ await() {
 halted() { ! grep -h '^State:' "/proc/$1"/task/*/status 2>/dev/null | grep -qv 'T (stopped)'; }
 halt() {
 	kill -STOP "$@" || return
-	for pid; do await halted "$pid" || return; done
+	for halting; do await halted "$halting" || return; done
 }
 
 # need NAME STATUS: a test without which the following ones say nothing. The suite ends if it fails.
