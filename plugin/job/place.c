@@ -34,7 +34,10 @@ struct choice {
 	uint64_t place; /* digest of the path where a shell looks first */
 };
 
-/* Does our job live in directory @i? *@other: a job of the same name does. */
+/*
+ * Does our job live in directory @i? *@other: true if the directory holds
+ * another job of the same name.
+ */
 static bool lives_in(const struct choice *c, int i, bool *other)
 {
 	const struct nb_jobdir_search quiet = { c->search->socket_dir,

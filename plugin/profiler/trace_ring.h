@@ -47,7 +47,7 @@ enum nb_trace_span_word {
 	NB_SPAN_DONE,
 	NB_SPAN_DECIDED,
 	NB_SPAN_SLOT,
-	/* words of kernels: value of the GPU's clock at start and stop */
+	/* words of kernel records: the GPU's clock at start and stop */
 	NB_SPAN_GPU_START = NB_SPAN_EXEC,
 	NB_SPAN_GPU_STOP = NB_SPAN_SOURCE,
 	/*

@@ -14,9 +14,9 @@
  */
 
 /*
- * Give a loaded tap our programs, which it runs until the process ends. It is
- * cheap once this is done. Only NCCL's threads may call it, because it calls
- * the loader, whose lock a thread may hold that waits for the control thread.
+ * Give a loaded tap our programs, which it runs until the process ends. Further
+ * calls are cheap. Only NCCL's threads may call it: it takes the loader's lock,
+ * and the holder of that lock may wait for the control thread.
  */
 void nb_verbs_attach(void);
 

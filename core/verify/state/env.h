@@ -114,7 +114,7 @@ struct nb_loop_costs {
 	struct nb_loop_cost **of;
 };
 
-/* A number of instructions above the length of any iteration. */
+/* Larger than the number of instructions of any iteration. */
 enum { NB_LENGTH_FAR = 1 << 30 };
 
 /* The branches up to the current state. engine/worklist.c writes them. */

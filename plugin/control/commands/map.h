@@ -12,7 +12,7 @@
  */
 
 /*
- * Largest value of a queue, or record of a ring buffer, that a reply contains.
+ * Largest record of a ring buffer that a reply contains, in bytes.
  */
 enum { NB_MAP_RECORD = 32 << 10 };
 
