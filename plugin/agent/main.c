@@ -306,8 +306,10 @@ job_lives(const struct nb_jobdir_search *search)
 	struct nb_jobdir dir;
 	bool lives = nb_place_find(search, &dir);
 
+	if (!lives)
+		return false;
 	snprintf(name, sizeof(name), "%s.seg", dir.job);
-	lives = lives && nb_seg_has_job(dir.dirfd, name);
+	lives = nb_seg_has_job(dir.dirfd, name);
 	nb_jobdir_close(&dir);
 	return lives;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_MS = 1 << 30 };
+
 struct nb_agent_times nb_agent_times = {
 #define TIME(name, ms, what) .name = (ms),
 	NB_AGENT_TIME_ROWS(TIME)
@@ -43,7 +45,8 @@ bool nb_agent_times_set(const char *text)
 		if (text[size] != '=')
 			return false;
 		ms = strtoull(text + size + 1, &end, 10);
-		if (end == text + size + 1 || (*end && *end != ',') ||
+		if (text[size + 1] < '0' || text[size + 1] > '9' ||
+		    ms > MOST_MS || (*end && *end != ',') ||
 		    !set_time(text, size, ms))
 			return false;
 		text = *end ? end + 1 : end;

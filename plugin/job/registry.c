@@ -5,6 +5,7 @@
  */
 #include "plugin/job/registry.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -286,9 +287,15 @@ static bool has_ranks(const struct nb_segment *s, uint32_t proc)
 	return false;
 }
 
+/* Who takes the entry next locks it: this process may live on for a while. */
 static void unregister(struct nb_segment *s)
 {
+	struct flock lock = nb_seg_entry_lock(s->proc);
+
 	memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+	lock.l_type = F_UNLCK;
+	if (s->fd >= 0)
+		(void)fcntl(s->fd, F_OFD_SETLK, &lock);
 	nb_segment_remove_if_last(s);
 }
 

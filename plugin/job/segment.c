@@ -50,29 +50,47 @@ bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
 	return nb_seg_entry_alive(s->fd, i, &s->mem->proc[i], s->ns, care);
 }
 
+/*
+ * Returns a free entry, NB_SEG_PROCS if there is none. An entry whose lock
+ * somebody still holds (an orphan of the process that had it) is taken last:
+ * nobody in another PID namespace would see the end of this process.
+ */
+static uint32_t take_free(struct nb_segment *s, bool *locked)
+{
+	uint32_t first = NB_SEG_PROCS;
+
+	*locked = false;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct flock lock = nb_seg_entry_lock(i);
+
+		if (s->mem->proc[i].pid)
+			continue;
+		*locked = s->fd >= 0 && !fcntl(s->fd, F_OFD_SETLK, &lock);
+		if (*locked)
+			return i;
+		if (first == NB_SEG_PROCS)
+			first = i;
+	}
+	return first;
+}
+
 bool nb_segment_enter(struct nb_segment *s, uint32_t flags)
 {
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-		struct nb_seg_proc *p = &s->mem->proc[i];
+	bool locked;
+	uint32_t i = take_free(s, &locked);
+	struct nb_seg_proc *p;
 
-		if (p->pid)
-			continue;
-		memset(p, 0, sizeof(*p));
-		p->flags = flags;
-		p->ns = s->ns;
-		p->start = nb_process_start(getpid());
-		p->token = nb_process_token();
-		p->pid = (uint64_t)getpid();
-		s->proc = i;
-		if (s->fd >= 0) {
-			struct flock lock = nb_seg_entry_lock(i);
-
-			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
-				p->flags |= NB_SEG_PROC_LOCKED;
-		}
-		return true;
-	}
-	return false;
+	if (i == NB_SEG_PROCS)
+		return false;
+	p = &s->mem->proc[i];
+	memset(p, 0, sizeof(*p));
+	p->flags = flags | (locked ? NB_SEG_PROC_LOCKED : 0);
+	p->ns = s->ns;
+	p->start = nb_process_start(getpid());
+	p->token = nb_process_token();
+	p->pid = (uint64_t)getpid();
+	s->proc = i;
+	return true;
 }
 
 uint32_t nb_seg_registered(const struct nb_seg_comm *comm)

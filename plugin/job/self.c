@@ -147,7 +147,7 @@ bool nb_self_enter(void)
 
 	if (!s->left)
 		return true;
-	if (!nb_segment_enter(s, 0))
+	if (!nb_segment_enter(s, s->membarrier ? NB_SEG_PROC_MEMBARRIER : 0))
 		return false;
 	s->left = false;
 	publish_settings();

@@ -15,6 +15,11 @@ enum { SOME_RANKS = 22900, LAST_OF_EQUAL = 23100 };
 
 /* of the oldest NCCL that has called; 0 if not known; accessed atomically */
 static int version_found;
+/*
+ * of the first one that told its version: the choice among equal costs does not
+ * change while communicators live; accessed atomically
+ */
+static int rule_found;
 /* a library that calls us told the version; accessed atomically */
 static bool is_sure;
 
@@ -53,6 +58,9 @@ static void keep_oldest(int version)
 					    false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		;
+	was = 0;
+	__atomic_compare_exchange_n(&rule_found, &was, version, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	SET(is_sure, true);
 }
 
@@ -96,5 +104,7 @@ bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler)
 
 bool nb_nccl_last_of_equal(void)
 {
-	return GET(version_found) >= LAST_OF_EQUAL;
+	int version = GET(rule_found);
+
+	return (version ? version : GET(version_found)) >= LAST_OF_EQUAL;
 }

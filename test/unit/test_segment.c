@@ -380,6 +380,29 @@ START_TEST(reused_pid_is_another_process)
 }
 END_TEST
 
+/* Or nobody in another PID namespace would see the end of the process. */
+START_TEST(entry_is_taken_with_its_lock)
+{
+	struct nb_segment *left = attach(), *stays = attach(), *next, *last;
+	uint32_t was = left->proc, held = 2;
+	struct flock lock = nb_seg_entry_lock(held);
+
+	nb_segment_leave_job(left); /* its file stays open */
+	next = attach();
+	ck_assert_uint_eq(next->proc, was);
+	ck_assert(next->mem->proc[was].flags & NB_SEG_PROC_LOCKED);
+	/* an orphan holds the lock of a free entry */
+	ck_assert_int_eq(fcntl(left->fd, F_OFD_SETLK, &lock), 0);
+	last = attach();
+	ck_assert_uint_eq(last->proc, held + 1);
+	ck_assert(last->mem->proc[held + 1].flags & NB_SEG_PROC_LOCKED);
+	nb_segment_abandon(left);
+	nb_segment_detach(last);
+	nb_segment_detach(next);
+	nb_segment_detach(stays);
+}
+END_TEST
+
 /* A pid of another PID namespace says nothing here; the entry's lock does. */
 START_TEST(process_of_another_container_lives_while_its_file_is_open)
 {
@@ -535,5 +558,6 @@ UNIT_MAIN(
 		tc,
 		mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
 	tcase_add_test(tc, file_systems_that_share_memory_are_known);
+	tcase_add_test(tc, entry_is_taken_with_its_lock);
 	tcase_add_test(tc, zombie_is_dead);
 	tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);)

@@ -73,9 +73,7 @@ static bool object_fits(struct ids *ids, const struct nb_cell *old,
 {
 	return old->kind == now->kind &&
 	       (old->kind == NB_CELL_OBJECT_HI ||
-		(old->reg.map == now->reg.map &&
-		 old->reg.align == now->reg.align &&
-		 old->reg.delta == now->reg.delta && old->local >= now->local &&
+		(old->reg.delta == now->reg.delta && old->local >= now->local &&
 		 nb_range_within(&now->reg.r, &old->reg.r) &&
 		 same_ref(ids, old->reg.ref, now->reg.ref)));
 }
