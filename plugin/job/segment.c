@@ -17,11 +17,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/file_limit.h"
 #include "core/base/liveness.h"
 #include "plugin/runtime/clock.h"
 
@@ -201,23 +201,13 @@ static void fill_new(struct nb_seg *mem, uint64_t place)
 	__atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Returns true if a write there ends this process by SIGXFSZ (ulimit -f). */
-static bool past_file_limit(off_t at, size_t size)
-{
-	struct rlimit most;
-
-	return !getrlimit(RLIMIT_FSIZE, &most) &&
-	       most.rlim_cur != RLIM_INFINITY &&
-	       (uint64_t)at + size > most.rlim_cur;
-}
-
 /*
  * Allocate the file's pages now. Otherwise a full file system could cause a
  * SIGBUS later. Returns 0 or an errno.
  */
 static int reserve_file(int fd, off_t at, size_t size)
 {
-	if (past_file_limit(at, size))
+	if (nb_past_file_limit(at, size))
 		return EFBIG;
 	return posix_fallocate(fd, at, (off_t)size);
 }
@@ -261,7 +251,7 @@ fail:
 
 static bool put_word(int fd, uint64_t v, size_t at)
 {
-	return !past_file_limit((off_t)at, sizeof(v)) &&
+	return !nb_past_file_limit((off_t)at, sizeof(v)) &&
 	       pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +130,28 @@ START_TEST(perf_map_of_others_is_left_alone)
 }
 END_TEST
 
+/* The application may not have changed the action of SIGXFSZ, which ends it. */
+START_TEST(perf_map_keeps_within_the_file_limit)
+{
+	struct nb_exec *x = compiled();
+	struct nb_err err = { 0 };
+	struct rlimit was, small = { 0 };
+	int rc, published;
+
+	unlink(map_path());
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+	small.rlim_max = was.rlim_max;
+	/* assertions write a file, too */
+	rc = setrlimit(RLIMIT_FSIZE, &small);
+	published = nb_exec_publish(x, &img, 0, &err);
+	rc |= setrlimit(RLIMIT_FSIZE, &was);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(published, NB_E_IO);
+	unlink(path);
+	nb_exec_free(x);
+}
+END_TEST
+
 START_TEST(interpreted_programs_have_no_code_to_name)
 {
 	struct nb_exec *x = compiled();
@@ -168,5 +191,6 @@ static int skipped(void)
 UNIT_MAIN("perf_map", if (!nb_jit_available()) return skipped();
 	  if (getenv("PERF_RUN")) return run_often();
 	  tcase_add_test(tc, perf_map_has_every_function);
+	  tcase_add_test(tc, perf_map_keeps_within_the_file_limit);
 	  tcase_add_test(tc, perf_map_of_others_is_left_alone);
 	  tcase_add_test(tc, interpreted_programs_have_no_code_to_name);)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/file_limit.h"
 #include "core/exec/jit/jit.h"
 
 /* Open only a regular file of our own: a link, or another user's file in a
@@ -62,6 +63,7 @@ int nb_perf_map_add(const struct nb_jit *j, const struct nb_image *img,
 	const struct nb_prog *p = &img->progs[prog];
 	int fd = open_map(err), rc = 0;
 	struct nb_buf b;
+	struct stat at;
 
 	if (fd < 0)
 		return fd;
@@ -70,7 +72,9 @@ int nb_perf_map_add(const struct nb_jit *j, const struct nb_image *img,
 		put_function(&b, j, img->name, p, f);
 	/* One write for all lines, so that lines of other threads do not
 	 * come between. */
-	if (!nb_buf_ok(&b) || write(fd, b.data, b.size) != (ssize_t)b.size)
+	if (!nb_buf_ok(&b) || fstat(fd, &at) ||
+	    nb_past_file_limit(at.st_size, b.size) ||
+	    write(fd, b.data, b.size) != (ssize_t)b.size)
 		rc = nb_fail(err, NB_E_IO, 0,
 			     "cannot write the map of machine code for perf");
 	nb_buf_fini(&b);
