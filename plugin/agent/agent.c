@@ -18,11 +18,6 @@ enum {
 	CROWD_MS = 9000
 };
 
-uint64_t nb_agent_ms(void)
-{
-	return nb_clock_system() / 1000000;
-}
-
 uint64_t nb_agent_crowd(const struct nb_agent *a)
 {
 	uint64_t ms = (uint64_t)a->sites * SITE_WRITE_MS;

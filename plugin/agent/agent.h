@@ -114,7 +114,6 @@ struct nb_agent {
 	bool over;
 };
 
-uint64_t nb_agent_ms(void);
 /*
  * Returns the additional ms that the store may need because all sites write to
  * it at once. Time limits that do not grow with the number of sites would make

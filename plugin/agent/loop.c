@@ -27,7 +27,7 @@ enum {
 	 */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000,
-	/* addition to the time between two comparisons, for each site */
+	/* added to the compare interval for each site, and most of it */
 	COMPARE_SITE_MS = 24,
 	COMPARE_MORE_MS = 25000,
 	/* keepalives of large jobs come later by this time at most */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/agent.h"
+#include "plugin/agent/times.h"
 
 static struct nb_own_key *own_find(struct nb_own *o, const char *key)
 {

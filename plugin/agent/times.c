@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/runtime/clock.h"
+
 enum { MOST_MS = 1 << 30 };
 
 struct nb_agent_times nb_agent_times = {
@@ -52,4 +54,9 @@ bool nb_agent_times_set(const char *text)
 		text = *end ? end + 1 : end;
 	}
 	return true;
+}
+
+uint64_t nb_agent_ms(void)
+{
+	return nb_clock_system() / 1000000;
 }

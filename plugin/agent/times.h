@@ -11,35 +11,35 @@
  * variable AGENT_TIMES (test/README.md), which no user needs.
  */
 // clang-format off
-#define NB_AGENT_TIME_ROWS(TIME)                                                               \
-	TIME(lease,         10000, "the lease of the agent's keys")                            \
-	TIME(keep,           2500, "between two keepalives of the lease")                      \
-	TIME(store,          3000, "a request to the store")                                   \
-	TIME(retry,           500, "until a failed lease, reading or write is tried again")    \
-	TIME(patience,        500, "a rank waits at an undecided fence")                       \
-	TIME(scan,            200, "between two scans of the segment")                         \
-	TIME(calm_scan,       500, "the same, if the site's keys have not changed for `calm`") \
-	TIME(calm,           5000, "until an agent is calm")                                   \
-	TIME(describe,       1000, "between two descriptions of the site")                     \
-	TIME(compare,        5000, "between two comparisons of the agent's keys with the store") \
-	TIME(job,             500, "between two searches for the job")                         \
-	TIME(leave,          1000, "the store's reply to the agent's last requests")           \
-	TIME(process,       20000, "the answers of the site's processes to an order")          \
-	TIME(join,           1500, "until a process that started late gets the generation")    \
-	TIME(join_retry,     5000, "until it is tried again; doubles")                         \
-	TIME(stage,         20000, "all sites stage a change")                                 \
-	TIME(away,           7000, "a change waits for a site whose lease has ended")          \
-	TIME(answer,         2000, "all sites answer when a fence is armed")                   \
-	TIME(settle,         5000, "all sites commit communicators of one site")               \
-	TIME(catch_up,        500, "between two searches for ranks that lack the generation")  \
-	TIME(catch_late,    30000, "after catch-ups whose fences ranks waited at for too long") \
-	TIME(catch_missed,   2000, "after catch-ups that a site did not answer or stage")      \
-	TIME(guard_retry,    5000, "until a refused guard is tried again; doubles")            \
-	TIME(start_retry,    5000, "until a refused start is tried again")                     \
-	TIME(state_retry,    5000, "until the job's generation is stored again")               \
-	TIME(state_refused, 60000, "the same, after a process has refused to export it")       \
-	TIME(notes,          5000, "between two changes of order/notes")                       \
-	TIME(sweep,       3600000, "between two sweeps of old keys")
+#define NB_AGENT_TIME_ROWS(TIME)                                                                 \
+	TIME(lease,           10000, "lease of the agent's keys")                                \
+	TIME(keep,             2500, "interval of lease keepalives")                             \
+	TIME(store,            3000, "time limit of a store request")                            \
+	TIME(retry,             500, "back-off after a failed lease, read or write")             \
+	TIME(patience,          500, "longest wait of a rank at an undecided fence")             \
+	TIME(scan,              200, "interval of segment scans")                                \
+	TIME(calm_scan,         500, "interval of segment scans while the agent is calm")        \
+	TIME(calm,             5000, "time without changed keys after which the agent is calm")  \
+	TIME(describe,         1000, "interval of site descriptions")                            \
+	TIME(compare,          5000, "interval of comparisons of its keys with the store")       \
+	TIME(job,               500, "interval of searches for the job")                         \
+	TIME(leave,            1000, "time limit of the agent's last store requests")            \
+	TIME(process,         20000, "time limit of the processes' answers to an order")         \
+	TIME(join,             1500, "delay until a late process is given the generation")       \
+	TIME(join_retry,       5000, "back-off of that attempt; doubles")                        \
+	TIME(stage,           20000, "time limit for all sites to stage a change")               \
+	TIME(away,             7000, "longest wait for a site whose lease has ended")            \
+	TIME(answer,           2000, "time limit for all sites to answer an armed fence")        \
+	TIME(settle,           5000, "time limit for sites to commit their own communicators")   \
+	TIME(catch_up,          500, "interval of searches for ranks without the generation")    \
+	TIME(catch_late,      30000, "back-off after a catch-up that delayed ranks too long")    \
+	TIME(catch_missed,     2000, "back-off after a catch-up that a site has missed")         \
+	TIME(guard_retry,      5000, "back-off after a refused guard; doubles")                  \
+	TIME(start_retry,      5000, "back-off after a refused start")                           \
+	TIME(state_retry,      5000, "back-off after the job's generation was not stored")       \
+	TIME(state_refused,   60000, "the same if a process refuses to export the generation")   \
+	TIME(notes,            5000, "shortest interval of writes to order/notes")               \
+	TIME(sweep,         3600000, "interval of deletions of old keys")
 // clang-format on
 
 struct nb_agent_times {
@@ -54,5 +54,8 @@ extern struct nb_agent_times nb_agent_times;
  * is unknown or a number is missing. Call it before the agent starts.
  */
 bool nb_agent_times_set(const char *text);
+
+/* Returns the ms since a moment in the past (nb_clock_system). Any thread. */
+uint64_t nb_agent_ms(void);
 
 #endif

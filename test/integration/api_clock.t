@@ -7,7 +7,7 @@
 # change is made. The host ends with status 3 where ranks decided differently.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "fences by calls of the API" "the stand-in host was not built"
+	skip_all "fences by calls of the API" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 

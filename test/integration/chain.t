@@ -13,14 +13,8 @@ trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO
 peers=$B/test/fakes/wrapped
 sh=$B/ncclbpf-shell
-n=0
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -20 "$dir/log" | sed 's/^/# /'
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 run() { # OPTIONS...: 4 ranks of as many processes, to their end
 	NCCLBPF_JOB=chain$n timeout 300 "$B/test/fakes/host/standin" --procs \
 		--ranks 4 --min 64M --max 64M --loops 8 "$@" >"$dir/log" 2>&1
@@ -40,27 +34,27 @@ report() {
 report
 nccl=$(sed -n 's/.*"time_us":\([0-9.]*\),.*/\1/p' "$dir/report" | head -1)
 took "$nccl"
-is $? "NCCL's own choice, $nccl us"
+say $? "NCCL's own choice, $nccl us"
 for v in 2 3 4 5 6; do
 	export NCCLBPF_CHAIN_TUNER=$peers/tuner_v$v.so
 	report --nccl 2.30.7
 	ran=$?
 	peer=$(sed -n 's/.*"time_us":\([0-9.]*\),.*/\1/p' "$dir/report" | head -1)
 	[ $ran -eq 0 ] && [ "$peer" != "$nccl" ] && took "$peer"
-	is $? "v$v through NCCL 2.30's v6: its answer is what NCCL takes"
+	say $? "v$v through NCCL 2.30's v6: its answer is what NCCL takes"
 	chunks=0
 	[ $v -eq 6 ] && chunks=8
 	said 4 "tuner v$v was asked 8 times, $chunks\$"
-	is $? "v$v: asked once a decision, begun and ended once a rank"
+	say $? "v$v: asked once a decision, begun and ended once a rank"
 	said 4 "(peer, interface v$v) is called first"
-	is $? "v$v: each process says so once"
+	say $? "v$v: each process says so once"
 done
 for release in 2.21.5:2 2.22.3:3 2.24.3:4 2.28.9:5; do
 	v=${release#*:}
 	NCCLBPF_CHAIN_TUNER=$peers/tuner_v$v.so
 	report --nccl ${release%:*}
 	[ $? -eq 0 ] && said 4 "tuner v$v was asked 8 times" && ! took "$nccl"
-	is $? "v$v through NCCL ${release%:*}'s own"
+	say $? "v$v through NCCL ${release%:*}'s own"
 done
 
 # ---- a policy has the last word
@@ -69,9 +63,9 @@ NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
 NCCLBPF_POLICY=$B/test/corpus/answers/only_tree.policy report
 both=$(sed -n 's/.*"time_us":\([0-9.]*\),.*/\1/p' "$dir/report" | head -1)
 [ "$both" != "$nccl" ] && [ "$both" != "$peer" ] && took "$both"
-is $? "a policy's answer stands over the chained tuner's"
+say $? "a policy's answer stands over the chained tuner's"
 said 4 "was asked 8 times"
-is $? "which was asked before it"
+say $? "which was asked before it"
 
 # NCCL 2.31 takes the last of equal costs, and an entry of -1 before all others
 tail() { # algorithm and protocol that the last decision says
@@ -111,7 +105,7 @@ for release in 2.30.7 2.31.2 2.32.6; do
 			ring,*) [ "$runs" = ring/ll ] ;;
 			*) [ "$runs" != nvls/simple ] ;;
 			esac && [ "$told" = "$runs" ]
-			is $? "NCCL $release, peer $does, policy $policy: $runs runs, $told told"
+			say $? "NCCL $release, peer $does, policy $policy: $runs runs, $told told"
 		done
 	done
 done
@@ -120,7 +114,7 @@ NCCLBPF_POLICY=$B/test/corpus/answers/only_tree.policy lives
 timeout 300 "$sh" -J "chain$n" -o table explain allreduce 64M >"$dir/explain" 2>&1
 grep -q "choice of the wrapped tuner peer" "$dir/explain" &&
 	! grep -q "NCCL's own choice" "$dir/explain"
-is $? "explain names the wrapped tuner"
+say $? "explain names the wrapped tuner"
 kill "$job"
 wait "$job"
 job=
@@ -128,39 +122,39 @@ unset NCCLBPF_POLICY
 
 # ---- what cannot be called
 
-for bad in missing.so none.so unresolved.so tuner_v6.so; do
-	export NCCLBPF_CHAIN_TUNER=$peers/$bad
+for library in missing.so none.so unresolved.so tuner_v6.so; do
+	export NCCLBPF_CHAIN_TUNER=$peers/$library
 	report
 	[ $? -eq 0 ] && took "$nccl"
-	is $? "$bad: the job goes on as without it"
-	said 4 "CHAIN_TUNER: the tuner .*$bad is left out: "
-	is $? "$bad: each process says so once"
+	say $? "$library: the job goes on as without it"
+	said 4 "CHAIN_TUNER: the tuner .*$library is left out: "
+	say $? "$library: each process says so once"
 done
 said 4 "the plugin has interface v6, and this NCCL calls v5 and older"
-is $? "and why: it is newer than this NCCL"
+say $? "and why: it is newer than this NCCL"
 NCCLBPF_CHAIN_TUNER=$B/libncclbpf.so
 report
 [ $? -eq 0 ] && took "$nccl" && said 4 "libncclbpf.so is ncclbpf itself"
-is $? "ourselves: refused, and said"
+say $? "ourselves: refused, and said"
 ln -s "$B/libncclbpf.so" "$dir/linked.so"
 NCCLBPF_CHAIN_TUNER=$dir/linked.so
 report
 [ $? -eq 0 ] && took "$nccl" &&
 	said 4 "libncclbpf.so is ncclbpf itself\|linked.so is ncclbpf itself"
-is $? "ourselves by another name: refused"
+say $? "ourselves by another name: refused"
 cp "$B/libncclbpf.so" "$dir/copy.so"
 NCCLBPF_CHAIN_TUNER=$dir/copy.so
 report
 [ $? -eq 0 ] && took "$nccl" && said 4 "copy.so is left out: it is another ncclbpf"
-is $? "a copy of ourselves: refused"
+say $? "a copy of ourselves: refused"
 NCCLBPF_CHAIN_TUNER=None NCCLBPF_CHAIN_PROFILER=none report
 [ $? -eq 0 ] && took "$nccl" && said 0 "opening the" && said 0 "is left out"
-is $? "none: no plugin is looked for, as in NCCL's own variables"
+say $? "none: no plugin is looked for, as in NCCL's own variables"
 export LD_LIBRARY_PATH=$peers${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 NCCLBPF_CHAIN_TUNER=named
 report
 [ $? -eq 0 ] && ! took "$nccl" && said 4 "the tuner .*/libnccl-tuner-named.so (peer"
-is $? "a name is looked up as NCCL does"
+say $? "a name is looked up as NCCL does"
 
 # ---- what answers badly
 
@@ -169,26 +163,26 @@ bad() { # what it does, times said, text
 	export CHAIN_DOES=$1
 	report
 	[ $? -eq 0 ] && took "$nccl"
-	is $? "$1: all ranks take NCCL's choice"
+	say $? "$1: all ranks take NCCL's choice"
 	said "$2" "$3"
-	is $? "$1: each process says so once"
+	say $? "$1: each process says so once"
 }
 bad fail_init 4 "is left out: the init of the plugin returned 3"
 said 0 "constant .* edited"
-is $? "fail_init: NCCL's constants are as they were before it"
+say $? "fail_init: NCCL's constants are as they were before it"
 report --nodes 2
 [ $? -ne 0 ] && said 4 "init returned 3; ncclbpf.s init returns the same"
-is $? "fail_init, several hosts: NCCL gets the error, as without ncclbpf"
+say $? "fail_init, several hosts: NCCL gets the error, as without ncclbpf"
 # ---- what crashes, beside fail_init above
 
 for how in open init; do
 	CHAIN_DOES=abort_$how
 	report
 	[ $? -ne 0 ] && said 0 "is left out" && said 4 "opening the tuner .*/tuner_v5.so"
-	is $? "a crash in $how ends the processes; the log names the plugin"
+	say $? "a crash in $how ends the processes; the log names the plugin"
 done
 said 4 "tuner_v5.so (peer, interface v5) is called first"
-is $? "a crash in init: the log also names the interface called"
+say $? "a crash in init: the log also names the interface called"
 
 # ---- what answers badly later
 
@@ -199,14 +193,14 @@ CHAIN_DOES=hostile
 for v in 2 3 4 5 6; do
 	NCCLBPF_CHAIN_TUNER=$peers/tuner_v$v.so
 	report --nccl 2.30.7 --nodes 2
-	is $? "hostile v$v: nothing that NCCL does not offer, no absurd channels or chunks"
+	say $? "hostile v$v: nothing that NCCL does not offer, no absurd channels or chunks"
 	said 4 "tuner_v$v.so returned an answer that NCCL cannot use"
-	is $? "hostile v$v: said once"
+	say $? "hostile v$v: said once"
 done
 NCCLBPF_CHAIN_TUNER=$peers/tuner_v2.so
 report --nccl 2.21.5
 [ $? -eq 0 ] && took "$nccl"
-is $? "hostile v2 through NCCL 2.21, which would take anything"
+say $? "hostile v2 through NCCL 2.21, which would take anything"
 
 # ---- ranks that differ
 
@@ -214,18 +208,18 @@ NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
 CHAIN_DOES=fail_init:2
 report
 [ $? -eq 0 ] && took "$nccl" && said 4 "CHAIN_TUNER's file of rank"
-is $? "init fails on one rank: all leave it to NCCL, and say in what they differ"
+say $? "init fails on one rank: all leave it to NCCL, and say in what they differ"
 unset CHAIN_DOES
 report --rank-env "1:NCCLBPF_CHAIN_TUNER=$peers/tuner_v4.so"
 [ $? -eq 0 ] && took "$nccl" && said 4 "CHAIN_TUNER's file of rank"
-is $? "another file on one rank: likewise"
+say $? "another file on one rank: likewise"
 report --rank-env "1:NCCLBPF_CHAIN_TUNER="
 [ $? -eq 0 ] && took "$nccl" && said 4 "CHAIN_TUNER's file of rank.*none"
-is $? "none on one rank: likewise"
+say $? "none on one rank: likewise"
 cp "$peers/tuner_v5.so" "$dir/same.so"
 report --rank-env "1:NCCLBPF_CHAIN_TUNER=$dir/same.so"
 [ $? -eq 0 ] && took "$peer" && said 0 "started with different"
-is $? "a copy elsewhere is the same"
+say $? "a copy elsewhere is the same"
 
 # ---- profilers: the same file is the tuner too, so that all that is told is
 # the same as where NCCL calls it itself
@@ -250,24 +244,24 @@ for release in 2.23.4:1 2.24.3:2 2.26.2:3 2.27.3:4 2.28.9:5 2.30.7:6; do
 		events $r
 		[ $? -eq 0 ] && [ -n "$want" ] && [ "$want" = "$(told)" ] &&
 			! told | grep -v ' 0 orphans, 0 open, 0 foreign, bad 0,'
-		is $? "profiler v$v through NCCL $r: told what NCCL would tell it"
+		say $? "profiler v$v through NCCL $r: told what NCCL would tell it"
 	done
 	said 2 "the profiler .*profiler_v$v.so (peer, interface v$v) is called first"
-	is $? "v$v: each process says so once"
+	say $? "v$v: each process says so once"
 done
 # with more asked for by us, it is told no more
 want=$(told)
 NCCLBPF_POLICY=$B/test/corpus/events/hooks.policy CHAIN_MASK=80 events 2.30.7
 [ $? -eq 0 ] && [ "$want" = "$(told)" ]
-is $? "our own hooks beside it: it is told no more and no less"
+say $? "our own hooks beside it: it is told no more and no less"
 CHAIN_MASK=2 events 2.30.7
 [ "$(told | grep -c 'v6: 28 events, 28 stops, 0 states')" -eq 2 ]
-is $? "it asks for collectives alone: those and what is above them"
+say $? "it asks for collectives alone: those and what is above them"
 bad_profiler() { # what it does, times, text
 	export CHAIN_DOES=$1
 	events 2.30.7
 	[ $? -eq 0 ] && said "$2" "$3"
-	is $? "a profiler that does \"$1\": the job goes on, and says so once"
+	say $? "a profiler that does \"$1\": the job goes on, and says so once"
 }
 NCCLBPF_CHAIN_TUNER= # of several hosts its init would not be left out
 bad_profiler fail_init 2 \
@@ -277,11 +271,11 @@ bad_profiler fail 2 "the profiler .*profiler_v6.so returned an error, which NCCL
 bad_profiler null 2 "profiler v6: [1-9][0-9]* events, 0 stops, 0 states"
 bad_profiler switch 2 "profiler v6: 4[0-9] events"
 unset CHAIN_DOES
-for bad in missing.so none.so unresolved.so profiler_v6.so; do
-	NCCLBPF_CHAIN_PROFILER=$peers/$bad
+for library in missing.so none.so unresolved.so profiler_v6.so; do
+	NCCLBPF_CHAIN_PROFILER=$peers/$library
 	events 2.28.9
-	[ $? -eq 0 ] && said 2 "CHAIN_PROFILER: the profiler .*$bad is left out: "
-	is $? "profiler $bad: the job goes on, and says so once"
+	[ $? -eq 0 ] && said 2 "CHAIN_PROFILER: the profiler .*$library is left out: "
+	say $? "profiler $library: the job goes on, and says so once"
 done
 unset NCCLBPF_CHAIN_PROFILER
 
@@ -314,11 +308,11 @@ shows() { # what, options and command -- texts
 	shift 3
 	for text; do
 		grep -q -- "$text" "$dir/out" && continue
-		is 1 "$name"
+		say 1 "$name"
 		sed 's/^/# /' "$dir/out"
 		return
 	done
-	is 0 "$name"
+	say 0 "$name"
 }
 begin
 shows "status has it" -o json status '"kind":"tuner"' \

@@ -5,7 +5,8 @@
 # 2, 12, 2, 12 as somebody else takes the links and leaves, alike on all ranks.
 # What is asserted are states that are reached, not when.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "closed loop" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "closed loop" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 

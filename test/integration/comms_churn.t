@@ -9,14 +9,8 @@ job=
 trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=churn
 sh=$B/ncclbpf-shell
-n=0
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -20 "$dir/log" | sed 's/^/# /'
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 dead= # killed, though somebody may still have to wait for them
 start() { # options of the stand-in
 	timeout 300 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
@@ -39,7 +33,7 @@ done_=0 refused=0
 for turn in 1 2 3 4 5; do
 	start --ranks 4 --comms 200 --loops 10 --pause-ms 3
 	rc=$?
-	[ $turn -eq 1 ] && is $rc "a policy is loaded"
+	[ $turn -eq 1 ] && say $rc "a policy is loaded"
 	while kill -0 $job 2>/dev/null; do
 		for p in size_aware none; do
 			if timeout 300 "$sh" policy use $p >"$dir/use" 2>&1; then
@@ -55,9 +49,9 @@ for turn in 1 2 3 4 5; do
 	[ $rc -ne 0 ] && break
 	[ $done_ -ge 3 ] && break
 done
-is $rc "200 communicators come and go while policies change: no rank differs"
+say $rc "200 communicators come and go while policies change: no rank differs"
 [ $done_ -ge 3 ]
-is $? "changes are committed meanwhile"
+say $? "changes are committed meanwhile"
 echo "# $done_ changes committed, $refused refused"
 
 # The same name again, right after the first one's death.
@@ -70,18 +64,18 @@ job=
 start --ranks 4 --seconds 90
 timeout 300 "$sh" -o table status >"$dir/status" 2>&1
 grep -q 'none, NCCL decides' "$dir/status"
-is $? "a new job of that name begins anew"
+say $? "a new job of that name begins anew"
 # The ranks may have run past every fence that was tried: once more, then.
 for turn in $(seq 10); do
 	timeout 300 "$sh" policy use size_aware >>"$dir/log" 2>&1 && break
 done
-is $? "and can be changed"
+say $? "and can be changed"
 timeout 300 "$sh" check agreement >>"$dir/log" 2>&1
-is $? "and its ranks agree"
+say $? "and its ranks agree"
 timeout 300 "$sh" status >>"$dir/log" 2>&1
-is $? "and it tells its state"
+say $? "and it tells its state"
 kill -TERM $job
 wait $job
-is $? "to its end"
+say $? "to its end"
 job=
 echo "1..$n"

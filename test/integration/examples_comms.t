@@ -4,7 +4,7 @@
 # The examples with several communicators end as they say: canary, service
 # level, tenants.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "examples" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "examples" "the mock NCCL (standin) was not built"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "examples" "no clang at build time"
 trap finish EXIT
 for e in canary slo-guard tenants; do

@@ -5,7 +5,7 @@
 # row of a table, NCCL's cost table, and what would change it; each such claim
 # is tried.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "explain" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "explain" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex \

@@ -258,5 +258,5 @@ job=
 is $? "no two ranks have decided differently (status $rc)"
 gone() { [ -z "$(ctl get --prefix --keys-only $keys/site/)" ]; }
 await gone
-is $? "the sites leave the store with the job"
+is $? "the sites' keys leave the store when the job ends"
 echo "1..$n"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600  needs: etcd
-# A job ends and begins again on two sites whose agents, which are services, live on. Its
+# A job ends and restarts on two sites whose agents, which are services, live on. Its
 # communicator has the same identity. The agents were stopped meanwhile, so they never saw
 # it away. The new one begins with NCCL's own choice, registers anew, and can be changed.
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
-needs_store "a job that begins again"
+needs_store "a job that restarts"
 enter_store
 "$etcd" start "$T/etcd" members=1
 ok "a store" $?

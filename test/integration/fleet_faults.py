@@ -142,7 +142,7 @@ def start_job():
 
 
 def ranks():
-    """The PIDs of the ranks in their order; none while the job begins again."""
+    """The PIDs of the ranks in their order; none while the job restarts."""
     try:
         with open(f"/proc/{job.pid}/task/{job.pid}/children") as f:
             return [int(pid) for pid in f.read().split()]
@@ -549,6 +549,6 @@ finally:
 status = job.wait(PATIENCE_S)
 is_(status == 0, f"no two ranks have decided differently (status {status})")
 report()
-is_(wait(lambda: not store.below("site/")), "the sites leave the store with the job")
+is_(wait(lambda: not store.below("site/")), "the sites' keys leave the store when the job ends")
 services[0].terminate()
 print(f"1..{tests}")

@@ -410,10 +410,10 @@ def run_cases(job, cases):
             loss.lose_site(where)
             if i == 0:
                 job.start([s for s in SITES if s != loss.lost])
-                job.is_whole(where + "the job begins again on two sites, and changes")
+                job.is_whole(where + "the job restarts on two sites, and takes a change")
                 is_(job.end() == [0] * (len(SITES) - 1), where + "its ranks agree")
             job.start(SITES)
-            if not job.is_whole(where + "the job begins again on all sites, and changes"):
+            if not job.is_whole(where + "the job restarts on all sites, and takes a change"):
                 break
     except Exception as problem:  # one job must not end the others
         is_(False, f"{where}: {problem!r}")

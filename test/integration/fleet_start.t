@@ -105,7 +105,7 @@ start soon inf
 await both force
 ok "which starts before the agents have seen the end of this one" $?
 stop
-# A job of one site begins again while its agent still lives
+# A job of one site restarts while its agent still lives
 solo() { # starts it, with two ranks
 	NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=solo NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 		NCCLBPF_SOCKET_DIR="$T/a" "$B/test/fakes/host/standin" --ranks 2 --procs \
@@ -203,7 +203,7 @@ ask bad "policy use size_aware" "$(image size_aware)" ',"keep":{"line":"policy u
 grep -q '"ok":false' reply && grep -q "a complete list" reply
 ok "a request that keeps something else is refused" $?
 stop
-ok "the sites leave the store with the job" $?
+ok "the sites' keys leave the store when the job ends" $?
 
 start again inf
 await both force
@@ -214,7 +214,7 @@ sleep 2
 both '[]'
 ok "and it stays changed" $?
 stop
-ok "the sites leave the store with the job" $?
+ok "the sites' keys leave the store when the job ends" $?
 
 status 0 "job clear" --fleet "$fleet" job clear start
 start clear inf
@@ -234,7 +234,7 @@ noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" 
 await noted
 ok "job show says why a job has not started with what is set" $?
 stop
-ok "the sites leave the store with the job" $?
+ok "the sites' keys leave the store when the job ends" $?
 status 0 "audit of a job that has ended" --fleet "$fleet" -J start -o tsv audit
 has "lists its changes" out "job clear start"
 status 69 "audit of a misspelt name" --fleet "$fleet" -J strat audit

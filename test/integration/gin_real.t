@@ -15,16 +15,8 @@ if [ ! -x "$job" ]; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -15 "$dir/log" | cut -c1-300 | sed 's/^/# /'
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 run() { # [NAME=value...] command...
 	timeout -k 10 "${LIMIT:-120}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$dir" NCCL_CUMEM_ENABLE=1 \

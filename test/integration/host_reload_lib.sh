@@ -8,16 +8,8 @@ trap 'kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 job=
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
 sh=$B/ncclbpf-shell
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -20 "$dir/log" | sed 's/^/# /'
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 
 # A change is refused where the ranks run past every fence that is tried, as
 # on a busy machine they may: once more, then. Communicators without an identity

@@ -4,7 +4,7 @@
 # No locale changes what is written or read: not that of the application, whose numbers have a
 # decimal sign of two bytes or a comma and whose i has no capital I, and not that of the shell.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "locales" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "locales" "the mock NCCL (standin) was not built"
 LOCALES="tr_TR ps_AF de_DE"
 export LOCPATH="$T/locales"
 mkdir "$LOCPATH"

@@ -131,7 +131,8 @@ end
 local ONE = { sizes = "4M..4M", comm = comms[1].comm }
 local with, nwith = times_of(ONE)
 assert(t:policy_use "none")
--- The job keeps some hundreds of collectives: ask before those of the first policy are gone.
+-- The job keeps its last few hundred collectives: read them before newer ones replace those of the
+-- first policy.
 local old = await(function()
 	local x = t:series { sizes = "4M..4M", comm = comms[1].comm, history = true }
 	local a, b

@@ -6,7 +6,7 @@
 . "$TOP/test/integration/shm_room.sh"
 shm_room "objects" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "objects" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "objects" "the mock NCCL (standin) was not built"
 [ -e "$B/policies/force.bpf.o" ] || skip_all "objects" "no clang at build time"
 trap finish EXIT
 cd "$T" || exit 1

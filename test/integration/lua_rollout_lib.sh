@@ -5,7 +5,7 @@
 shm_room "rollouts as objects" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "rollouts as objects" "the stand-in host was not built"
+	skip_all "rollouts as objects" "the mock NCCL (standin) was not built"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
 	skip_all "rollouts as objects" "no clang at build time"
 trap finish EXIT

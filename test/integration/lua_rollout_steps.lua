@@ -85,7 +85,7 @@ test("undone", r:undo() and using() == "- - -", using())
 r = assert(t:rollout(plan("held", "nvlink_ring_mid",
 	{ holdback = 1, scope = { comms = { ids[1] } } })))
 r:start()
-test("of a scope of one, the others get it but the held",
+test("a scope of one communicator: promoted everywhere but on the one held back",
 	r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -", using())
 test("undone where it is held back", r:undo() and using() == "- - -", using())
 

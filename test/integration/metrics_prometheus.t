@@ -5,7 +5,7 @@
 # would from node_exporter, with the alerts and the dashboard of examples/monitoring.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "metrics in Prometheus" "the stand-in host was not built"
+	skip_all "metrics in Prometheus" "the mock NCCL (standin) was not built"
 prometheus=$(command -v prometheus || ls "$TOP/build/tools/prometheus" 2>/dev/null)
 [ -n "$prometheus" ] ||
 	skip_all "metrics in Prometheus" "no prometheus (test/setup.sh promtool)"

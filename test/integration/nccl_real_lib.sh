@@ -17,16 +17,8 @@ export VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=$TOP/test/fa
 	VGPU_HANG_S=60
 answers=$B/test/corpus/answers
 sh=$B/ncclbpf-shell
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -15 "$dir/log" | cut -c1-300 | sed 's/^/# /'
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 run() { # [NAME=value...] command...
 	timeout -k 30 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_LOG=1 \
 		"$@" >"$dir/log" 2>&1

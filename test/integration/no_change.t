@@ -5,7 +5,7 @@
 # one that no communicator needs yet is a success.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "changes that reach no communicator" "the stand-in host was not built"
+	skip_all "changes that reach no communicator" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 

@@ -4,7 +4,8 @@
 # Policies for some communicators of a job: of three at once, each with its
 # own; undo, names that are none, interfaces without identities.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "policy scope" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "policy scope" "the mock NCCL (standin) was not built"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "policy scope" "no clang at build time"
 trap finish EXIT
 cd "$T" || exit 1

@@ -4,7 +4,7 @@
 # Rollouts on a job of the stand-in that replays times: promoted, rolled back
 # by a guard, paused, asked from another shell, taken over from a dead one.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "rollout" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "rollout" "the mock NCCL (standin) was not built"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollout" "no clang at build time"
 trap finish EXIT
 cd "$T" || exit 1

@@ -7,7 +7,7 @@
 # job of the stand-in with three communicators that replays times.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "what a rollout leaves" "the stand-in host was not built"
+	skip_all "what a rollout leaves" "the mock NCCL (standin) was not built"
 [ -e "$B/policies/size_aware.policy" ] && [ -e "$B/test/corpus/events/loop_hostile.policy" ] ||
 	skip_all "what a rollout leaves" "no clang at build time"
 trap finish EXIT

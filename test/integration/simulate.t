@@ -4,7 +4,8 @@
 # policy simulate: recorded decisions of a job, of a file, of the segment of a
 # job that is gone, once more with candidates; what differs, and the estimate.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "policy simulate" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "policy simulate" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim \

@@ -8,14 +8,8 @@ dir=$(mktemp -d)
 job=
 trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
-n=0
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -25 "$dir/log" | sed 's/^/# /'
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 sh_() { # words: what the shell says goes to out and to the log
 	timeout 300 "$B/ncclbpf-shell" --no-rc -o tsv \
 		-J "$NCCLBPF_JOB" "$@" >"$dir/out" 2>>"$dir/log"
@@ -63,12 +57,12 @@ run() { # name, processes, options
 		moved=$((moved + 1))
 	done
 	[ $moved -eq 10 ]
-	is $? "$name: $moved of 10 changes, each at all three"
+	say $? "$name: $moved of 10 changes, each at all three"
 	sh_ check agreement && [ "$(grep -c agree "$dir/out")" -ge 3 ]
-	is $? "$name: the ranks of each agree"
+	say $? "$name: the ranks of each agree"
 	kill -TERM $job
 	wait $job
-	is $? "$name: and the host saw none differ"
+	say $? "$name: and the host saw none differ"
 	job=
 }
 run "four processes" 4 --procs

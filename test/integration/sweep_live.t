@@ -5,7 +5,8 @@
 # candidate stopped by the guard, the baseline again after the end, an abort from
 # another shell, Ctrl-C and a shell that was killed.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "sweep on a job" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "sweep on a job" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"

@@ -7,7 +7,7 @@
 . "$TOP/test/integration/shm_room.sh"
 shm_room "telemetry" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "telemetry" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "telemetry" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 P=$B/libncclbpf.so

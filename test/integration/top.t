@@ -4,7 +4,7 @@
 # `top` on a terminal of 80 columns and 24 rows: what it shows of a job with two
 # communicators, its keys, new sizes, and the terminal after q and after signals.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "top" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "top" "the mock NCCL (standin) was not built"
 py=python3
 $py -c 'import pyte' 2>/dev/null || py=/usr/bin/python3 # Debian's
 $py -c 'import pyte' 2>/dev/null || skip_all "top" "no python3-pyte"

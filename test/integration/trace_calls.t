@@ -4,7 +4,8 @@
 # trace calls: three clocks by NCCL's own events in the stand-in host, by
 # uprobes in the real libnccl where the kernel lets us; and the demo of it.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "trace calls" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "trace calls" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 P=$B/libncclbpf.so

@@ -5,7 +5,8 @@
 # DevTools opens a file that was ended, one whose writer was killed at work,
 # one that has turned, and shows every slice, name and argument.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "traces in Chrome" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "traces in Chrome" "the mock NCCL (standin) was not built"
 browser=$(command -v chromium || command -v chromium-browser)
 [ -n "$browser" ] || skip_all "traces in Chrome" "chromium is not installed (test/setup.sh browser)"
 command -v python3 >/dev/null || skip_all "traces in Chrome" "no python3"

@@ -6,7 +6,7 @@
 # this test, loaded into the stand-in's ranks, makes the calls that uprobes see.
 # And what it says where one of the capabilities is missing.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "outliers" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "outliers" "the mock NCCL (standin) was not built"
 command -v gcc >/dev/null || skip_all "outliers" "no gcc"
 trap finish EXIT
 cd "$T" || exit 1

@@ -4,7 +4,7 @@
 # trace rdma where the kernel does not allow it, or has no InfiniBand. What it shows
 # where it does is tested in a virtual machine (test/packaging/demo_rdma.t).
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "trace rdma" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "trace rdma" "the mock NCCL (standin) was not built"
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain \

@@ -10,16 +10,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$TOP/test/corpus" || exit 1
 table=classes.txt
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$dir/log" | tail -15
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 
 # Does the case say this verdict?
 holds() { # verdict, case

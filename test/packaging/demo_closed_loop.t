@@ -5,26 +5,19 @@
 # all ranks alike, with the real NCCL on virtual GPUs and with the stand-in.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
-is() { # status, name, output of the demo
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$3"
-	fi
-}
+. "$TOP/test/tap.sh"
 demo() { # output
 	timeout -k 10 550 "$TOP/examples/closed-loop/demo.sh" "$B" 60 >"$1" 2>&1
 	echo $? >"$1.rc"
 }
 shows() { # host, output
-	is "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
+	say "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
 	same='^[1-9][0-9]* decisions, each the same on all 4 ranks'
 	grep -Eq "$same"'.*clean ([1-9][0-9]*) times of \1\.$' "$2"
-	is $? "$1: all ranks chose alike at each decision, check agreement was clean" "$2"
+	say $? "$1: all ranks chose alike at each decision, check agreement was clean" "$2"
 	# the picture: it ends in full height
 	grep -Eq "$3" "$2"
-	is $? "$1: the curve is drawn" "$2"
+	say $? "$1: the curve is drawn" "$2"
 }
 DEMO_HOST=standin NO_COLOR=1 demo "$dir/standin" &
 LC_ALL=C.UTF-8 NO_COLOR='' demo "$dir/real"

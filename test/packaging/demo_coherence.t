@@ -5,27 +5,20 @@
 # not stop it: with the real NCCL on virtual GPUs, and with the stand-in.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
-is() { # status, name, output of the demo
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$3"
-	fi
-}
+. "$TOP/test/tap.sh"
 demo() { # output
 	timeout -k 10 550 "$TOP/examples/coherence/demo.sh" "$B" >"$1" 2>&1
 	echo $? >"$1.rc"
 }
 shows() { # host, output
-	is "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
+	say "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
 	differs='the first decision that differs is number\|recorded decision that differs'
 	[ "$(grep -c "$differs" "$2")" -eq 2 ]
-	is $? "$1: the decision is named, by the living and by the dead" "$2"
+	say $? "$1: the decision is named, by the living and by the dead" "$2"
 	[ "$(grep -c '^\[exit status 2\]$' "$2")" -eq 2 ]
-	is $? "$1: with exit status 2" "$2"
+	say $? "$1: with exit status 2" "$2"
 	grep -q '8 of 8 ranks here, compared up to decision [0-9]*: agree' "$2"
-	is $? "$1: with a fence all ranks agree" "$2"
+	say $? "$1: with a fence all ranks agree" "$2"
 }
 DEMO_HOST=standin demo "$dir/standin" &
 demo "$dir/real"
@@ -38,5 +31,5 @@ if grep -q 'mock NCCL' "$dir/real"; then
 fi
 shows "real NCCL" "$dir/real"
 grep -q '^    rank [0-9 ]*: AllReduce' "$dir/real"
-is $? "real NCCL: the launches that wait for each other are shown" "$dir/real"
+say $? "real NCCL: the launches that wait for each other are shown" "$dir/real"
 echo "1..$n"

@@ -9,27 +9,21 @@ if ! command -v etcd >/dev/null; then
 fi
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-n=0
-is() {
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$out"
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$out
 timeout -k 10 200 "$TOP/examples/fleet/demo.sh" "$B" >"$out" 2>&1
-is $? "the demo runs to its end"
+say $? "the demo runs to its end"
 grep -q '^llm  *3 .* 6  *6  *0  *attachable$' "$out"
-is $? "list: three sites, six processes"
+say $? "list: three sites, six processes"
 # the first change waits until all sites have registered
 [ "$(grep -cE '^[0-9a-f]{16}  committed .* 6 ' "$out")" -eq 3 ] &&
 	[ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
-is $? "all six ranks have passed each of the three changes"
+say $? "all six ranks have passed each of the three changes"
 grep -qi 'policy use: http://127.0.0.1:[0-9]*/.*connect' "$out" &&
 	grep -q '^\[exit status 69\]$' "$out"
-is $? "without the store a change is refused, with the reason"
+say $? "without the store a change is refused, with the reason"
 grep -qE '^[0-9a-f]{16} .* size_aware,force ' "$out"
-is $? "and the job keeps what it has"
+say $? "and the job keeps what it has"
 grep -q 'policy undo .*committed as generation' "$out"
-is $? "the undo is in the audit"
+say $? "the undo is in the audit"
 echo "1..$n"

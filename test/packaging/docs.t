@@ -12,16 +12,7 @@ job=
 trap 'kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 unset V MAKEFLAGS
 prefix=$dir/prefix
-n=0
-bad=0
-say() { # status, name, log
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -15 "$3" | sed 's/^/# /'
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
 
 make -C "$TOP" install-files B="$B" PREFIX="$prefix" >"$dir/install.log" 2>&1
 say $? "make install-files" "$dir/install.log"

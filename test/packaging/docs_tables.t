@@ -7,16 +7,8 @@ set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$TOP" || exit 1
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$dir/log" | tail -15
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 
 awk -f docs/tables.awk docs/policies.md >"$dir/now"
 diff docs/policies.md "$dir/now" >"$dir/log"

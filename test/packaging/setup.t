@@ -6,16 +6,8 @@
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$dir/out"
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/out
 chmod 755 "$dir"
 mkdir -m 755 "$dir/bin"
 tool() { # name, body

@@ -8,16 +8,7 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 B=$(cd "$1" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
-bad=0
-say() { # status, name, log
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -20 "$3" | sed 's/^/# /'
-		bad=1
-	fi
-}
+. "$TOP/test/tap.sh"
 # What differs from run to run, and the width of columns that follows from it. Other jobs on this
 # machine have hints.
 plain() {

@@ -18,12 +18,6 @@ struct nb_jit;
  */
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
 
-/* A program to compile, and NB_AUX_* for each of its slots as above. */
-struct nb_exec_item {
-	struct nb_exec *x;
-	const uint8_t *aux;
-};
-
 /*
  * nb_exec_compile_all - compile @n programs, one or more, whose code shares
  * pages

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/exec/jit/compile.h"
 #include "core/exec/jit/emit.h"
+#include "core/exec/run/exec.h"
 
 /*
  * nb_jit_compile - machine code of a bound program

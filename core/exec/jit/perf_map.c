@@ -14,7 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/file_limit.h"
-#include "core/exec/jit/jit.h"
+#include "core/exec/jit/emit.h"
 
 /* Open only a regular file of our own: a link, or another user's file in a
  * shared folder, is refused. */

@@ -18,44 +18,44 @@ function M.sleep(seconds) return core.sleep(seconds) end
 -- All lengths, in seconds.
 M.times = {
 	-- requests
-	answer = 5, -- an answer of a process, an agent or the store, unless -T says otherwise
+	answer = 5, -- time limit of a request to a process, an agent or the store; -T replaces it
 	forever = 1e9, -- the same for -T 0
-	long = 3600, -- one wait of those that repeat without an end
-	change = 15, -- in addition to the answer: a change by the coordinator
-	request = 30, -- lease of a request to the coordinator; it ends with the shell
-	bar = 0.5, -- until the bar of a request to many sites is shown
-	connect = 0.2, -- an answer that shows whether a socket's process lives
-	starting = 10, -- age of a socket at which its process surely listens
-	lock = 5, -- the lock of a record
+	long = 3600, -- longest single wait in a loop that has no end
+	change = 15, -- added to `answer` for a change by the coordinator
+	request = 30, -- lease of a request to the coordinator: the request goes if its shell dies
+	bar = 0.5, -- delay before a request to many sites shows its progress bar
+	connect = 0.2, -- time limit of a connect that shows whether a socket's process lives
+	starting = 10, -- age at which a socket must have a listening process
+	lock = 5, -- time limit for the lock of a record
 
 	-- people at a terminal
-	prompt = 0.2, -- longest time that a prompt waits for its target
-	complete = 0.1, -- the same for a completion
-	attach = 0.05, -- the same for a connection that a completion makes
-	names = 2, -- age of names that a completion asks for again
-	top = 2, -- between two views of top
+	prompt = 0.2, -- longest wait of a prompt for its target
+	complete = 0.1, -- longest wait of a completion for its target
+	attach = 0.05, -- time limit of a connection that a completion makes
+	names = 2, -- age at which a completion fetches names again
+	top = 2, -- refresh interval of top
 
 	-- a job under a rollout or sweep
-	poll = 0.05, -- between two looks at the job
+	poll = 0.05, -- interval of queries to the job
 	fence = 0.01, -- the same while ranks pass a fence
-	busy = 0.2, -- until a change is tried again because another change is in progress
-	idle = 1, -- without a decision: the communicator is idle
-	closing = 2, -- from the end of a connection to the end of its process
-	sample = 0.2, -- between two samples of a series
-	baseline = 30, -- longest time to restore the baseline on all ranks
-	unload = 5, -- longest time to unload tables that ranks still use
+	busy = 0.2, -- back-off while another change is in progress
+	idle = 1, -- a communicator without decisions for so long is idle
+	closing = 2, -- longest wait for a process to end after it has closed its connection
+	sample = 0.2, -- interval of the samples of a series
+	baseline = 30, -- time limit to restore the baseline on all ranks
+	unload = 5, -- time limit to unload tables that ranks still use
 
 	-- the runner of a rollout or sweep
-	lost = 60, -- its lease, if the plan does not say guards.lost
-	asked = 0.5, -- between two reads of other shells' requests in the store
-	record = 0.5, -- between two reads of its record in the store
-	follow = 0.1, -- between two looks at its record's file
-	saved = 10, -- longest time until a new process has become the runner
-	watch = 0.02, -- between two looks at that process
-	patience = 20, -- a request to the store, for which nobody waits
-	rescue = 30, -- until the supervisor of a dead runner has changed the record
-	retry = 0.5, -- between two tries of the supervisor
-	callback = 5, -- a call of a script's function
+	lost = 60, -- lease of the runner, if the plan does not set guards.lost
+	asked = 0.5, -- interval of reads of other shells' requests in the store
+	record = 0.5, -- interval of reads of the runner's record in the store
+	follow = 0.1, -- interval of reads of the record's file
+	saved = 10, -- time limit for a new process to become the runner
+	watch = 0.02, -- interval of checks of that process
+	patience = 20, -- the runner repeats a failed store request for so long
+	rescue = 30, -- time limit for the supervisor of a dead runner to change the record
+	retry = 0.5, -- back-off of the supervisor
+	callback = 5, -- time limit of a call of a script's function
 }
 
 return M
