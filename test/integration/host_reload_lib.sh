@@ -9,6 +9,7 @@ job=
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
 sh=$B/ncclbpf-shell
 . "$TOP/test/tap.sh"
+. "$TOP/test/await.sh"
 log=$dir/log
 
 # A change is refused where the ranks run past every fence that is tried, as
@@ -31,12 +32,8 @@ name_of() {
 	case $1 in 2.2[1-7].*) nameless=yes ;; esac
 }
 # Wait until so many processes of the job can be attached to.
-attachable() {
-	for i in $(seq 600); do
-		[ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ] && break
-		sleep 0.1
-	done
-}
+sockets() { [ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ]; }
+attachable() { await while_lives $job sockets "$1"; }
 
 run() { # name, release, processes, options...
 	name=$1 release=$2 procs=$3

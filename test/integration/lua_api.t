@@ -15,11 +15,7 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	live=1
 	job demo --ranks 4 --procs 4 --rate 300
 fi
-LIVE=$live HOST=$job lua_run "$TOP/test/integration/lua_api.lua" >"$T/api.out" 2>"$T/why"
-rc=$?
-cat "$T/api.out"
-tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
-wrong=$(grep -c '^not ok' "$T/api.out")
-ok "the script ran to its end" $rc
+export LIVE=$live HOST=$job
+lua_suite lua_api.lua
 lua_run -e 'assert(require("ncclbpf").version and package.loaded["ncclbpf.core"])' 2>"$T/why"
 ok "require ncclbpf from a plain Lua" $?

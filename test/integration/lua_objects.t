@@ -17,12 +17,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=objects timeout 0 "$B/test/fakes/
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach objects >/dev/null 2>&1
 [ $? -eq 0 ] || need "a job" 1
-lua_run "$TOP/test/integration/lua_objects.lua" >"$T/api.out" 2>"$T/why"
-rc=$?
-cat "$T/api.out"
-tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
-wrong=$(grep -c '^not ok' "$T/api.out")
-ok "the script ran to its end" $rc
+lua_suite lua_objects.lua
 status 0 "the same from a script of the shell" -J objects -e '
 	local c = assert(nb.target:comms())[1] return #c.comm == 16 and tostring(c)
 '

@@ -5,17 +5,8 @@ local nb = require "ncclbpf"
 local tap = dofile(os.getenv "TOP" .. "/test/integration/tap.lua")
 local test, raises, fails = tap.test, tap.raises, tap.fails
 
-local t <close> = assert(nb.attach { job = "staged" })
-assert(t:policy_load { path = "nvlink_ring_mid.policy" })
-assert(t:policy_load { path = "one_channel.bpf.o" })
-local ids = tap.comms(t)
-local function plan(name, candidate, more)
-	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6,
-		judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
-		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
-	for k, v in pairs(more or {}) do p[k] = v end
-	return p
-end
+local t <close>, ids = tap.staged(nb)
+local plan = tap.plan
 local function using() return tap.using(t, ids) end
 
 -- ---- the object ----

@@ -25,10 +25,4 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=staged timeout 0 "$B/test/fakes/h
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach staged >/dev/null 2>&1
 [ $? -eq 0 ] || need "a job" 1
-lua_run "$TOP/test/integration/$SCRIPT" >"$T/api.out" 2>"$T/why"
-rc=$?
-cat "$T/api.out"
-tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
-wrong=$(grep -c '^not ok' "$T/api.out")
-[ $rc -eq 0 ] || sed 's/^/# /' "$T/why"
-ok "the script ran to its end" $rc
+lua_suite "$SCRIPT"

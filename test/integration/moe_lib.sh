@@ -38,11 +38,7 @@ counted() { # name, command...
 		timeout 300 "$@" --rounds 3 --counts --hold <"$T/go" >"$T/out" 2>"$T/err" &
 	job=$!
 	exec 3>"$T/go"
-	i=0
-	until grep -q '^ready' "$T/out" || [ $i -ge 1000 ] || ! kill -0 $job 2>/dev/null; do
-		i=$((i + 1))
-		sleep 0.1
-	done
+	await while_lives $job grep -q '^ready' "$T/out"
 	NCCLBPF_JOB=moe_counts "$B/ncclbpf-shell" -f "$T/counts.lua" 2>>"$T/err" |
 		awk '{ print $1, $2, $3, $4, $5, $6 }' | sort >"$T/policy"
 	grep '^count' "$T/out" | sort >"$T/program"

@@ -18,6 +18,7 @@ export VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=$TOP/test/fa
 answers=$B/test/corpus/answers
 sh=$B/ncclbpf-shell
 . "$TOP/test/tap.sh"
+. "$TOP/test/await.sh"
 log=$dir/log
 run() { # [NAME=value...] command...
 	timeout -k 30 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_LOG=1 \
@@ -33,6 +34,10 @@ if [ $rc -eq 77 ]; then
 fi
 say $rc "a job with the plugin and no policy"
 
+all_decide() {
+	timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>/dev/null
+	[ "$(grep -o '"decisions":[1-9]' "$dir/comms" | wc -l)" -ge "$RANKS" ]
+}
 live() { # name, options...
 	name=$1
 	shift
@@ -40,12 +45,7 @@ live() { # name, options...
 	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout -k 30 250 "$job" --ranks "$RANKS" \
 		--seconds 240 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
-	# all ranks have decided
-	for i in $(seq 600); do
-		timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>/dev/null
-		[ "$(grep -o '"decisions":[1-9]' "$dir/comms" | wc -l)" -ge "$RANKS" ] && break
-		sleep 0.1
-	done
+	await while_lives $pid all_decide
 	timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>>"$dir/log"
 	grep -q '"tuner_abi": *5' "$dir/comms"
 	say $? "$name: NCCL calls interface v5"
@@ -76,6 +76,11 @@ live() { # name, options...
 }
 
 # The real profiler events: kernels timed by the (virtual) GPU's own clock.
+has_kernels() {
+	timeout 300 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null
+	timeout 300 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
+	grep -q '"source":"kernel_gpu"' "$dir/stats"
+}
 events() { # name, options...
 	name=$1
 	shift
@@ -83,12 +88,7 @@ events() { # name, options...
 	env NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
 		timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
-	for i in $(seq 300); do
-		timeout 300 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null
-		timeout 300 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
-		grep -q '"source":"kernel_gpu"' "$dir/stats" && break
-		sleep 0.1
-	done
+	await while_lives $pid has_kernels
 	cat "$dir/stats" >>"$dir/log"
 	grep -q '"profiler_abi":5' "$dir/stats"
 	say $? "$name: NCCL calls profiler v5"

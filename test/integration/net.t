@@ -3,17 +3,8 @@
 # tier: quick  load: wait  limit: 600
 # The net plugin: a ring of processes over it, without NCCL. net_plugins.t wraps those of others,
 # net_nccl.t has it in the real NCCL.
-. "$TOP/test/integration/shell_lib.sh"
-R=$B/examples/ring-allreduce/ring_allreduce
-[ -x "$R" ] || skip_all "ring AllReduce" "the example was not built"
-trap finish EXIT
-cd "$TOP" || exit 1
-export NCCL_SOCKET_IFNAME=lo
-
-timeout 300 "$R" "$B/libncclbpf.so" --rounds 2 --bytes 4096 >"$T/out" 2>"$T/err"
-if [ $? -ne 0 ] && grep -q 'no device' "$T/err"; then
-	skip_all "ring AllReduce" "no loopback interface is up"
-fi
+rounds="--rounds 2 --bytes 4096"
+. "$TOP/test/integration/net_lib.sh"
 cat "$T/out" "$T/err" >"$T/why"
 has "four processes add up over the net interface alone" out \
 	"4 ranks, 4096 bytes, 2 rounds of 6 steps: every sum is right"

@@ -28,8 +28,7 @@ seen() {
 	run -J nccl -o json map dump steps
 	[ "$rc" -eq 0 ] && [ "$(grep -o '"count":[1-9]' "$T/out" | wc -l)" -ge 2 ]
 }
-i=0
-until seen || [ $((i = i + 1)) -gt 600 ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+await while_lives $job seen
 if grep -q '^vgpu: SKIP' "$T/nccl"; then
 	tests=$((tests + 1))
 	echo "ok $tests - the real NCCL over our net plugin # SKIP" \

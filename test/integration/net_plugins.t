@@ -3,17 +3,8 @@
 # tier: full  load: wait  limit: 600
 # The net plugin in every version of its interface, alone and over plugins of others: good ones
 # of every version, bad ones, slow ones.
-. "$TOP/test/integration/shell_lib.sh"
-R=$B/examples/ring-allreduce/ring_allreduce
-[ -x "$R" ] || skip_all "net plugins" "the example was not built"
-trap finish EXIT
-cd "$TOP" || exit 1
-export NCCL_SOCKET_IFNAME=lo
-
-timeout 300 "$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 >"$T/out" 2>"$T/err"
-if [ $? -ne 0 ] && grep -q 'no device' "$T/err"; then
-	skip_all "net plugins" "no loopback interface is up"
-fi
+rounds="--rounds 1 --bytes 64"
+. "$TOP/test/integration/net_lib.sh"
 
 # Every version, as NCCL's releases call it, over our own TCP and over other
 # people's plugins of every version.

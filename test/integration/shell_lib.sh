@@ -9,8 +9,7 @@ export NCCLBPF_PAGER=
 unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME NCCLBPF_JOB RANK SLURM_JOB_ID NO_COLOR PAGER
 tests=0 wrong=0
 jobs=
-# What takes longer (seconds) hangs, however loaded the machine is.
-HANG=300
+. "$TOP/test/await.sh"
 
 finish() {
 	for p in $jobs; do kill "$p" 2>/dev/null; done
@@ -134,6 +133,16 @@ lua_run() {
 		timeout "${LUA_LIMIT:-$HANG}" lua5.4 "$@"
 }
 
+# lua_suite SCRIPT: its tests are tests of this suite. It gets the number of those before it.
+lua_suite() {
+	lua_run "$TOP/test/integration/$1" $tests >"$T/api.out" 2>"$T/why"
+	rc=$?
+	cat "$T/api.out"
+	tests=$((tests + $(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")))
+	wrong=$((wrong + $(grep -c '^not ok' "$T/api.out")))
+	ok "the script ran to its end" $rc
+}
+
 # job NAME ARGS...: start the stand-in host as a job; pids in $T/NAME.pids
 job() {
 	name=$1
@@ -143,30 +152,6 @@ job() {
 	jobs="$jobs $!"
 	job=$!
 	await grep -q '^ready' "$T/$name.out"
-}
-
-# The status of a condition that can no longer become true.
-NEVER=99
-
-# await COMMAND...: until it succeeds, or for $HANG seconds. Fails at once if its status is $NEVER.
-await() {
-	give_up=$(($(date +%s) + HANG))
-	while :; do
-		"$@" && return
-		if [ $? -eq $NEVER ] || [ "$(date +%s)" -ge $give_up ]; then
-			echo "# it never came: $*"
-			return 1
-		fi
-		sleep 0.1
-	done
-}
-
-# halt PID...: stop processes, and return when all their threads have: a thread that runs may
-# still answer after kill(2).
-halted() { ! grep -h '^State:' "/proc/$1"/task/*/status 2>/dev/null | grep -qv 'T (stopped)'; }
-halt() {
-	kill -STOP "$@" || return
-	for halting; do await halted "$halting" || return; done
 }
 
 # need NAME STATUS: a test without which the following ones say nothing. The suite ends if it fails.

@@ -45,4 +45,21 @@ function M.using(t, ids)
 	return table.concat(list, " ")
 end
 
+-- Attach to the job called staged and load its candidates. -> target, identities
+function M.staged(nb)
+	local t = assert(nb.attach { job = "staged" })
+	assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+	assert(t:policy_load { path = "one_channel.bpf.o" })
+	return t, M.comms(t)
+end
+
+-- A short rollout of one candidate, with the fields of @more.
+function M.plan(name, candidate, more)
+	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6,
+		judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
+		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
+	for k, v in pairs(more or {}) do p[k] = v end
+	return p
+end
+
 return M

@@ -3,31 +3,11 @@
 # tier: full  load: wait  limit: 600
 # trace calls: three clocks by NCCL's own events in the stand-in host, by
 # uprobes in the real libnccl where the kernel lets us; and the demo of it.
-. "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "trace calls" "the mock NCCL (standin) was not built"
-trap finish EXIT
-cd "$T" || exit 1
-P=$B/libncclbpf.so
-standin() { # JOB ARGS...
+. "$TOP/test/integration/trace_lib.sh"
+calls() { # JOB ARGS...
 	name=$1
 	shift
-	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name \
-		timeout 0 "$B/test/fakes/host/standin" --events --seconds inf --ranks 2 --procs \
-		--min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
-	jobs="$jobs $!"
-	job=$!
-	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
-	need "a job: $name" $?
-}
-truth() { # CODE: over d, the data of the JSON answer in $T/out
-	cp "$T/out" "$T/truth.in"
-	lua_run -e '
-		local core = require "ncclbpf.core"
-		local ok, d = pcall(function() return core.decode(io.read "a") end)
-		assert(ok, d)
-		if d.data then d = d.data end
-		'"$1" <"$T/truth.in" 2>>"$T/why"
+	standin "$name" --ranks 2 --procs --min 4K --max 4M --factor 1024 --pause-ms 5 "$@"
 }
 clocks='assert(#d.rows == 2, "rows")
 	for _, r in ipairs(d.rows) do
@@ -42,7 +22,7 @@ timed() { # JOB: until collectives were timed
 	run -J "$1" -o json trace calls seconds=500ms uprobes=no
 	truth 'assert(#d.rows == 2)' 2>/dev/null
 }
-standin five --nccl 2.28.9
+calls five --nccl 2.28.9
 await timed five
 truth "assert(d.clock == 'api_events') $clocks"
 ok "by NCCL's events of the call" $?
@@ -65,7 +45,7 @@ truth 'for _, p in ipairs(d.processes) do assert(#p.data.asked == 0 and p.data.t
 ok "NCCL is asked for nothing afterwards" $?
 status 64 "a wrong duration" -J five trace calls seconds=soon
 kill $job
-standin four --nccl 2.27.3
+calls four --nccl 2.27.3
 await timed four
 truth "assert(d.clock == 'enqueue') $clocks"
 ok "where there are none, by those of the enqueuing" $?

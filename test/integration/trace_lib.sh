@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Sourced by trace.t, trace_files.t and trace_readers.t: a running job of the stand-in host.
+# Sourced by trace*.t: a running job of the stand-in host.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] || skip_all "trace" "the mock NCCL (standin) was not built"
 trap finish EXIT

@@ -44,8 +44,7 @@ end
 assert(#d.processes == 2 and n % 2 == 0)
 L
 until_seen() { # CLAIM
-	i=0
-	until seen || [ $((i = i + 1)) -gt 300 ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+	await while_lives $job seen
 	if grep -q '^vgpu: SKIP' "$T/$ring_job"; then
 		tests=$((tests + 1))
 		echo "ok $tests - $1 # SKIP $(grep -m1 '^vgpu: SKIP' "$T/$ring_job")"

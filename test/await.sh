@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# Sourced by suites in sh: what waits for an event.
+# What takes longer (seconds) hangs, however loaded the machine is.
+HANG=300
+
+# The status of a condition that can no longer become true.
+NEVER=99
+
+# await COMMAND...: until it succeeds, or for $HANG seconds. Fails at once if its status is $NEVER.
+await() {
+	give_up=$(($(date +%s) + HANG))
+	while :; do
+		"$@" && return
+		if [ $? -eq $NEVER ] || [ "$(date +%s)" -ge $give_up ]; then
+			echo "# it never came: $*"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+# halt PID...: stop processes, and return when all their threads have: a thread that runs may
+# still answer after kill(2).
+halted() { ! grep -h '^State:' "/proc/$1"/task/*/status 2>/dev/null | grep -qv 'T (stopped)'; }
+halt() {
+	kill -STOP "$@" || return
+	for halting; do await halted "$halting" || return; done
+}
+
+# while_lives PID COMMAND...: COMMAND, for await; it can no longer succeed once the process has ended.
+while_lives() {
+	process=$1
+	shift
+	"$@" && return
+	kill -0 "$process" 2>/dev/null && return 1
+	return $NEVER
+}
