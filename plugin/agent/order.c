@@ -363,7 +363,7 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s",
 			     (unsigned long long)r->n, r->err.text);
-	/* both keys go to the store in one transaction */
+	/* in one transaction with the key below, unless its write is busy */
 	nb_agent_describe(a);
 	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
 		    r->digest, &r->err);

@@ -127,7 +127,7 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 				       "has sent a reply of more than 1 MiB");
 		if (!await_bytes(p, deadline_ms))
 			return no_line(p, NB_E_TIMEOUT,
-				       "has not answered in 20 s");
+				       "has not answered in time");
 		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin,
 				    &p->object);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))

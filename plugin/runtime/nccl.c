@@ -3,7 +3,7 @@
  * Finds the version of the NCCL that calls this plugin. NCCL may be linked into
  * another library, so the library of NCCL's logger is asked first. A process
  * may contain several NCCL libraries that call us: a communicator has the rules
- * of the one that makes it, and the process those of the oldest.
+ * of the one that makes it, except for equal costs.
  */
 #include "plugin/runtime/nccl.h"
 
@@ -13,15 +13,12 @@
 
 enum { SOME_RANKS = 22900, LAST_OF_EQUAL = 23100 };
 
-/* of the oldest NCCL that has called; 0 if not known; accessed atomically */
-static int version_found;
 /*
- * of the first one that told its version: the choice among equal costs does not
- * change while communicators live; accessed atomically
+ * Versions, 0 if not known, accessed atomically: of the oldest and of the first
+ * NCCL that has called us, and of one that is only loaded. The first decides
+ * the choice among equal costs, which may not change while communicators live.
  */
-static int rule_found;
-/* a library that calls us told the version; accessed atomically */
-static bool is_sure;
+static int oldest, first, loaded;
 
 /* The library that called last in this thread, and its version or 0. */
 static __thread const void *caller_base;
@@ -49,19 +46,22 @@ static int ask_loaded(const char *name)
 }
 
 /* A library that calls us told its version. */
-static void keep_oldest(int version)
+static void keep_version(int version)
 {
-	int was = GET(version_found);
+	int was = 0;
 
-	while ((!GET(is_sure) || version < was) &&
-	       !__atomic_compare_exchange_n(&version_found, &was, version,
-					    false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		;
-	was = 0;
-	__atomic_compare_exchange_n(&rule_found, &was, version, false,
+	__atomic_compare_exchange_n(&first, &was, version, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	SET(is_sure, true);
+	was = GET(oldest);
+	while ((!was || version < was) &&
+	       !__atomic_compare_exchange_n(&oldest, &was, version, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static int or_loaded(int version)
+{
+	return version ? version : GET(loaded);
 }
 
 void nb_nccl_find(const void *inside)
@@ -74,25 +74,25 @@ void nb_nccl_find(const void *inside)
 		caller_base = at.dli_fbase;
 		caller_version = ask_loaded(at.dli_fname);
 		if (caller_version)
-			keep_oldest(caller_version);
+			keep_version(caller_version);
 	}
-	if (GET(is_sure))
+	if (GET(oldest))
 		return;
 	version = ask_loaded("libnccl.so.2");
 	if (!version) /* NCCL may be linked into the program */
 		version = ask_version(RTLD_DEFAULT);
 	if (version)
-		SET(version_found, version);
+		SET(loaded, version);
 }
 
 int nb_nccl_version(void)
 {
-	return GET(version_found);
+	return or_loaded(GET(oldest));
 }
 
 bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler)
 {
-	int version = caller_version ? caller_version : GET(version_found);
+	int version = caller_version ? caller_version : nb_nccl_version();
 
 	if (version)
 		return version >= SOME_RANKS;
@@ -104,7 +104,5 @@ bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler)
 
 bool nb_nccl_last_of_equal(void)
 {
-	int version = GET(rule_found);
-
-	return (version ? version : GET(version_found)) >= LAST_OF_EQUAL;
+	return or_loaded(GET(first)) >= LAST_OF_EQUAL;
 }

@@ -31,7 +31,8 @@ bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler);
 
 /*
  * Returns true if NCCL chooses the last of equal costs, as 2.31 and later do.
- * Older versions choose the first.
+ * Older versions choose the first. If several call this plugin, it is the rule
+ * of the first one. Any thread.
  */
 bool nb_nccl_last_of_equal(void);
 

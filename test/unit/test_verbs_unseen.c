@@ -153,6 +153,7 @@ START_TEST(each_of_two_nccls_in_a_process_has_its_version)
 	/* no pools are announced for 2.31, but they are for 2.28 */
 	called_by(second, "22809");
 	ck_assert_int_eq(nb_nccl_version(), 22809);
+	ck_assert(nb_nccl_last_of_equal()); /* the first one's rule stays */
 	ck_assert(!nb_nccl_asks_some(5, 5));
 	nb_verbs_nccl_find();
 	ck_assert(!nb_nccl_asks_some(5, 5));
