@@ -27,7 +27,7 @@ halt() {
 	for halting; do await halted "$halting" || return; done
 }
 
-# while_lives PID COMMAND...: COMMAND, for await; it can no longer succeed once the process has ended.
+# while_lives PID COMMAND...: COMMAND, for await; it can no longer succeed once PID has ended.
 while_lives() {
 	process=$1
 	shift
