@@ -16,7 +16,7 @@ layers:
 lint:
 	@test/setup.sh build check lint
 	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
-		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-built layers lint-suites
+		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-built lint-gone layers lint-suites
 
 .PHONY: layers lint lint-suites fmt
 # The checks above refuse what they say; documents, pictures and manual pages are those of the tables.
@@ -24,7 +24,7 @@ lint-suites: lib policies $(B)/test/nursery
 	@test/run -b $(B) -a -t lint
 
 .PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes \
-	lint-clocks lint-built
+	lint-clocks lint-built lint-gone
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -55,6 +55,12 @@ lint-opcodes:
 lint-built:
 	@python3 lint/built.py
 	@python3 lint/capabilities.py
+
+# No document, example or help names a capability that ncclbpf no longer has.
+lint-gone:
+	@git ls-files -z -- README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs examples policies \
+		packaging 'shell/completion*' lua/ncclbpf/commands/topics.lua core/defs/commands.h | \
+		LC_ALL=C xargs -0 awk -f lint/gone.awk lint/gone.txt
 
 # Of each function clang's analyzer looks at so many states: its own 225,000 take twice as long
 # (make check-soak).
