@@ -9,7 +9,7 @@ SOVERSION := 0
 include core/flags.mk
 
 .PHONY: all lib help clean
-all: lib policies
+all: lib policies docs
 # The recipe says nothing where all is built: make itself would say "Nothing to be done".
 lib policies hosts verbs-ring:
 	@:

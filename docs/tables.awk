@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Rewrites the tables of docs/policies.md from the rows of core/defs/:
+# Prints docs/policies.md with its tables, made of the rows of core/defs/:
 #
 #	awk -f docs/tables.awk docs/policies.md
 #
-# A table stands between "<!-- table NAME -->" and "<!-- end -->"; NAME is that
-# of a file of core/defs without .h. Run from the top of the tree; `make docs`
-# does, and test/packaging/docs_tables.t compares.
+# A table stands for a line "Table: [core/defs/NAME.h](...)." Run from the top of
+# the tree; `make docs` does.
 
 # Arguments of a row "NAME(a, b, "c, d")" into arg[1..]; returns their number.
 # Adjacent strings are one, as in C.
@@ -106,9 +105,10 @@ function table(name,    file, line, text) {
 	close(file)
 }
 
-/^<!-- end -->$/ { skip = 0 }
-!skip { print }
-/^<!-- table [a-z0-9_]+ -->$/ {
-	table($3)
-	skip = 1
+/^Table: \[core\/defs\/[a-z0-9_]+\.h\]/ {
+	name = $2
+	gsub(/^\[core\/defs\/|\.h\].*/, "", name)
+	table(name)
+	next
 }
+{ print }

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh dist|deb|rpm|packages VERSION FOLDER: the source archive of HEAD, or
-# packages of it, in FOLDER. Packages are built from that archive, not from the
+# build.sh dist|deb|rpm|packages VERSION FOLDER [PAGES]: the source archive of HEAD,
+# or packages of it, in FOLDER. The archive gets what make docs has made in the folder
+# PAGES. Packages are built from that archive, not from the
 # checkout; "packages": Debian's and RPM's, of one compilation. "deb-arm64": Debian
 # packages for arm64 by cross compilation, with Debian's arm64 libraries in
 # FOLDER.sysroot; the build runs its own programs under qemu-user.
 set -eu
 cd "$(dirname "$0")/.."
-kind=$1 version=$2
+kind=$1 version=$2 pages=${4:-}
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
 here=packaging
@@ -16,7 +17,10 @@ name=ncclbpf-$version
 epoch=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH="$epoch" LC_ALL=C
 
-git archive --prefix="$name/" -o "$out/$name.tar" HEAD
+set --
+[ "$kind" != dist ] || set -- --prefix="$name/docs/" --add-file="$pages/lua-reference.md" \
+	--prefix="$name/docs/man/" $(printf ' --add-file=%s' "$pages"/man/*)
+git archive "$@" --prefix="$name/" -o "$out/$name.tar" HEAD
 gzip -9nf "$out/$name.tar"
 [ "$kind" = dist ] && echo "$out/$name.tar.gz" && exit 0
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Installation and packages.
-#   PREFIX=/usr/local DESTDIR= LIBDIR=   and MANDIR= ZSHDIR= PYTHONDIR=, STRIP= to keep symbols
+#   PREFIX=/usr/local DESTDIR= LIBDIR=   and MANDIR= DOCDIR= ZSHDIR= PYTHONDIR=, STRIP= to keep
+#   symbols
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 
@@ -9,6 +10,7 @@ D = $(DESTDIR)
 INC = $(D)$(PREFIX)/include/ncclbpf
 LUADIR = $(PREFIX)/share/lua/5.4
 MANDIR = $(PREFIX)/share/man
+DOCDIR = $(PREFIX)/share/doc/ncclbpf
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 PYTHONDIR = $(PREFIX)/share/ncclbpf/python
 KINDS := tuner profiler net env
@@ -20,7 +22,7 @@ install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$
 # Installation never runs a package manager: what is missing is named with the command to type.
 install:
 	@test/setup.sh -n build
-	@$(RELEASE_OF) WERROR= lib policies
+	@$(RELEASE_OF) WERROR= lib policies $(RELEASE)/docs/made
 	@$(AGAIN) install-files
 
 # What has been built, of the release or of the B= on the command line.
@@ -37,7 +39,9 @@ install-files:
 	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(RELEASE)/ncclbpf-agent $(D)$(PREFIX)/bin/
 	install $(STRIP) -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	$(call install_lua,$(D)$(LUADIR))
-	$(call meta,$(RELEASE),$(RELEASE)/docs)
+	install -d $(D)$(DOCDIR)/docs
+	install -m 644 README.md CHANGELOG.md $(D)$(DOCDIR)/
+	install -m 644 $(wildcard $(addprefix $(RELEASE)/docs/*.,md svg png)) $(D)$(DOCDIR)/docs/
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
 	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md \
 		$(D)$(PREFIX)/share/ncclbpf/meta/
@@ -70,10 +74,10 @@ install-lua: lua-module
 	install -m 755 $(LUA_SO) $(INST_LIBDIR)/ncclbpf.so
 
 ## package: dist deb rpm    the source archive, Debian and RPM packages in build/packages
-# Packages of the last commit.
+# Packages of the last commit; the source archive has the manual pages and the Lua reference too.
 .PHONY: dist deb rpm packages
-dist:
-	@packaging/build.sh dist $(VERSION) build/packages
+dist: $(DOCS)/made
+	@packaging/build.sh dist $(VERSION) build/packages $(DOCS)
 deb rpm packages:
 	@test/setup.sh build $(if $(filter deb,$@),deb,packages)
 	@packaging/build.sh $@ $(VERSION) build/packages
@@ -101,7 +105,7 @@ check-packages-arm64: deb-arm64
 
 uninstall:
 	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf \
-		$(D)$(PYTHONDIR)/ncclbpf
+		$(D)$(PYTHONDIR)/ncclbpf $(D)$(DOCDIR)
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
 		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent \

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- make.lua META OUT PAGE MAN: OUT is the meta file with its generated part (the
 -- context's fields, each command under its words), PAGE the reference made of
--- it, MAN the same as a manual page. Run by the shell, in `make docs` and `make install`.
+-- it, MAN the same as a manual page. Run by the shell, in `make docs`.
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
 

@@ -290,7 +290,7 @@ function M.plan(doc)
 	return finish(t)
 end
 
--- Replace the table of commands in @doc (docs/shell.md) by a table made of the commands' rows.
+-- Return @doc (docs/shell.md) with the table of commands in place of its line "Table: ...".
 function M.shell_page(doc)
 	local t = { "| command | what it does |", "|---|---|" }
 	local function cell(text) return (text:gsub("|", "\\|")) end
@@ -298,8 +298,9 @@ function M.shell_page(doc)
 		t[#t + 1] = ("| `%s` | %s |"):format(cell(
 			(row.words .. " " .. row.syntax):gsub(" $", "")), cell(row.help))
 	end
-	local from, to = doc:find "| command | what it does |.-\n\n"
-	return doc:sub(1, from - 1) .. table.concat(t, "\n") .. doc:sub(to - 1)
+	local from, to = doc:find "%f[^\n]Table: [^\n]*"
+	assert(from, "docs/shell.md: no line \"Table:\"")
+	return doc:sub(1, from - 1) .. table.concat(t, "\n") .. doc:sub(to + 1)
 end
 
 if arg and arg[0] and arg[0]:match "man%.lua$" then

@@ -25,11 +25,10 @@ import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _wire
-from ._commands import Commands, VERSION
 from ._wire import Connection, Error, Socket, line
 
 __all__ = ["Error", "Map", "Target", "attach", "list", "size", "version"]
-version = VERSION
+version = "0.1.0"
 Data = Dict[str, Any]
 _list = list  # the name of the interface hides Python's below
 
@@ -102,16 +101,53 @@ def _image(path: str, name: Optional[str]) -> bytes:
             return f.read(_wire.MAX_OBJECT + 1)
 
 
+# Requests that carry a descriptor or are a part of a change: methods of Target make them.
+_NOT_COMMANDS = {"hello", "cancel", "policy load", "policy export", "map load", "map attach",
+                 "map detach", "change check", "change commit", "change abort"}
+
+
+class Command:
+    """A command that the job's processes serve, or the noun of several: `t.commands.comm` has
+    `list` and `show`. Arguments are the words after the command's, keywords its options:
+    `t.commands.comm.list(limit=10)`. `rows` has the job's answer to the request help."""
+
+    def __init__(self, target: "Target", rows: Dict[str, Data], words: str = "") -> None:
+        self._target, self._rows, self._words = target, rows, words
+        self.__doc__ = f"`{words} {rows[words]['syntax']}`: {rows[words]['help']}" \
+            if words in rows else type(self).__doc__
+
+    def __dir__(self) -> List[str]:
+        place = len(self._words.split())
+        return sorted({w.split()[place] for w in self._rows if w.startswith(self._words + " ")
+                       or not place})
+
+    def __getattr__(self, word: str) -> "Command":
+        if word.startswith("_"):
+            raise AttributeError(word)
+        words = f"{self._words} {word}".strip()
+        if not any((r + " ").startswith(words + " ") for r in self._rows):
+            raise AttributeError(f"{words}: the job {self._target.job} has no such command")
+        return Command(self._target, self._rows, words)
+
+    def __call__(self, *arguments: object, **options: object) -> Data:
+        row = self._rows.get(self._words)
+        if row is None:
+            raise TypeError(f"{self._words}: a noun; its commands are {', '.join(dir(self))}")
+        change = "if_generation=" in row["syntax"]
+        ask = self._target._change if change else \
+            self._target._write if row["role"] == "control" else self._target._read
+        return ask(line(self._words, *arguments, **options))
+
+
 class Target:
-    """The processes of a job that are attached to; made by attach(). `commands` has every command
-    of the protocol under its words, as `t.commands.comm.list()`."""
+    """The processes of a job that are attached to; made by attach()."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
         known = [c for c in connections if c.hello.get("rank") is not None]
         self._all = sorted(known, key=lambda c: int(c.hello["rank"])) + [
             c for c in connections if c.hello.get("rank") is None]
         self.job: str = str(self._all[0].hello.get("job"))
-        self.commands = Commands(self._read, self._write, self._change)
+        self._served: Optional[Dict[str, Data]] = None
 
     def __repr__(self) -> str:
         return f"<ncclbpf.Target: job {self.job}, {len(self._all)} processes>"
@@ -234,6 +270,16 @@ class Target:
                 s.close()
 
     # ---- reading ----
+
+    @property
+    def commands(self) -> Command:
+        """Every command that the process of the lowest rank serves, under its words, as in
+        `t.commands.comm.list()`; `dir()` and `help()` show them."""
+        if self._served is None:
+            rows = self._read("help").get("commands", [])
+            self._served = {r["words"]: r for r in rows if r["words"] not in _NOT_COMMANDS
+                            and not re.search(r" (im|ex)port$", r["words"])}
+        return Command(self, self._served)
 
     def processes(self) -> List[Data]:
         """The processes that are attached to."""
