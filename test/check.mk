@@ -62,12 +62,14 @@ check-mutants:
 	@$(AGAIN) lib policies tests
 	@test/mutants/run.py $(B) $(T)
 
-## check: golden          record the words of rejections anew, show what changed
+## check: golden          record the words of refusals and errors anew, show what changed: T="tables sweep"
 .PHONY: golden
 golden: $(B)/test/unit/test_verify_golden $(CORPUS)
 	@GOLDEN=record TOP=$(CURDIR) B=$(B) $< >/dev/null || GOLDEN=record TOP=$(CURDIR) B=$(B) $<
-	@git --no-pager diff --stat -- test/corpus/golden/verify
-	@git status --short -- test/corpus/golden/verify
+	@$(AGAIN) lib policies tests-full
+	@GOLDEN=record test/run -b $(B) $(or $(T),$(patsubst %,=%,$(notdir $(wildcard test/corpus/golden/messages/*))))
+	@git --no-pager diff --stat -- test/corpus/golden
+	@git status --short -- test/corpus/golden
 
 ## check: check-soak      longer hunts with new seeds: SECONDS=600
 check-soak:

@@ -41,9 +41,7 @@ else
 	skip "$memfd" "the kernel takes no filter"
 fi
 
-HOME=/proc status 73 "a home that cannot be written" -J train rollout status
-has "says what to set" err "/proc/.local/state/ncclbpf/rollouts cannot be made" \
-	"set XDG_STATE_HOME to a directory that user 0 may write; HOME is /proc"
+HOME=/proc ends 73 cannot_create "a home that cannot be written" -J train rollout status
 
 stopped=$(rank_pid train 1)
 halt "$stopped"

@@ -7,10 +7,9 @@
 trap finish EXIT
 cd "$T" || exit 1
 
-status 1 "a script whose memory grows without bound ends with an error" -e '
+ends 1 script_failed "a script whose memory grows without bound ends with an error" -e '
 	local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1000) .. i end
 '
-has "with Lua's error" err "not enough memory"
 status 1 "one large string" -e 'return #("x"):rep(1 << 40)'
 status 0 "what a script catches, it may go on after" -e 'print(pcall(string.rep, "x", 1 << 30))'
 status 0 "16 MiB are fine" -e 'return #("x"):rep(16 << 20)'

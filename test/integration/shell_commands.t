@@ -28,8 +28,7 @@ ok "list in JSON has each process" $?
 golden attach -o table attach demo
 shape attach_json -o json attach demo
 golden attach_wrong attach dema
-golden attach_wrong_json -o json attach dema
-golden detach_wrong detach
+fails 69 no_target "not attached" detach
 golden status -o table status
 shape status_json -o json status
 status 0 "doctor" -o table doctor
@@ -43,16 +42,11 @@ shape doctor_json -o json doctor
 golden policy_list_empty -o table policy list
 golden load -o table policy load force.bpf.o
 shape load_json -o json policy load size_aware.bpf.o
-status 2 "a refused policy" -o table policy load refused.bpf.o
-has "the refusal of the job shows line, caret, hint" err "l->bytes" "^" "required:" "hint:"
+fails 2 verify_rejected "a refused policy" policy load refused.bpf.o
 shape load_refused_json -o json policy load refused.bpf.o
 golden load_dry -o table -n policy load noop.bpf.o
-status 1 "use of a policy that is not there" policy use nosuch
-has "names it" err "ncclbpf-shell: policy use: " "nosuch"
-status 1 "the same in JSON" -o json policy use nosuch
-has "has the code" out '{"error":{"code":"not_found"' '"command":"policy use"'
-status 1 "a program's name" policy use force_choice
-has "leads to the policy" err "force_choice is a program of the policy force"
+fails 1 not_found "use of a policy that is not there" policy use nosuch
+fails 1 not_found "a program's name" policy use force_choice
 golden use_dry -o table -n policy use force size_aware
 golden use -o table policy use force size_aware
 shape use_json -o json policy use force size_aware
@@ -62,7 +56,7 @@ shape policy_list_json -o json policy list
 golden remove -o table policy remove force
 golden add_dry -o table -n policy add force position=first
 golden add -o table policy add force before=size_aware
-golden move_wrong policy move force
+fails 64 bad_argument "a move to no place" policy move force
 golden move -o table policy move force position=first
 golden policy_time -o table policy time on
 sampled() {
@@ -86,21 +80,18 @@ shape map_dump_json -o json map dump force
 golden map_dump_tsv -r 0 -o tsv map dump force
 golden map_dump_csv -r 0 -o csv map dump force
 golden map_get -o table map get force 0
-status 1 "an element that is not there" map get force 7
-has "names map and key" err "ncclbpf-shell: map get: key 7: " "force"
-status 1 "the same in JSON" -o json map get force 7
-has "has the code" out '{"error":{"code":"no_such_key"' '"object":"key 7"'
+fails 1 no_such_key "an element that is not there" map get force 7
 golden map_set -o table map set force 0 '{algo=ring, proto=simple, channels=4, enabled=1}'
 run -o name -q map dump force
 run -r 0 -q -o tsv map get force 0
 has "the typed value arrived" out "{algo=ring, proto=simple, channels=4, enabled=1}"
 shape map_set_json -o json map set force 0 '{algo=tree, enabled=0}'
-golden map_set_field map set force 0 '{algoo=1}'
-golden map_set_range map set force 0 '{channels=-1}'
-golden map_set_word map set force 0 '{algo=rung}'
-golden map_set_hex map set force 0 hex:0011
-golden map_set_syntax map set force 0 '{algo='
-golden map_set_pairs map set force 0
+fails 64 bad_argument "a field that is not there" map set force 0 '{algoo=1}'
+fails 64 bad_argument "a value out of range" map set force 0 '{channels=-1}'
+fails 64 bad_argument "a word that is none" map set force 0 '{algo=rung}'
+fails 64 bad_argument "bytes of another size" map set force 0 hex:0011
+fails 64 bad_argument "half a value" map set force 0 '{algo='
+fails 64 usage "a key without a value" map set force 0
 run -r 0 -o json explain allreduce 4M
 own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' \
 	"$T/out")
@@ -113,10 +104,7 @@ done
 has "explain says that NCCL's choice is kept" out "kept NCCL's choice"
 status 0 "undo" policy undo
 golden map_set_dry -o table -n map set force 0 '{algo=ring}'
-status 1 "a map that is not there" map dump nosuch
-has "is named" err "ncclbpf-shell: map dump: " "nosuch"
-status 1 "the same in JSON" -o json map dump nosuch
-has "has the code" out '{"error":{"code":"not_found"' '"command":"map dump"'
+fails 1 not_found "a map that is not there" map dump nosuch
 golden map_dump_follow -o table map dump force follow=yes every=100ms count=2
 golden comm_list -o table comm list
 shape comm_list_json -o json comm list
@@ -128,13 +116,13 @@ awk 'NR > 2 && NF == 11 && $10 ~ /^[+-][0-9]/ { rows++; if (($8 > $9) != ($10 > 
 	END { exit !rows || wrong }' "$T/out"
 ok "SLOWER % is positive where the answer costs more time than NCCL's choice" $?
 shape comm_show_json -o json comm show
-golden comm_show_wrong comm show abcd
+fails 1 not_found "a communicator that is not there" comm show abcd
 status 0 "explain" -o table explain allreduce 4M
 has "goes step by step" out "allreduce of 4M" "STEP" "NCCL's own choice" "force" "size_aware" "by "
 shape explain_json -o json explain allreduce 4M
 status 0 "nb.target attaches as a command does" -e 'assert(#nb.target:decisions() > 0)'
-golden explain_wrong explain allreduc 4M
-golden explain_size explain allreduce 4X
+fails 64 bad_argument "no collective" explain allreduc 4M
+fails 64 bad_argument "no size" explain allreduce 4X
 status 0 "explain takes sizes with units" -o json explain AllReduce 4MiB
 has "4MiB is 4194304 bytes" out '"bytes":4194304'
 shape decision_json -o json -r 0 decision tail count=1
@@ -144,7 +132,7 @@ ok "five decisions and a header" $?
 status 0 "decision tail that goes on" -o ndjson -r 0 decision tail follow=yes count=4
 [ "$(wc -l <"$T/out")" -eq 4 ]
 ok "four lines" $?
-golden decision_wrong decision tail count=none
+fails 64 usage "no number" decision tail count=none
 golden trace -o table trace tail
 shape trace_json -o json trace tail
 status 0 "policy dump of a name" -o table policy dump force
@@ -171,8 +159,7 @@ await settled demo
 for c in "env set NCCL_ALGO Ring" "env remove NCCL_ALGO" "controller pause" "telemetry on" \
 		"trace start out=x.json" "policy time on" "rollout abort"; do
 	# shellcheck disable=SC2086
-	status 64 "no dry run of $c" -n $c
-	has "is said" err "has no dry run"
+	fails 64 usage "no dry run of $c" -n $c
 done
 [ ! -e x.json ] && run -o json env list && ! grep -q NCCL_ALGO "$T/out"
 ok "and nothing is done" $?
@@ -181,16 +168,15 @@ status 77 "for maps too" --role=observe map set force 0 '{enabled=0}'
 status 0 "what would be done needs no more than observe" --role=observe -n policy load force.bpf.o
 golden unload_dry -o table -n policy unload force
 golden unload -o table policy unload force
-status 1 "unload of what is gone" policy unload force
-has "names it" err "force"
+fails 1 not_found "unload of what is gone" policy unload force
 status 0 "watch repeats" -o tsv -q watch 100ms count=3 comm list
 [ "$(grep -c '  comm list$' "$T/out")" -le 3 ] &&
 	[ "$(grep -c "$(timeout 300 "$S" -o name comm list)" "$T/out")" -eq 24 ]
 ok "three rounds of eight lines" $?
 printf 'timing on\ncomm list\n' | timeout 300 "$S" >"$T/out" 2>"$T/err"
 has "timing says time and round trips" err "time " "round trips"
-golden ranks_wrong -r 9 status
-golden pid_wrong -p 1 status
+fails 69 no_target "no such rank" -r 9 status
+fails 69 no_target "a process without NCCL" -p 1 status
 
 # elements of every kind of type, over the wire and back
 status 0 "load a policy with many types" policy load types.bpf.o
@@ -214,3 +200,4 @@ shape percpu_json -o json map dump counts
 status 0 "plain integers as keys" map set plain 77 5
 run -q -r 3 -o tsv map get plain 77
 has "and values" out "77	5"
+messages

@@ -22,9 +22,7 @@ ok "all four decide with it" $?
 
 hung=$(rank_pid four 2)
 halt "$hung"
-status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
-has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" \
-	"nothing has changed"
+fails 75 timed_out "a rank that hangs: the change times out" -T 0.5 policy use none
 status 75 "reading shows the others and says who is missing" -T 2 comm list
 has "with their lines" out "force"
 has "naming the rank" err "rank 2"
@@ -69,8 +67,7 @@ run list
 [ -e "$T/s/four.9.4.999999.sock" ]
 ok "but nothing that is no socket" $?
 rm -f "$T/s/four.9.4.999999.sock"
-status 69 "list of a job that does not run" -J nojob list
-has "is no list of the others" err "list: no job nojob"
+fails 69 no_target "list of a job that does not run" -J nojob list
 
 # a socket whose listener has ended, named after this script's PID: the PID was used again
 ns=$(readlink /proc/self/ns/pid | tr -dc 0-9)
@@ -86,8 +83,7 @@ ok "a socket whose PID another process has is removed" $?
 
 # several jobs
 job other --ranks 1 --procs 1 --rate 100
-status 64 "two jobs: which one?" status
-has "both are named" err "four" "other" "-J"
+fails 64 usage "two jobs: which one?" status
 status 0 "-J says it" -J other status
 echo status | timeout 300 "$S" -o table -J other >"$T/out" 2>"$T/err"
 has "-J says it for each line of a stream" out "other, 1 process"
@@ -176,3 +172,4 @@ local x, err = a:status()
 assert(x == nil and err.code == "no_target")
 END
 status 0 "one script, two jobs" -f two.lua
+messages

@@ -10,6 +10,7 @@ unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME NCCLBPF_JOB RANK SLURM_JOB_
 tests=0 wrong=0
 jobs=
 . "$TOP/test/await.sh"
+. "$TOP/test/messages.sh"
 
 finish() {
 	for p in $jobs; do kill "$p" 2>/dev/null; done
@@ -60,6 +61,28 @@ status() {
 	ok "$name" $?
 }
 
+# fails STATUS CODE NAME ARGS...: an error, or a change of that state (unchangeable), whose words
+# are messages of the suite
+fails() {
+	ends "$@"
+	heard "$3" "$T/out"
+}
+
+# ends STATUS CODE NAME ARGS...: the same with words that depend on the machine or on time
+ends() {
+	want=$1 code=$2 name=$3
+	shift 3
+	run -o json "$@"
+	[ "$rc" -eq "$want" ] && grep -qE "\"(error\":\{\"code|state)\":\"$code\"" "$T/out"
+	ok "$name" $?
+}
+
+# messages: are those of this suite as they are recorded? At the end of a suite.
+messages() {
+	worded
+	ok "the words of all errors are the recorded ones" $?
+}
+
 # has NAME FILE TEXT...: does $T/FILE contain each text
 has() {
 	name=$1 file=$2 miss=0
@@ -85,7 +108,7 @@ plain() {
 }
 
 # golden FILE ARGS...: output, errors and status are what the file says.
-# GOLDEN=write makes the file.
+# GOLDEN=record makes the file.
 golden() {
 	file=$TOP/test/corpus/golden/shell/$1
 	shift
@@ -95,13 +118,13 @@ golden() {
 		plain <"$T/err" | sed 's/^/stderr: /'
 		echo "status: $rc"
 	} >"$T/got"
-	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
+	[ "${GOLDEN:-}" ] && cp "$T/got" "$file"
 	diff -u "$file" "$T/got" >"$T/why" 2>&1
 	ok "golden $(basename "$file"): $*" $?
 }
 
 # shape FILE ARGS...: the fields and their kinds of a JSON answer. More
-# fields than the file has are compatible; one that is missing is not.
+# fields than the file has are compatible; one that is missing is not. GOLDEN=write makes the file.
 shape() {
 	file=$TOP/test/corpus/golden/shell/$1
 	shift

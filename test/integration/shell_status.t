@@ -49,8 +49,7 @@ jobs="$jobs $!"
 await grep -q ready "$T/fake.out"
 await grep -q ready "$T/fake2.out"
 status 75 "75: nobody answers" -T 0.3 -S "$T/mute.sock" status
-status 76 "76: another version" -S "$T/version.sock" status
-has "says both versions and which side to update" err "version 1" "speaks 2" "update the shell"
+ends 76 version_mismatch "76: another version" -S "$T/version.sock" status
 status 77 "77: a role that may not" --role=observe policy use x
 chmod 755 "$T/s"
 status 77 "77: an unsafe socket directory" status

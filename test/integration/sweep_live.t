@@ -32,8 +32,7 @@ using() { # NAMES: the policies in use are these, and no table of a sweep is hel
 	! grep -q '^sweep-' out
 }
 
-status 1 "no sweep yet" sweep status
-has "which is said" err "this job has no sweep"
+fails 1 not_found "no sweep yet" sweep status
 cat >plan.lua <<'E'
 return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" },
 	protos = { "ll128", "simple" }, channels = { 0, 1 }, rounds = 8, samples = 10,
@@ -46,12 +45,9 @@ has "says what would be tried, of what NCCL offers" out \
 	"ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" \
 	"8 rounds of up to 5" "the baseline again"
 sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
-status 64 "too few rounds to be sure of anything" sweep start short.lua
-has "says how many it takes" err \
-	"rounds: 4 are too few for confidence 0.98 and 8 comparisons;" "or more needed"
+fails 64 bad_argument "too few rounds to be sure of anything" sweep start short.lua
 sed 's/"ring"/"pat"/' plan.lua >pat.lua
-status 2 "what NCCL does not offer" sweep start pat.lua
-has "is not tried" err "NCCL offers no other combination there than the current one"
+fails 2 refused "what NCCL does not offer" sweep start pat.lua
 
 run -o table sweep start plan.lua out=best.csv
 [ "$rc" -eq 0 ]
@@ -89,8 +85,7 @@ ok "a table behind the baseline" $?
 runner=$(runner)
 [ "$runner" != $shell ]
 ok "by a process of its own" $?
-status 75 "no second one beside it" sweep start plan.lua
-has "and who runs it" err "process $runner sweeps this job"
+fails 75 busy "no second one beside it" sweep start plan.lua
 status 0 "abort, from another shell" sweep abort
 has "is asked for" out "process $runner was asked to end the sweep"
 wait $shell
@@ -156,3 +151,4 @@ has "its table says that the times are replayed" night.out \
 	"# Times are not measured: replayed from $from." \
 	"allreduce,16777216,33554431,ring,ll128,-1,1,8" "night two"
 has "which the second night finds again" night.out "equal in maps and instructions"
+messages

@@ -7,9 +7,9 @@ P=$C
 T=$(mktemp -d)
 chmod 700 "$T"
 tests=0 failures=0 HOST=
-# What takes longer (seconds) hangs, however loaded the machine is.
-HANG=300
 mkdir -m 700 "$T/s"
+. "$TOP/test/await.sh"
+. "$TOP/test/messages.sh"
 
 cleanup() {
 	[ -n "$HOST" ] && kill -9 "$HOST" 2>/dev/null
@@ -107,15 +107,6 @@ decisions() {
 		sed 's/.*"decisions":\([0-9]*\).*/\1/'
 }
 
-# await COMMAND...: until it succeeds, or for $HANG seconds
-await() {
-	give_up=$(($(date +%s) + HANG))
-	until "$@"; do
-		[ "$(date +%s)" -ge $give_up ] && return 1
-		sleep 0.1
-	done
-}
-
 # Decisions go on.
 more_than() {
 	b=$(decisions)
@@ -174,13 +165,16 @@ soon() {
 	says "$name" "$@"
 }
 
-# refuses NAME CODE LINE...: an error of that code with a message.
+# refuses NAME CODE LINE...: an error of that code, whose text is one of the suite's messages
 refuses() {
 	name=$1 code=$2
 	shift 2
 	ask "$@"
 	says "$name" '"ok":false,"error":{"code":"'"$code"'","message":"'
+	heard "$name" "$T/r"
 }
+# messages: are those of this suite as they are recorded? At the end of a suite.
+messages() { check "the words of all errors are the recorded ones" worded; }
 
 all_passed() {
 	ask "change status"
