@@ -22,8 +22,8 @@ $(DOCS)/made: $(SHELL_BIN) $(wildcard docs/*.md docs/*.awk docs/*.svg docs/*.png
 
 docs/architecture.svg: lint/layers.txt docs/rooms.awk
 	awk -f docs/rooms.awk lint/layers.txt >$@
-docs/choices.svg: test/fakes/vgpu/b300.csv docs/choices.awk
-	awk -f docs/choices.awk test/fakes/vgpu/b300.csv >$@
+docs/choices.svg: test/fakes/vgpu/b300.csv docs/choices.lua | $(SHELL_BIN)
+	$(SHELL_BIN) -f docs/choices.lua test/fakes/vgpu/b300.csv >$@
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
 .PHONY: docs-picture

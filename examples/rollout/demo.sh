@@ -103,7 +103,7 @@ done
 title "Where is the ring better?"
 do_ 0 rollout plan "$dir/better.lua"
 do_ 0 rollout start "$dir/better.lua"
-do_ 0 rollout status plot=yes
+do_ 0 rollout status
 do_ 0 rollout history
 report=${1%/}/rollout.html
 do_ 0 rollout report out="$report"

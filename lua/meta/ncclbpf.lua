@@ -653,8 +653,8 @@ function rollout:history() end
 
 ---Write a report as one HTML file, with every time as CSV beside it.
 ---@param path string
----@param options? {label?: string, svg?: string} svg: a folder for its figures as files
----@return {file: string, bytes: integer, csv: string?, samples: integer, figures: string[]?}? report
+---@param options? {label?: string} label: a note at the top
+---@return {file: string, bytes: integer, csv: string?, samples: integer}? report
 ---@return ncclbpf.error? err
 function rollout:report(path, options) end
 

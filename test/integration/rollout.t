@@ -117,11 +117,12 @@ lua_run -e 'local core = require "ncclbpf.core"
 	local kinds, dots = 0, 0
 	for kind, s in pairs(d.verdict.strata) do
 		kinds = kinds + 1
-		local row = ("<td>%s</td><td class=\"%s\">%s</td>"
-			.. ("<td class=n>%+.1f %%</td>"):rep(3) .. "<td class=n>%d</td>")
-			:format((kind:gsub(" of .*$", "")), s.verdict, s.verdict, s.effect_pct,
-				s.low_pct, s.high_pct, s.blocks_a)
-		assert(text:find(row, 1, true), row)
+		for _, cells in ipairs { ("<td>%s</td><td class=%s>%s</td>"):format(
+				(kind:gsub(" of .*$", "")), s.verdict, s.verdict),
+			(("<td class=n>%+.1f %%</td>"):rep(3) .. "<td class=n>%d</td>"):format(
+				s.effect_pct, s.low_pct, s.high_pct, s.blocks_a) } do
+			assert(text:find(cells, 1, true), cells)
+		end
 		for i, b in ipairs(d.blocks) do
 			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>")
 				:format(i, b.arm == "a" and "baseline" or "candidate", b.generation,
@@ -140,8 +141,9 @@ lua_run -e 'local core = require "ncclbpf.core"
 	for kind, k in pairs(d.seen.kinds) do
 		assert(#k.ranks_a == 4 and #k.ranks_b == 4, kind)
 		for ran, n in pairs(k.ran) do
-			assert(text:find(("<td>%s</td><td class=n>%d</td><td class=n>%d</td>")
-				:format(ran, n.a, n.b), 1, true), ran)
+			for _, m in pairs(n) do
+				assert(m == 0 or text:find(("%s %d"):format(ran, m), 1, true), ran)
+			end
 		end
 	end
 	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
@@ -151,21 +153,6 @@ status 0 "the verdict as a table" -o wide rollout status
 [ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] &&
 	grep -qE '^allreduce 8M .*pass +-[0-9]' out
 ok "compares times alone: below 0 is faster" $?
-status 0 "the arms as pictures" rollout status plot=yes
-has "bandwidth and effects" out "GB/s" "○ candidate" \
-	"change of the candidate's time (below 0 is faster); +1 % is tolerated" "allreduce 8M"
-status 0 "what was measured last, as a picture" stats plot=times
-has "each kind on one scale" out "the slowest rank of each" "allreduce 8M " "● median"
-status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
-has "with a mark for each choice" out "● allreduce " "└──" "1M"
-fails 64 usage "another picture" stats plot=cake
-run -o json stats plot=times
-lua_run -e '
-	for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do
-		assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns)
-	end
-' <out 2>>why
-ok "their numbers as JSON" $?
 fails 73 cannot_create "a report that cannot be written" rollout report out=/nowhere/r.html
 status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" \
 	data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
@@ -174,7 +161,7 @@ sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
 run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
 has "a longer plan has not seen enough of it" out "inconclusive"
 status 0 "somebody else takes it away" policy use none
-fails 2 refused "what was put in its place is not undone" rollout undo
+ends 2 refused "what was put in its place is not undone" rollout undo
 status 0 "and puts it back" policy undo
 status 0 "undo" rollout undo
 using ""
@@ -235,8 +222,8 @@ run check agreement
 ok "all ranks alike" "$rc"
 status 0 "its report" rollout report out=better.html
 cp better.html why
-grep -q '>better</td><td class="pass">promoted</td>' better.html &&
-	grep -q '>worse</td><td class="same">held back</td>' better.html &&
+grep -q '<td class=pass>better, promoted</td>' better.html &&
+	grep -q '<td class=fail>worse, held back</td>' better.html &&
 	grep -q 'mixed.8M: allreduce 8M; elsewhere the previous policies' better.html
 ok "says what was promoted and what held back" $?
 cp mixed.csv kept.csv

@@ -74,7 +74,7 @@ done
 for c in list attach status doctor "-v doctor" "policy list" "policy show size_aware" \
 		"policy history" "policy simulate none" "policy diff force size_aware" "map list" \
 		"map show force" "map dump force" "comm list" "comm show" "decision tail count=5" \
-		"sample tail count=5" stats "stats plot=times" "stats plot=bandwidth" \
+		"sample tail count=5" stats \
 		"explain allreduce 4M" "check agreement" "change status" "controller status" \
 		"env list" "trace status" net "policy time on" "telemetry on"; do
 	fits "-J demo $c"

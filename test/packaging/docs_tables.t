@@ -33,7 +33,8 @@ sed 's/FIELD(tuner, bytes, /FIELD(tuner, octets, /' \
 	grep -q '`octets`' >"$dir/log"
 say $? "a renamed field changes the page"
 
-awk -f docs/choices.awk test/fakes/vgpu/b300.csv | diff docs/choices.svg - >"$dir/log"
+"$B/ncclbpf-shell" -f docs/choices.lua test/fakes/vgpu/b300.csv >"$dir/choices.svg"
+diff docs/choices.svg "$dir/choices.svg" >"$dir/log"
 say $? "README's plot is that of the published figures (make docs)"
 echo "1..$n"
 exit $bad

@@ -174,11 +174,11 @@ function Rollout:history()
 	return core.decode(core.encode(core.array(s.r.events)))
 end
 
--- r:report(path[, {label=, svg=}]) -> {file, bytes, csv, samples, figures} | nil, err
+-- r:report(path[, {label=}]) -> {file, bytes, csv, samples} | nil, err
 function Rollout:report(path, opts)
 	local s = of(self)
 	class.check(path, "string", "rollout:report: path")
-	opts = errors.check_options("rollout:report", opts, { label = "string", svg = "string" })
+	opts = errors.check_options("rollout:report", opts, { label = "string" })
 	fresh(s, "report")
 	return rolloutcmd.write_report(s.r, path, opts)
 end

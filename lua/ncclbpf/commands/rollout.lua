@@ -309,11 +309,9 @@ local function shown_of(path)
 end
 
 function M.cmd_status(ctx)
-	local picture, goes_on = ctx:yes "plot", ctx:yes "follow"
-	if goes_on and (picture or ctx.opt.data) then
-		return errors.fail("usage",
-			"follow=yes: not with plot= and data=; " ..
-			"watch 1 rollout status plot=yes repeats the plot")
+	local goes_on = ctx:yes "follow"
+	if goes_on and ctx.opt.data then
+		return errors.fail("usage", "follow=yes: not with data=, whose rollout has ended")
 	end
 	local r, g
 	if ctx.opt.data then r = shown_of(ctx.opt.data) else r, g = current(ctx) end
@@ -330,14 +328,6 @@ function M.cmd_status(ctx)
 		shown.foot[#shown.foot + 1] = (
 			"next: rollout promote gives the candidate to %s as well, " ..
 			"rollout undo returns to the baseline"):format(table.concat(r.held, ", "))
-	end
-	if picture then
-		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)
-		if not ok then
-			return errors.fail("bad_argument", "%s is not a valid rollout file: %s",
-				tostring(r.path), tostring(text))
-		end
-		shown.text, shown.prose = text, true
 	end
 	return shown
 end
@@ -405,22 +395,7 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
--- Write the report's pictures as separate files. -> their names | nil, err
-local function write_figures(text, folder)
-	local names = core.array {}
-	if not core.mkdirs(folder) then
-		return errors.fail("cannot_create", "%s cannot be made", folder)
-	end
-	for i, f in ipairs(require("ncclbpf.report.html").figures(text)) do
-		local path = folder:gsub("/+$", "") .. "/" .. f.name
-		try(core.write(path, f.svg))
-		names[i] = path
-	end
-	return names
-end
-
--- opts: label, svg (a folder), data (the rollout's file). -> {file, bytes, csv, samples,
--- figures} | nil, err, or raises it
+-- opts: label, data (the rollout's file). -> {file, bytes, csv, samples} | nil, err, or raises it
 function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report.html"
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
@@ -440,8 +415,7 @@ function M.write_report(r, path, opts)
 	-- Write the CSV first: if that fails, the report is not written.
 	if beside then try(report.csv(r, beside)) end
 	try(core.write(path, text))
-	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples,
-		figures = opts.svg and try(write_figures(text, opts.svg)) or nil }
+	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples }
 end
 
 function M.cmd_report(ctx)
@@ -450,9 +424,8 @@ function M.cmd_report(ctx)
 	local d = try(M.write_report(r, to, ctx.opt))
 	return {
 		schema = "rollout.report/1", data = d,
-		text = ("%s: %d bytes%s%s"):format(d.file, d.bytes, d.csv ~= core.null
-			and (", every time in %s"):format(d.csv) or "",
-			d.figures and (", %d figures in %s"):format(#d.figures, ctx.opt.svg) or ""),
+		text = ("%s: %d bytes%s"):format(d.file, d.bytes, d.csv ~= core.null
+			and (", every time in %s"):format(d.csv) or ""),
 	}
 end
 

@@ -200,11 +200,7 @@ local function add_host(row, host)
 end
 
 function M.cmd_stats(ctx)
-	if ctx.args[1] == "gin" then
-		if ctx.opt.plot then return errors.fail("usage", "stats gin has no plot=") end
-		return gin.stats(ctx)
-	end
-	if ctx.opt.plot then return require("ncclbpf.commands.plot").stats(ctx) end
+	if ctx.args[1] == "gin" then return gin.stats(ctx) end
 	local host, cols = {}, columns()
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" },

@@ -12,7 +12,7 @@ local target = require "ncclbpf.job.target"
 
 local M = {}
 
-local FILE_OPTIONS = { data = true, out = true, segment = true, svg = true }
+local FILE_OPTIONS = { data = true, out = true, segment = true }
 
 local function starting(list, prefix)
 	local t = lists.unique(lists.select(list, function(w)
