@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Sourced by suites in sh that need no shell of ours: tests in TAP.
-#   say STATUS NAME [LOG]   one test; if it fails, the end of LOG, or of $log
+# Sourced by suites in sh that need no shell of ours: tests in TAP, and test/await.sh.
+#   say STATUS NAME [LOG]   one test; if it fails, the end of LOG, or of the files that $log names
 # The suite ends with `echo "1..$n"` and `exit $bad`.
+. "$TOP/test/await.sh"
 n=0
 bad=0
 say() {
@@ -12,5 +13,5 @@ say() {
 	fi
 	bad=1
 	echo "not ok $n - $2"
-	tail -30 "${3:-$log}" | cut -c1-300 | sed 's/^/# /'
+	tail -n 30 ${3:-$log} | cut -c1-300 | sed 's/^/# /'
 }

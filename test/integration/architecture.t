@@ -8,11 +8,8 @@ T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
 cd "$TOP" || exit 1
 doc=docs/architecture.md
-n=0
-is() { # status, name
-	n=$((n + 1))
-	[ "$1" -eq 0 ] && echo "ok $n - $2" || { echo "not ok $n - $2"; sed 's/^/# /' "$T/why"; }
-}
+. "$TOP/test/tap.sh"
+log=$T/why
 named() { # file: the paths it names in backquotes, without those of targets
 	grep -oE '`[a-zA-Z_0-9./-]+/[a-zA-Z_0-9./-]+`' "$1" | tr -d '`' | sort -u
 }
@@ -23,11 +20,11 @@ missing() {
 	[ ! -s "$T/why" ]
 }
 missing $doc
-is $? "all files and folders that it names exist"
+say $? "all files and folders that it names exist"
 sed 's|`shell/edit.c`|`shell/nothing.c`|' $doc >"$T/doc"
 missing "$T/doc"
 [ $? -ne 0 ] && [ "$(cat "$T/why")" = shell/nothing.c ]
-is $? "a file that does not exist would be found"
+say $? "a file that does not exist would be found"
 # The steps of a walk, as lines "file function".
 steps() { # file
 	sed -nE 's/^[0-9]+\. `([^`]+)` \(`([^`]+)`\):.*/\1 \2/p' "$1"
@@ -47,13 +44,13 @@ echo "$walks" | while read -r walk; do
 		echo "$walk"
 done >"$T/why"
 [ ! -s "$T/why" ] && [ "$(echo "$walks" | wc -l)" -ge 7 ]
-is $? "each walk has five steps or more, and each step a file and a function"
+say $? "each walk has five steps or more, and each step a file and a function"
 absent $doc
-is $? "the files have these functions"
+say $? "the files have these functions"
 sed 's/(`nb_decide`)/(`nb_nothing`)/' $doc >"$T/doc"
 absent "$T/doc"
 [ $? -ne 0 ] && [ "$(cat "$T/why")" = "plugin/tuner/decide.h: no nb_nothing" ]
-is $? "a function that does not exist would be found"
+say $? "a function that does not exist would be found"
 for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' lint/layers.txt); do
 	case $room in
 	plugin/runtime | plugin/wrap | plugin/env | plugin/comm) continue ;;
@@ -62,7 +59,7 @@ for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' lint/layers.txt); do
 	grep -qE "$room/[a-z_]+\.[ch]" $doc || echo "$room"
 done >"$T/why"
 [ ! -s "$T/why" ]
-is $? "the plugin's other rooms have files in the walks"
+say $? "the plugin's other rooms have files in the walks"
 sed -n 's/^\([a-z/]*\):.*/\1/p' lint/layers.txt | grep -vE '^(circle|public)$' |
 	while read -r room; do
 	for up in "$room" "${room%/*}" "${room%%/*}"; do
@@ -71,7 +68,8 @@ sed -n 's/^\([a-z/]*\):.*/\1/p' lint/layers.txt | grep -vE '^(circle|public)$' |
 	echo "$room"
 done >"$T/why"
 [ ! -s "$T/why" ]
-is $? "each room of lint/layers.txt has a row, or the room above it"
+say $? "each room of lint/layers.txt has a row, or the room above it"
 awk -f docs/rooms.awk lint/layers.txt | diff docs/architecture.svg - >"$T/why"
-is $? "the picture is made from lint/layers.txt (make docs)"
+say $? "the picture is made from lint/layers.txt (make docs)"
 echo "1..$n"
+exit $bad

@@ -12,14 +12,8 @@ export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INF
 sh=$B/ncclbpf-shell
 tree=$B/test/corpus/answers/only_tree.policy
 ring=$B/test/corpus/answers/ring_ll_four.policy
-n=0
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		grep -v 'policy .* decides' "$dir/log" | tail -20 | sed 's/^/# /'
-	fi
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 # job NAME LIBRARIES...: four processes with what follows, to their end
 run() {
 	export NCCLBPF_JOB=$1
@@ -35,20 +29,20 @@ differs() {
 	what=$1 text=$2
 	shift 2
 	run "job$n" "$@"
-	is $? "$what of one rank: all four take the same choice"
+	say $? "$what of one rank: all four take the same choice"
 	found 4 "its ranks started with different [a-z]* ($text)"
-	is $? "$what: each process says so, both sides named"
+	say $? "$what: each process says so, both sides named"
 }
 
 export NCCLBPF_POLICY=$tree
 run alike
-is $? "four ranks that begin alike"
+say $? "four ranks that begin alike"
 found 0 "started with different"
-is $? "nothing is said"
+say $? "nothing is said"
 run jit --rank-env 1:NCCLBPF_JIT=off --rank-env 2:NCCLBPF_LOG=debug
-is $? "the interpreter and the log's level need not be the same"
+say $? "the interpreter and the log's level need not be the same"
 found 0 "started with different"
-is $? "nothing is said of them"
+say $? "nothing is said of them"
 
 who='of rank [013] (process [0-9]*)' odd='of rank 2 (process [0-9]*)'
 pair() { # what, the others' value, rank 2's: rank 2 may have come first
@@ -82,10 +76,10 @@ missing() { # times said, what, options
 	times=$1 what=$2
 	shift 2
 	run "job$n" --rank-env "$@"
-	is $? "$what on one rank: all four take the same choice"
+	say $? "$what on one rank: all four take the same choice"
 	found "$times" \
 		'its ranks started with different settings ([13] of 4 ranks had not registered'
-	is $? "$what: each of $times says that ranks are missing"
+	say $? "$what: each of $times says that ranks are missing"
 }
 missing 3 "NCCLBPF_DISABLE=1" 2:NCCLBPF_DISABLE=1
 missing 3 "NCCLBPF_DISABLE=1 (the first)" 0:NCCLBPF_DISABLE=1
@@ -96,9 +90,9 @@ missing 4 "another NCCLBPF_SOCKET_DIR" "2:NCCLBPF_SOCKET_DIR=$dir/other"
 missing 4 "no descriptor for the segment" 2:SPARE_FILES=1
 missing 4 "no descriptor for the segment's own" 2:SPARE_FILES=2
 NCCLBPF_DISABLE=1 run disabled
-is $? "NCCLBPF_DISABLE=1 on all ranks"
+say $? "NCCLBPF_DISABLE=1 on all ranks"
 [ ! -e "$dir/disabled.seg" ]
-is $? "leaves nothing behind"
+say $? "leaves nothing behind"
 
 # Another version of ncclbpf, by its name alone.
 have=$(timeout 300 "$sh" --version | sed -n 's/.* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p' | head -1)
@@ -113,19 +107,18 @@ export NCCLBPF_JOB=old
 timeout 0 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds inf \
 	--pause-ms 5 >"$dir/old.log" 2>&1 &
 job=$!
-for i in $(seq 400); do
-	[ "$(ls "$dir" | grep -c '^old.*sock$')" -ge 2 ] && break
-	sleep 0.05
-done
+both() { [ "$(ls "$dir" | grep -c '^old.*sock$')" -ge 2 ]; }
+await while_lives $job both
 printf '\143' | dd of="$dir/old.seg" bs=1 seek=8 conv=notrunc 2>/dev/null
 run old
-is $? "beside a job of another segment version"
+say $? "beside a job of another segment version"
 settings="its ranks started with different settings"
 found 4 "$settings (old.seg is in use by processes with another version"
-is $? "each rank says so and takes NCCL's choice"
+say $? "each rank says so and takes NCCL's choice"
 [ "$(od -An -tu8 -j32 -N8 "$dir/old.seg" | tr -d ' ')" -gt 1 ]
-is $? "and leaves a mark for the others"
+say $? "and leaves a mark for the others"
 kill $job
 wait $job 2>/dev/null
 job=
 echo "1..$n"
+exit $bad

@@ -80,11 +80,9 @@ lives() {
 		--ranks 4 --min 64M --max 64M --seconds inf --pause-ms 2 \
 		--report "$dir/report" "$@" >"$dir/log" 2>&1 &
 	job=$!
-	for _ in $(seq 600); do
-		[ -s "$dir/report" ] && [ "$(tail)" ] && break
-		sleep 0.1
-	done
+	await while_lives $job decides
 }
+decides() { [ -s "$dir/report" ] && [ "$(tail)" ]; }
 ran() { # and those that ran
 	sed -n 's/.*"runs":"\([^"]*\)".*/\1/p' "$dir/report" | head -1
 }
@@ -288,14 +286,9 @@ begin() { # processes answer the shell
 	NCCLBPF_JOB=shown timeout 0 "$B/test/fakes/host/standin" --ranks 2 \
 		--seconds inf --pause-ms 5 >"$dir/log" 2>&1 &
 	job=$!
-	for i in $(seq 600); do
-		[ "$(ls "$dir" | grep -c sock)" -ge 1 ] && timeout 300 "$sh" \
-			-o json comm list >"$dir/out" 2>&1 &&
-			grep -q c0ffee "$dir/out" && return 0
-		sleep 0.05
-	done
-	return 1
+	await while_lives $job listed
 }
+listed() { timeout 300 "$sh" -o json comm list >"$dir/out" 2>&1 && grep -q c0ffee "$dir/out"; }
 end() {
 	kill $job
 	wait $job 2>/dev/null

@@ -12,19 +12,19 @@ sh=$B/ncclbpf-shell
 . "$TOP/test/tap.sh"
 log=$dir/log
 dead= # killed, though somebody may still have to wait for them
-start() { # options of the stand-in
-	timeout 300 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
-	job=$!
-	for i in $(seq 1200); do # those of the dead may still be there
-		up=0
-		for s in "$dir"/*.sock; do
-			s=${s%.sock}
-			case " $dead " in *" ${s##*.} "*) continue ;; esac
-			kill -0 "${s##*.}" 2>/dev/null && up=$((up + 1))
-		done
-		[ $up -ge 4 ] && break
-		sleep 0.05
+four() { # processes live that have a socket; those of the dead may still be there
+	up=0
+	for s in "$dir"/*.sock; do
+		s=${s%.sock}
+		case " $dead " in *" ${s##*.} "*) continue ;; esac
+		kill -0 "${s##*.}" 2>/dev/null && up=$((up + 1))
 	done
+	[ $up -ge 4 ]
+}
+start() { # options of the stand-in
+	timeout 0 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
+	job=$!
+	await while_lives $job four
 	timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$dir/log" 2>&1
 }
 
@@ -55,13 +55,13 @@ say $? "changes are committed meanwhile"
 echo "# $done_ changes committed, $refused refused"
 
 # The same name again, right after the first one's death.
-start --ranks 4 --seconds 90
+start --ranks 4 --seconds inf
 timeout 300 "$sh" policy use size_aware >>"$dir/log" 2>&1
 dead=$(ls "$dir" | sed -n 's/.*\.\([0-9]*\)\.sock$/\1/p' | tr '\n' ' ')
 kill -KILL -$job # timeout leads a process group
 wait $job 2>/dev/null
 job=
-start --ranks 4 --seconds 90
+start --ranks 4 --seconds inf
 timeout 300 "$sh" -o table status >"$dir/status" 2>&1
 grep -q 'none, NCCL decides' "$dir/status"
 say $? "a new job of that name begins anew"

@@ -20,30 +20,20 @@ check "the socket's mode is 0600" test "$(stat -c %a "$S")" = 600
 # ---- two clients
 (
 	echo status
-	sleep 1
+	await test -e "$T/go"
 	echo status
 ) | timeout 300 "$C/client" "$S" >"$T/one" &
 one=$!
 ask "status" "policy list"
 says "a second client is served beside the first" '"policies":'
+: >"$T/go"
 wait $one
 check "and the first goes on" test "$(grep -c '"ok":true' "$T/one")" -eq 2
 
 # ---- clients that die
-(
-	printf '!raw 706f6c696379206c\n' # "policy l"
-	sleep 5
-) | timeout 300 "$C/client" "$S" >/dev/null &
-dead=$!
-sleep 0.3
-kill -9 $dead 2>/dev/null
-(
-	printf '!fd %s\n!raw 706f6c696379206c6f616420\n' "$P/ring.policy"
-	sleep 5
-) | timeout 300 "$C/client" "$S" >/dev/null &
-dead2=$!
-sleep 0.3
-kill -9 $dead2 2>/dev/null
+printf '!raw 706f6c696379206c\n!die\n' | "$C/client" "$S" >/dev/null # "policy l"
+printf '!fd %s\n!raw 706f6c696379206c6f616420\n!die\n' "$P/ring.policy" |
+	"$C/client" "$S" >/dev/null
 load ring choice tables tree big
 ask "policy use ring" "policy list"
 says "clients killed in mid-line and mid-load do no harm" '"name":"ring"' '"in_use":true'
@@ -115,11 +105,13 @@ soon "room again after they left" '"ok":true'
 	printf '!flood 20000 policy dump big\n!sleep 7000\n!until no-such-text\n'
 ) | timeout 300 "$C/client" -t 20 "$S" >"$T/slow" &
 slow=$!
+printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
+	timeout 300 "$C/client" "$S" >"$T/late" &
+late=$!
 alive "while a client does not read"
 wait $slow
 check "a client that does not read is closed" grep -q '^closed' "$T/slow"
-printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
-	timeout 300 "$C/client" "$S" >"$T/late"
+wait $late
 check "a stream that is not read is not closed" test \
 	"$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
 

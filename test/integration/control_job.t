@@ -8,31 +8,25 @@ comm=ab00000000000000
 
 sockets() { awk '/^socket \// { print $2 }' "$T/host.out"; }
 # all NAME TEXT LINE...: requests to every process; each last reply holds TEXT.
-# all_soon: for what the ranks do next, within half a minute.
-all_soon() { again=300 && all "$@"; }
-again=0
+# all_soon: for what the ranks do next.
+all_soon() { wait_for=await && all "$@"; }
+wait_for=
+asked() {
+	ask "$@"
+	holds "$text"
+}
 all() {
 	name=$1 text=$2
 	shift 2
 	for S in $(sockets); do
 		[ -S "$S" ] || continue
-		ask "$@"
-		for turn in $(seq $again); do
-			holds "$text" && break
-			sleep 0.1
-			ask "$@"
-		done
-		case $R in
-		*"$text"*) ;;
-		*)
-			printf '%s: not found: %s\n%s\n' "$S" "$text" "$R" >"$T/why"
-			not_ok "$name" "$T/why"
-			again=0
-			return
-			;;
-		esac
+		$wait_for asked "$@" && continue
+		printf '%s: not found: %s\n%s\n' "$S" "$text" "$R" >"$T/why"
+		not_ok "$name" "$T/why"
+		wait_for=
+		return
 	done
-	again=0
+	wait_for=
 	ok "$name"
 }
 digest() { printf '%s' "$R" | sed 's/.*"change":"\([0-9a-f]*\)".*/\1/'; }

@@ -135,23 +135,16 @@ fi
 mkfifo "$dir/in"
 timeout 300 "$host" 2 <"$dir/in" >"$dir/out" 2>&1 &
 exec 8>"$dir/in"
-wait_for() { # condition...: generously
-	for i in $(seq 600); do
-		"$@" >/dev/null 2>&1 && return 0
-		sleep 0.05
-	done
-	return 1
-}
 line() { [ "$(grep -cxF -- "$1" "$dir/out")" -eq "$2" ]; }
 sh_() { timeout 300 "$sh" "$@" >"$dir/said" 2>&1; }
 echo NCCL_TEST_PLAIN >&8
-wait_for line "NCCL_TEST_PLAIN=plain" 1
+await line "NCCL_TEST_PLAIN=plain" 1
 say $? "a process that NCCL has begun to ask"
 sh_ -o json env set NCCL_TEST_PLAIN "from the shell" &&
 	grep -q '"value":"from the shell","by":"shell","met":false' "$dir/said"
 say $? "env set"
 echo NCCL_TEST_PLAIN >&8
-wait_for line "NCCL_TEST_PLAIN=from the shell" 1
+await line "NCCL_TEST_PLAIN=from the shell" 1
 say $? "NCCL finds it at its next look"
 sh_ -o json env list && grep -q '"in_use":true,"asked":[1-9]' "$dir/said" &&
 	grep -q '"met":true,"old":"plain"' "$dir/said"
@@ -160,11 +153,11 @@ sh_ -o table env list && grep -q 'NCCL_TEST_PLAIN  *from the shell  *shell  *pla
 say $? "and as a table"
 sh_ env unset NCCL_TEST_PLAIN
 echo NCCL_TEST_PLAIN >&8
-wait_for line "NCCL_TEST_PLAIN is not set" 1
+await line "NCCL_TEST_PLAIN is not set" 1
 say $? "env unset"
 sh_ env remove NCCL_TEST_PLAIN
 echo NCCL_TEST_PLAIN >&8
-wait_for line "NCCL_TEST_PLAIN=plain" 2
+await line "NCCL_TEST_PLAIN=plain" 2
 say $? "env remove"
 for wrong in "set 1A x" "set A-B x" "forget NCCL_NEVER" "unset"; do
 	sh_ env $wrong
@@ -179,7 +172,7 @@ timeout 300 "$sh" --keep-going <"$dir/lines" >"$dir/said" 2>&1
 grep -q "65536 bytes of values are in use" "$dir/said"
 say $? "values are bounded, and it is said"
 echo @keep >&8
-wait_for grep -q '^0 of 3 texts have changed' "$dir/out"
+await grep -q '^0 of 3 texts have changed' "$dir/out"
 say $? "texts that NCCL was given have not moved"
 exec 8>&-
 wait

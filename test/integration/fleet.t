@@ -24,20 +24,8 @@ end() {
 }
 trap end EXIT
 mkdir -m 700 "$dir/a" "$dir/b"
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		tail -n 25 "$dir/log" "$dir/log.agents" "$dir/said" 2>/dev/null | sed 's/^/# /'
-	fi
-}
-await() { # command...: within two minutes, which nothing takes
-	until=$(($(date +%s) + 120))
-	until "$@"; do
-		[ "$(date +%s)" -ge $until ] && return 1
-		sleep 0.05
-	done
-}
+. "$TOP/test/tap.sh"
+log="$dir/log $dir/log.agents $dir/said"
 "$etcd" start "$dir/etcd" >"$dir/said" 2>&1 || exit 1
 NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
 NCCLBPF_JOB=fleet
@@ -87,14 +75,14 @@ registered() {
 	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
 }
 await registered
-is $? "both sites have an agent, which registers the communicator"
+say $? "both sites have an agent, which registers the communicator"
 site a comm list | awk -F '\t' 'NR > 1 { n++; bad += $10 != 0 } END { exit bad || n != 2 }'
-is $? "its ranks begin with NCCL's own choice"
+say $? "its ranks begin with NCCL's own choice"
 
 ask one "policy use size_aware" size_aware
 reply one
 ok && [ "$(member state)" = committed ]
-is $? "a change is committed"
+say $? "a change is committed"
 fence=$(member fence)
 beyond() {
 	site a decision tail count=1 | awk -F '\t' -v f="$fence" '
@@ -118,15 +106,15 @@ for s in a b; do site $s decision tail count=1000; done | awk -F '\t' -v f="$fen
 			bad + 0 " wrong"
 		exit bad || n != 4 || !seen[0] || !seen[1]
 	}' >>"$dir/said"
-is $? "by all four ranks at the same decision"
+say $? "by all four ranks at the same decision"
 
 site a policy use none >/dev/null
 [ $? -ne 0 ] && grep -q "belongs to a fleet" "$dir/said"
-is $? "one site alone changes nothing"
+say $? "one site alone changes nothing"
 ask two "policy use nonsense"
 reply two
 ! ok && grep -q '"text":"site .*no policy nonsense' "$dir/reply"
-is $? "a refusal names the site and the reason"
+say $? "a refusal names the site and the reason"
 
 # ---- faults ----
 
@@ -195,14 +183,14 @@ await registered
 [ $armed -eq 0 ] && [ -s "$dir/reply" ] && ! is_armed &&
 	{ ! ok ||
 	[ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
-is $? "nothing is committed while the agent of a site has left that has not answered"
+say $? "nothing is committed while the agent of a site has left that has not answered"
 
 # The other site's lease ends before the change is asked for, its ranks decide on.
 has_members() {
 	ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'
 }
 await has_members
-is $? "the store keeps the names of a communicator's sites"
+say $? "the store keeps the names of a communicator's sites"
 roles
 lease=$(printf %x "$(ctl get -w fields --prefix $keys/site/ | awk -v not="/site/$coordinator\"" '
 	/^"Key"/ { other = !index($0, not) } /^"Lease"/ && other { print $3 }')")
@@ -213,7 +201,7 @@ ask away "policy use nvlink_ring_mid" nvlink_ring_mid
 reply away
 kill -CONT $o 2>/dev/null
 if ok; then [ "$(member state)" = committed ]; else grep -q "lease has ended" "$dir/reply"; fi
-is $? "nothing is committed without a site whose lease ended before the change"
+say $? "nothing is committed without a site whose lease ended before the change"
 await registered
 faults=0 committed=0 refused=0 lost=0
 enough() { [ $faults -ge $number ] && [ $committed -gt 0 ]; }
@@ -239,7 +227,7 @@ while ! enough && [ $faults -lt $((number * 4)) ]; do
 done
 echo "# $faults faults: $committed changes committed, $refused refused, $lost unanswered"
 enough
-is $? "changes are committed or refused while agents and the store fail"
+say $? "changes are committed or refused while agents and the store fail"
 # The first change may be refused, because a site's agent has only begun again.
 lasts=0
 last() {
@@ -249,14 +237,15 @@ last() {
 	ok
 }
 await last
-is $? "afterwards changes are committed again"
+say $? "afterwards changes are committed again"
 kill "$job" # as if its time was up
 wait "$job"
 rc=$?
 job=
 [ $rc -eq 0 ]
-is $? "no two ranks have decided differently (status $rc)"
+say $? "no two ranks have decided differently (status $rc)"
 gone() { [ -z "$(ctl get --prefix --keys-only $keys/site/)" ]; }
 await gone
-is $? "the sites' keys leave the store when the job ends"
+say $? "the sites' keys leave the store when the job ends"
 echo "1..$n"
+exit $bad

@@ -60,8 +60,13 @@ kill $pids
 wait $pids
 ok "the ranks end, and have decided alike" $?
 ranks 2
-await test -s meet.2
-sleep 0.5
+begun() { # on each site the new communicator has decided
+	for s in a b; do
+		NCCLBPF_FLEET= NCCLBPF_SOCKET_DIR=$T/$s run -J again -o json comm list
+		grep -q '"decisions":[1-9]' out || return
+	done
+}
+await begun
 kill -CONT $agents
 await since "$before"
 ok "the new communicator is registered, not taken for the first one" $?

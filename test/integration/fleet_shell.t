@@ -192,7 +192,8 @@ before=$(wc -l <coordinator.out)
 shell=$!
 await asked "$before"
 kill -INT $shell
-sleep 0.2
+taken() { ! grep -q '^\(Shd\|Sig\)Pnd:.*[2367abef]$' "/proc/$shell/status"; } # SIGINT is bit 1
+await taken
 touch go
 wait $shell
 [ $? -eq 130 ]

@@ -27,20 +27,13 @@ env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep \
 	--seconds inf --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs="$jobs $!"
 left() { sweep count >why && grep -qx "$1" why; }
-soon() { # COMMAND...: within half a minute
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		"$@" && return
-		sleep 1
-	done
-	return 1
-}
-soon left "images 129 newest True named True whole True"
+await left "images 129 newest True named True whole True"
 ok "the newest images stay with their pieces, and the one that the desired state names" $?
-soon left "audit 100 newest True"
+await left "audit 100 newest True"
 ok "the newest entries of audit stay, as many as NCCLBPF_FLEET_AUDIT says" $?
-soon left "reply/ 64" && soon left "request/ 64"
+await left "reply/ 64" && await left "request/ 64"
 ok "replies that nobody has fetched go, and requests that are damaged" $?
-soon left "order/record/ 102[45]" && soon left "members/ 102[45]"
+await left "order/record/ 102[45]" && await left "members/ 102[45]"
 ok "records of communicators that are gone go, the job's own stays" $?
 sweep ask
 few() {
@@ -50,7 +43,7 @@ few() {
 		END { exit !(a && a <= 132 && r <= 96) }
 	' why
 }
-soon few
+await few
 ok "40 more changes leave the store as large" $?
 
 # The record of a living communicator is lost

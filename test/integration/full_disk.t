@@ -25,14 +25,7 @@ export TMPDIR=$top/tmp
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
 export NCCL_DEBUG=INFO
 sh=$B/ncclbpf-shell
-n=0
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		grep -v 'policy .* decides' "$log" | tail -20 | sed 's/^/# /'
-	fi
-}
+. "$TOP/test/tap.sh"
 fill() {
 	cat /dev/zero >"$dir/fill" 2>/dev/null
 	! echo more >"$dir/more" 2>/dev/null
@@ -45,56 +38,49 @@ change() { # policy: ranks may run past a fence, then once more
 }
 
 fill
-is $? "the file system is full"
+say $? "the file system is full"
 NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 300 \
 	"$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M --loops 20 \
 	>"$log" 2>&1
-is $? "full before the start: all ranks take the same choice to the end"
+say $? "full before the start: all ranks take the same choice to the end"
 # A process that finds the others elsewhere goes there, and tries nothing.
 why=$(grep -c "control directory $dir: cannot .* segment file: No space left" "$log")
 [ "$why" -ge 1 ] && [ "$why" -le 4 ]
-is $? "the processes that have tried the directory say once why they do not use it"
+say $? "the processes that have tried the directory say once why they do not use it"
 [ "$(grep -c "cannot be used; the control socket is in /dev/shm/ncclbpf-0" "$log")" -eq 4 ]
-is $? "and where it went, past a read-only one"
+say $? "and where it went, past a read-only one"
 grep -q 'policy size_aware .* decides' "$log" && ! grep -q 'uses none of the policies' "$log"
-is $? "the policy is in force"
+say $? "the policy is in force"
 
 # A rank that starts later meets the others where they are, though there is room again; a shell
 # finds them there, and a job of the same name with a directory of its own stays apart.
 standin() { # directory, name of the log, the rest
 	NCCLBPF_SOCKET_DIR=$1 NCCLBPF_JOB=meet NCCLBPF_POLICY=$B/policies/size_aware.policy \
-		timeout 300 "$B/test/fakes/host/standin" --procs --ranks 2 --min 4M --max 32M \
-		--seconds 60 >"$top/$2" 2>&1 &
+		timeout 0 "$B/test/fakes/host/standin" --procs --ranks 2 --min 4M --max 32M \
+		--seconds inf >"$top/$2" 2>&1 &
 }
 # sockets DIRECTORY
 sockets() { ls "$1" | grep -c '^meet.*sock$'; }
-await() {
-	for i in $(seq 600); do
-		"$@" && return
-		sleep 0.1
-	done
-	false
-}
 has() { [ "$(sockets "$1")" -eq "$2" ]; }
 standin "$dir" first.log
 first=$!
 await has /dev/shm/ncclbpf-0 2
-is $? "two ranks on a full disk meet in the next directory"
+say $? "two ranks on a full disk meet in the next directory"
 rm -f "$dir/fill" "$dir/more"
 standin "$dir" second.log
 second=$!
 await has /dev/shm/ncclbpf-0 4
-is $? "two more meet them there, though the disk has room again"
+say $? "two more meet them there, though the disk has room again"
 NCCLBPF_JOB=meet timeout 300 "$sh" -o tsv list >"$log" 2>&1 &&
 	[ "$(grep '^attachable.*meet\|^meet' "$log" | grep -c attachable)" -eq 4 ]
-is $? "a shell with the same variable finds all four"
+say $? "a shell with the same variable finds all four"
 mkdir -m 700 "$top/apart"
 mount -t tmpfs -o size=2m,mode=0700 x "$top/apart"
 cat /dev/zero >"$top/apart/fill" 2>/dev/null
 standin "$top/apart" third.log
 third=$!
 await grep -q 'another job of the same name uses it' "$top/third.log"
-is $? "a job of that name from another directory does not mix with them"
+say $? "a job of that name from another directory does not mix with them"
 kill $first $second $third
 wait $first $second $third
 
@@ -102,12 +88,10 @@ export NCCLBPF_JOB=late
 timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
 	--comms 200 --loops 10 --pause-ms 3 >"$log" 2>&1 &
 job=$!
-for i in $(seq 1200); do
-	[ "$(ls "$dir" | grep -c '^late.*sock$')" -ge 4 ] && break
-	sleep 0.05
-done
+four() { [ "$(ls "$dir" | grep -c '^late.*sock$')" -ge 4 ]; }
+await while_lives $job four
 fill
-is $? "full while communicators come and go"
+say $? "full while communicators come and go"
 timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
 while kill -0 $job 2>/dev/null; do
 	for p in size_aware none; do
@@ -115,29 +99,27 @@ while kill -0 $job 2>/dev/null; do
 	done
 done
 wait $job
-is $? "no rank dies or differs while policies change"
+say $? "no rank dies or differs while policies change"
 job=
 rm -f "$dir/fill" "$dir/more"
 
-timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
-	--seconds 90 >"$log" 2>&1 &
+timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+	--seconds inf >"$log" 2>&1 &
 job=$!
-for i in $(seq 1200); do
-	[ "$(ls "$dir" | grep -c '^late.*sock$')" -ge 4 ] && break
-	sleep 0.05
-done
+await while_lives $job four
 fill
 timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
 change size_aware
-is $? "a change is committed on a full file system"
+say $? "a change is committed on a full file system"
 change none
-is $? "and another"
+say $? "and another"
 timeout 300 "$sh" check agreement >>"$log" 2>&1
-is $? "the ranks agree"
+say $? "the ranks agree"
 timeout 300 "$sh" status >>"$log" 2>&1
-is $? "the state is told"
+say $? "the state is told"
 kill -TERM $job
 wait $job
-is $? "the job goes on to its end"
+say $? "the job goes on to its end"
 job=
 echo "1..$n"
+exit $bad

@@ -67,13 +67,7 @@ gone() { # mode, state
 		"$job" --procs --hold "$1" <"$dir/hold" &
 	pid=$!
 	exec 3>"$dir/hold"
-	i=0
-	until grep -q "^$1: asynchronous error [1-9]" "$dir/log" || ! kill -0 $pid 2>/dev/null ||
-			[ $i -ge 600 ]; do
-		i=$((i + 1))
-		sleep 0.1
-	done
-	grep -q "^$1: asynchronous error [1-9]" "$dir/log"
+	await while_lives $pid grep -q "^$1: asynchronous error [1-9]" "$dir/log"
 	say $? "a $1 rank: the next put becomes the other's asynchronous error"
 	alive=$(sed -n "s/^$1: asynchronous .* process //p" "$dir/log")
 	for c in status doctor gin; do
@@ -99,11 +93,8 @@ timeout -k 5 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN=
 	NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo \
 	"$job" --procs --times 100000000 all-to-all >"$dir/shown" 2>&1 &
 pid=$!
-i=0
-until "$sh" -J shown -o table gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200 ]; do
-	i=$((i + 1))
-	sleep 0.1
-done
+open() { "$sh" -J shown -o table gin 2>/dev/null | grep -q ' open '; }
+await while_lives $pid open
 "$sh" -J shown -o table gin >"$dir/log" 2>&1
 grep -q '^gin: tcp, 2 collComms' "$dir/log" && grep -q ' self ' "$dir/log" &&
 	grep -q ' open ' "$dir/log"

@@ -42,8 +42,8 @@ live() { # name, options...
 	name=$1
 	shift
 	export NCCLBPF_JOB=real$n
-	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout -k 30 250 "$job" --ranks "$RANKS" \
-		--seconds 240 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout 0 "$job" --ranks "$RANKS" \
+		--seconds inf --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	await while_lives $pid all_decide
 	timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>>"$dir/log"
@@ -86,7 +86,7 @@ events() { # name, options...
 	shift
 	export NCCLBPF_JOB=events$n
 	env NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
-		timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+		timeout 0 "$job" --seconds inf --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	await while_lives $pid has_kernels
 	cat "$dir/stats" >>"$dir/log"

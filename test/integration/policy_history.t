@@ -58,8 +58,8 @@ check "back to the order of two" go policy undo to=2
 settle
 check "status says so" sh_ 0 -o table status
 check "both" told "policies *ring, tree"
-check "what is not there" sh_ 1 policy undo to=99
-check "is said" told "generation 99 is not kept"
+check "what is not there" sh_ 1 -j policy undo to=99
+check "is not found" told '"code":"not_found"'
 check "no number" sh_ 64 policy undo to=first
 check "with if_generation" sh_ 2 policy undo to=1 if_generation=1
 check "dry run" sh_ 0 -n policy undo to=1

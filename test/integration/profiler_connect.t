@@ -17,8 +17,8 @@ vgpu() { # JOB [NAME=value...]
 	shift
 	env "$@" NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
 		NCCLBPF_JOB="$name" NCCL_SOCKET_IFNAME=lo VGPU_CLOCK=virtual TMPDIR="$T/tmp" \
-		LD_PRELOAD="$V/libvgpu.so" timeout -k 5 120 "$V/job" --ranks 2 --min 1M --max 1M \
-		--pause-ms 2 --seconds 100 --report "$T/$name.report" >"$T/$name.out" 2>&1 &
+		LD_PRELOAD="$V/libvgpu.so" timeout 0 "$V/job" --ranks 2 --min 1M --max 1M \
+		--pause-ms 2 --seconds inf --report "$T/$name.report" >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await began "$name"

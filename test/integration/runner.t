@@ -6,14 +6,8 @@
 set -u
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-n=0 bad=0
-is() { # status, name
-	n=$((n + 1))
-	[ "$1" -eq 0 ] && echo "ok $n - $2" && return
-	echo "not ok $n - $2"
-	sed 's/^/# /' "$T/out"
-	bad=1
-}
+. "$TOP/test/tap.sh"
+log=$T/out
 mkdir -p "$T/test/integration" "$T/test/unit" "$T/build/test" "$T/policies"
 : >"$T/Makefile"
 cp "$TOP/test/run" "$T/test"
@@ -31,24 +25,24 @@ says() { grep -q -e "$1" "$T/out"; }
 suite good "" 'echo "ok 1 - a"; echo "ok 2 - b # SKIP no b"; echo 1..2'
 suite later "tier: full  load: cpu  limit: 60" 'echo "ok 1 - c"; echo 1..1'
 runs && says '^1 passed, 0 failed, 1 skipped$'
-is $? "the quick tier: counts, status 0"
+say $? "the quick tier: counts, status 0"
 runs -a -t full && says '^2 passed, 0 failed, 1 skipped$'
-is $? "the full tier has the quick one"
+say $? "the full tier has the quick one"
 [ "$(head -1 "$T/out")" = "plan: 2 suites (1 quick, 1 full)" ]
-is $? "the plan comes first"
+say $? "the plan comes first"
 runs -a -t quick later && says '^plan: 0 suites$' &&
 	runs -a later && says '^plan: 1 suites (1 full)$'
-is $? "names of a tier"
+say $? "names of a tier"
 runs && says '^0 passed, 0 failed, 0 skipped$' && says '^1 suites have passed'
-is $? "what has passed and has not changed does not run again"
+say $? "what has passed and has not changed does not run again"
 echo '# changed' >>"$T/test/integration/good.t"
 runs && says '^1 passed'
-is $? "what has changed does"
+say $? "what has changed does"
 
 refused() { # name, pattern, what
 	runs "=$1"
 	[ $? -eq 1 ] && says "$2" && says '^[0-9]* passed, 1 failed, [01] skipped$'
-	is $? "$3"
+	say $? "$3"
 }
 suite red "" 'echo "not ok 1 - a"; echo 1..1; exit 1'
 refused red '^==== red' "a failed test fails, and its log comes last"
@@ -60,7 +54,7 @@ suite red "" 'echo 1..0'
 refused red 'it tests nothing and says no reason' "a plan without a test or a reason fails"
 suite skips "tier: full  load: wait  limit: 60" 'echo "1..0 # SKIP no tool"'
 runs =skips && says '^0 passed, 0 failed, 1 skipped$' && says 'skipped: no tool$'
-is $? "a suite that cannot run says why"
+say $? "a suite that cannot run says why"
 suite red "" 'echo 1..2; echo "ok 1 - a"'
 refused red '1 tests, but its plan is 1..2' "fewer tests than the plan has fail"
 suite red "" 'echo "ok 1 - a"; echo 1..1; exit 3'
@@ -74,10 +68,10 @@ echo \$! >$T/pid
 echo 'ok 1 - a'; sleep 602"
 refused red 'still ran after its limit of 1 s' "a suite that hangs fails"
 ! kill -0 "$(cat "$T/pid")" 2>/dev/null
-is $? "and its processes are gone, in sessions of their own too"
+say $? "and its processes are gone, in sessions of their own too"
 suite red "" "setsid sleep 603 & echo \$! >$T/pid; echo 'ok 1 - a'; echo 1..1"
 runs =red && ! kill -0 "$(cat "$T/pid")" 2>/dev/null
-is $? "what a suite leaves behind is ended"
+say $? "what a suite leaves behind is ended"
 chmod -x "$T/test/integration/red.t"
 refused red 'it is not executable' "a suite that is not executable fails"
 rm "$T/test/integration/red.t"
@@ -87,27 +81,27 @@ rm "$T/test/unit/test_gone.c"
 suite red "tier: fast  load: wait  limit: 60" 'echo 1..0'
 runs
 [ $? -eq 70 ] && says "'tier: fast' in its header is not known"
-is $? "an unknown tier is an error"
+say $? "an unknown tier is an error"
 printf '#!/bin/sh\necho 1..0\n' >"$T/test/integration/red.t"
 runs
 [ $? -eq 70 ] && says "has no header"
-is $? "so is a suite without a header"
+say $? "so is a suite without a header"
 rm "$T/test/integration/red.t"
 runs nothing_like_it
 [ $? -eq 70 ] && says 'no suite is called nothing_like_it'
-is $? "and a name that no suite has"
+say $? "and a name that no suite has"
 suite lacking "tier: full  load: wait  limit: 60  needs: no_such_tool" 'echo 1..0'
 runs lacking && says '^skip lacking: no no_such_tool$'
-is $? "what a suite needs and is missing skips it by name"
+say $? "what a suite needs and is missing skips it by name"
 runs -a good later '!later' && says '^1 passed' && ! says '^ok   later'
-is $? "!NAME leaves out"
+say $? "!NAME leaves out"
 
 suite red "tier: full  load: wait  limit: 60" "test -e $T/tried && {
 echo 'ok 1 - a'; echo 1..1; exit; }
 : >$T/tried
 echo 'not ok 1 - first try'; echo 1..1"
 RETRY=1 runs =red && says '^passed on the second try only: red$'
-is $? "RETRY=1: what passes on the second try is named"
+say $? "RETRY=1: what passes on the second try is named"
 rm "$T/test/integration/red.t"
 
 # Ctrl-C at a moment when two suites run, one of them in a session of its own.
@@ -127,7 +121,7 @@ kill -INT "$run"
 wait "$run"
 [ $? -eq 130 ] && says '^stopped' && ! kill -0 "$(cat "$T/a")" 2>/dev/null &&
 	! kill -0 "$(cat "$T/b")" 2>/dev/null
-is $? "Ctrl-C ends all suites and all that they have started, status 130"
+say $? "Ctrl-C ends all suites and all that they have started, status 130"
 rm "$T/a" "$T/b"
 "$T/test/run" -b "$T/build" slow_a >"$T/out" 2>&1 &
 run=$!
@@ -145,6 +139,6 @@ while kill -0 "$(cat "$T/a")" 2>/dev/null && [ $turn -lt 1200 ]; do
 	sleep 0.05
 done
 ! kill -0 "$(cat "$T/a")" 2>/dev/null
-is $? "so does the death of test/run itself"
+say $? "so does the death of test/run itself"
 echo "1..$n"
 exit $bad

@@ -96,12 +96,9 @@ run -r 0 -o json explain allreduce 4M
 own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' \
 	"$T/out")
 status 0 "force what NCCL would take" map set force 0 "{$own, enabled=1}"
-i=0
-until run -r 0 -o table explain allreduce 4M && grep -q kept "$T/out" || [ $i -gt 300 ]; do
-	i=$((i + 1))
-	sleep 0.05
-done
-has "explain says that NCCL's choice is kept" out "kept NCCL's choice"
+kept() { run -r 0 -o table explain allreduce 4M && grep -q "kept NCCL's choice" "$T/out"; }
+await kept
+ok "explain says that NCCL's choice is kept" $?
 status 0 "undo" policy undo
 golden map_set_dry -o table -n map set force 0 '{algo=ring}'
 fails 1 not_found "a map that is not there" map dump nosuch

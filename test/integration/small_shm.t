@@ -37,8 +37,8 @@ launch() {
 		NCCLBPF_JOB="$here" NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN \
 		NCCL_DEBUG_FILE="$T/$here.log.%p" VGPU_CLOCK=virtual \
 		TMPDIR="$T/tmp" VGPU_DIR="$T/tmp"
-	env "$@" $below timeout -k 5 300 env LD_PRELOAD="$V/libvgpu.so" "$V/job" \
-		--ranks "$ranks" --procs --min 1M --max 1M --pause-ms 5 --seconds 280 \
+	env "$@" $below timeout 0 env LD_PRELOAD="$V/libvgpu.so" "$V/job" \
+		--ranks "$ranks" --procs --min 1M --max 1M --pause-ms 5 --seconds inf \
 		--report "$T/$here.report" >"$T/$here.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"

@@ -17,13 +17,6 @@ sh_() { # words: what the shell says goes to out and to the log
 	sed 's/^/# /' "$dir/out" >>"$dir/log"
 	return $rc
 }
-await() { # command...: for a minute at the most
-	end=$(($(date +%s) + 60))
-	until "$@"; do
-		[ "$(date +%s)" -ge $end ] && return 1
-		sleep 0.05
-	done
-}
 processes() { [ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ]; }
 # comm state fence ranks passed generation change: of the whole and two halves
 committed() {

@@ -4,10 +4,10 @@
 # A static function can be found by its name: in plugin/ at most two files share
 # one, in the whole tree at most twelve. No macro has the name of a function of libc.
 set -u
-n=0
-bad=0
 T=$(mktemp)
 trap 'rm -rf "$T" "$T.d"' EXIT
+. "$TOP/test/tap.sh"
+log=$T
 
 # How many files have each name, and the name.
 names() { # folders
@@ -25,24 +25,12 @@ most() { # files, folders
 		END { exit bad }
 	' "$T"
 	rc=$?
-	n=$((n + 1))
 	[ "$(wc -l <"$T")" -gt 100 ] || rc=1
-	if [ $rc -eq 0 ]; then echo "ok $n - at most $limit files share a static's name: $*"; else
-		echo "not ok $n - at most $limit files share a static's name: $*"
-		bad=1
-	fi
+	say $rc "at most $limit files share a static's name: $*"
 }
 cd "$TOP" || exit 1
 most 2 plugin
 most 12 core lua plugin shell
-is() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$T"
-		bad=1
-	fi
-}
 # The macros of these folders that have the name of a function of libc.
 taken() {
 	grep -rhoE '^[[:blank:]]*#[[:blank:]]*define [a-z_][a-z0-9_]*' --include='*.[ch]' "$@" |
@@ -53,10 +41,10 @@ mkdir "$T.d"
 nm -D --defined-only "$(ldd "$B/ncclbpf-shell" | awk '/libc\.so/ { print $3 }')" |
 	sed 's/.* //; s/@.*//' | sort -u >"$T.d/libc"
 taken core lua plugin shell
-is $? "no macro has the name of a function of libc"
+say $? "no macro has the name of a function of libc"
 echo '#define snprintf helper_snprintf' >"$T.d/helpers.c"
 taken "$T.d"
 [ "$(cat "$T")" = snprintf ]
-is $? "such a macro would be found"
+say $? "such a macro would be found"
 echo "1..$n"
 exit $bad

@@ -36,7 +36,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.environ["TERM"] = "xterm-256color"
-            time.sleep(0.2)  # until the terminal has its size
+            self.resize(0, columns, rows)
             os.execv(args[0], args)
         self.size(columns, rows)
         self.modes = termios.tcgetattr(self.fd)
@@ -44,7 +44,11 @@ class Terminal:
 
     def size(self, columns, rows):
         self.screen.resize(rows, columns)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.resize(self.fd, columns, rows)
+
+    @staticmethod
+    def resize(fd, columns, rows):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds=0.1):
         if select.select([self.fd], [], [], seconds)[0]:

@@ -26,8 +26,8 @@ nccl() {
 		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$T/$ring_job.log.%p" \
 		NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$policies" \
-		"$@" timeout -k 60 150 "$J" --ranks 2 $RANKS --coll allreduce --min 1M --max 1M \
-		--seconds 120 >"$T/$ring_job" 2>&1 &
+		"$@" timeout 0 "$J" --ranks 2 $RANKS --coll allreduce --min 1M --max 1M \
+		--seconds inf >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }

@@ -23,8 +23,8 @@ nccl() { # JOB [NAME=value...]: until it is stopped
 	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_GIN_TYPE=0 \
 		NCCL_NET=IB NCCL_DEBUG=INFO NCCLBPF_JOB="$ring_job" \
 		NCCLBPF_POLICY="$E/qp_watch.bpf.o:$E/step_latency.bpf.o" \
-		"$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
-		--min 4K --max 4M --factor 32 --seconds 120 >"$T/$ring_job" 2>&1 &
+		"$@" timeout 0 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
+		--min 4K --max 4M --factor 32 --seconds inf >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }

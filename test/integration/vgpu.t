@@ -26,21 +26,11 @@ export TMPDIR NCCL_SOCKET_IFNAME=lo
 unset NCCL_TUNER_PLUGIN NCCL_PROFILER_PLUGIN NCCL_ALGO NCCL_PROTO NCCL_DEBUG
 unset VGPU_DIR VGPU_TABLE VGPU_MULTICAST VGPU_GPU VGPU_CLOCK VGPU_LOG
 
-n=0 failures=0 rc=0
-is() { # status, name: one test; the log is shown when it fails
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2"
-		return
-	fi
-	echo "not ok $n - $2"
-	failures=$((failures + 1))
-	echo "# exit status $rc, last lines:"
-	tail -12 "$dir/log" | sed 's/^/#   /'
-}
+. "$TOP/test/tap.sh"
+log=$dir/log
 has() { # extended pattern, name
 	grep -Eq "$1" "$dir/log"
-	is $? "$2"
+	say $? "$2"
 }
 run() { # [VAR=value ...] -- job's arguments; sets rc
 	vars=
@@ -61,7 +51,7 @@ busbw() {
 equal() { # found, wanted, name
 	[ "$1" = "$2" ] || printf 'found  %s\nwanted %s\n' "$1" "$2" >>"$dir/log"
 	[ "$1" = "$2" ]
-	is $? "$3"
+	say $? "$3"
 }
 
 # Whether it can run here at all.
@@ -70,7 +60,7 @@ if [ $rc -eq 77 ]; then
 	echo "1..0 # SKIP vgpu: $(sed -n 's/^vgpu: SKIP: //p' "$dir/log" | head -1)"
 	exit 0
 fi
-is $rc "one process with 2 GPUs"
+say $rc "one process with 2 GPUs"
 
 # ---- both modes, exact times -------------------------------------------
 
@@ -78,25 +68,25 @@ b300="VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_CLOCK=virtual"
 b300="$b300 VGPU_TABLE=$TOP/test/fakes/vgpu/b300.csv"
 all=allreduce,allgather,reducescatter,broadcast,reduce
 run $b300 -- --coll $all --factor 4 --report "$dir/one"
-is $rc "one process with 8 GPUs, five collectives"
+say $rc "one process with 8 GPUs, five collectives"
 run $b300 -- --procs --coll $all --factor 4 --report "$dir/eight"
-is $rc "8 processes with one GPU, five collectives"
+say $rc "8 processes with one GPU, five collectives"
 cmp "$dir/one" "$dir/eight" >>"$dir/log" 2>&1
-is $? "their modelled times are equal to the last digit"
+say $? "their modelled times are equal to the last digit"
 lines=$(wc -l <"$dir/one")
 equal "$lines" 50 "a line of report for each collective"
 awk '!/^{"loop":0,"coll":"[a-z]+","bytes":[0-9]+,"time_us":[0-9.]+,"busbw_gbs":[0-9.]+}$/ {
-	print "bad line: " $0; bad = 1 } END { exit bad }' "$dir/one" >>"$dir/log"
-is $? "every line is the object that was promised"
+	print "wrong line: " $0; wrong = 1 } END { exit wrong }' "$dir/one" >>"$dir/log"
+say $? "every line is the object that was promised"
 
 # ---- the published table -----------------------------------------------
 
 run $b300 VGPU_LOG=1 -- --ranks 8 --min 4M --report "$dir/nvls"
 has 'b300.csv: [0-9]+ rows of bus bandwidth' "the table is read"
 ! grep -q ignored "$dir/log"
-is $? "no row of it is ignored"
+say $? "no row of it is ignored"
 [ "$(grep -c 'launch rank 0 .* NVLS/SIMPLE ' "$dir/log")" -eq 7 ]
-is $? "NCCL by itself picks NVLS from 4 MiB to 256 MiB"
+say $? "NCCL by itself picks NVLS from 4 MiB to 256 MiB"
 equal "$(busbw "$dir/nvls")" \
 	"4=133.5 8=196.3 16=278.8 32=349.3 64=425.2 128=596.9 256=656.5" \
 	"default: the published bandwidths"
@@ -113,36 +103,36 @@ awk -F'[:,}]' '{ t[FILENAME, $6] = $8 } END {
 	exit !(t[ARGV[1], 8388608] < t[ARGV[2], 8388608] &&
 	       t[ARGV[1], 67108864] > t[ARGV[2], 67108864]) }' \
 	"$dir/ll128" "$dir/simple"
-is $? "the wrong protocol is slower, on both sides"
+say $? "the wrong protocol is slower, on both sides"
 printf 'AllReduce,RING,LL,*,1024,5\nx,time_us\nAllReduce,RING,LL,*,1K,5\n%s\n' \
-	"AllReduce,RING,LL,*,1024,9" >"$dir/bad.csv"
-run VGPU_CLOCK=virtual VGPU_TABLE="$dir/bad.csv" VGPU_COUNT=many -- \
+	"AllReduce,RING,LL,*,1024,9" >"$dir/wrong.csv"
+run VGPU_CLOCK=virtual VGPU_TABLE="$dir/wrong.csv" VGPU_COUNT=many -- \
 	--ranks 2 --max 1K
-has 'bad.csv:1: .* ignored: no header' "a row before the header is reported"
-has 'bad.csv:3: .* ignored: not collective' "a row with a bad number as well"
-has 'VGPU_COUNT: "many" is not an integer; using 8' "and a bad variable"
+has 'wrong.csv:1: .* ignored: no header' "a row before the header is reported"
+has 'wrong.csv:3: .* ignored: not collective' "a row with a wrong number as well"
+has 'VGPU_COUNT: "many" is not an integer; using 8' "and a wrong variable"
 
 # ---- what is not there -------------------------------------------------
 
 run VGPU_CLOCK=virtual VGPU_LOG=1 -- --ranks 8 --min 64M --max 64M
 grep -q 'launch rank 0 ' "$dir/log" && ! grep -q ' NVLS/' "$dir/log"
-is $? "no NVLS without VGPU_MULTICAST"
+say $? "no NVLS without VGPU_MULTICAST"
 run VGPU_CLOCK=virtual VGPU_COUNT=2 -- --ranks 3 --max 1K
 [ $rc -eq 1 ] && grep -q 'rank 2: cudaSetDevice: invalid device' "$dir/log"
-is $? "more ranks than GPUs: an error that says so"
+say $? "more ranks than GPUs: an error that says so"
 
 # Any library will do for an NCCL in which no CUDA runtime is to be found.
 cp "$v/tuner_force.so" "$dir/libnccl.so.2"
 LD_PRELOAD="$v/libvgpu.so $dir/libnccl.so.2" timeout 300 true >"$dir/log" 2>&1
 rc=$?
 [ $rc -eq 77 ] && grep -q '^vgpu: SKIP: .*/libnccl.so.2 has no symbol' "$dir/log"
-is $? "an NCCL that cannot be redirected: one SKIP line, status 77"
+say $? "an NCCL that cannot be redirected: one SKIP line, status 77"
 
 # ---- several nodes -----------------------------------------------------
 
 run VGPU_CLOCK=virtual NCCL_NET=Socket NCCL_DEBUG=INFO -- --ranks 4 --procs \
 	--per-node 2 --coll $all --min 4K --max 4M --factor 32
-is $rc "2 pretended nodes x 2 over sockets"
+say $rc "2 pretended nodes x 2 over sockets"
 has 'nRanks 4 nNodes 2 ' "NCCL sees two nodes"
 
 # ---- clocks ------------------------------------------------------------
@@ -153,16 +143,16 @@ later() { # the times in us of all loops but the first, which connects
 	awk -F'[:,}]' '$2 > 0 { print int($8) }' "$1"
 }
 run VGPU_CLOCK=real $slow -- --ranks 2 --max 1K --loops 9 --report "$dir/real"
-later "$dir/real" | awk '$1 < 30000 { bad = 1 } END { exit bad || NR != 8 }'
-is $? "clock real: streams take the modelled time"
+later "$dir/real" | awk '$1 < 30000 { wrong = 1 } END { exit wrong || NR != 8 }'
+say $? "clock real: streams take the modelled time"
 run VGPU_CLOCK=off VGPU_BASE_US=60e6 -- --ranks 2 --max 1K --loops 9 \
 	--report "$dir/off"
-later "$dir/off" | awk '$1 > 30e6 { bad = 1 } END { exit bad || NR != 8 }'
-is $? "clock off: they take none"
+later "$dir/off" | awk '$1 > 30e6 { wrong = 1 } END { exit wrong || NR != 8 }'
+say $? "clock off: they take none"
 run VGPU_CLOCK=virtual VGPU_BASE_US=60e6 -- --ranks 2 --max 1K --loops 9 \
 	--report "$dir/virtual"
-later "$dir/virtual" | awk '$1 < 60e6 { bad = 1 } END { exit bad || NR != 8 }'
-is $? "clock virtual: a minute of events passes at once"
+later "$dir/virtual" | awk '$1 < 60e6 { wrong = 1 } END { exit wrong || NR != 8 }'
+say $? "clock virtual: a minute of events passes at once"
 
 # ---- divergence --------------------------------------------------------
 
@@ -180,7 +170,7 @@ for mode in "" --procs; do
 	hang FORCE=0,2,0 NCCL_RUNTIME_CONNECT=0 -- --ranks 3 $mode \
 		--max 1K
 	[ $rc -eq 1 ] && grep -q 'HANG: communicator .* collective #0' "$dir/log"
-	is $? "another algorithm on one rank hangs ($what)"
+	say $? "another algorithm on one rank hangs ($what)"
 	has '^  rank [0-9]: AllReduce Sum f32 TREE/SIMPLE channels' \
 		"the report names what that rank launched ($what)"
 	has '^  rank [0-9] [0-9]: AllReduce Sum f32 RING/LL channels' \
@@ -198,10 +188,10 @@ for mode in "" --procs; do
 		$mode --min 64M --max 64M --loops 2
 	# 4 ranks take Ring: 64 MiB at 471.8 GB/s, bus factor 1.5.
 	awk '/^KernelCh rank/ { ranks++
-		sub(",", "", $4); if ($4 != $6 || $4 < 2) bad = 1
-		split($8, ns, /\.\./); if (ns[1] != 213360 || ns[2] != 213360) bad = 1
-	} END { exit bad || ranks != 4 }' "$dir/log"
-	is $? "KernelCh of every channel with the model's time (${mode:-one process})"
+		sub(",", "", $4); if ($4 != $6 || $4 < 2) wrong = 1
+		split($8, ns, /\.\./); if (ns[1] != 213360 || ns[2] != 213360) wrong = 1
+	} END { exit wrong || ranks != 4 }' "$dir/log"
+	say $? "KernelCh of every channel with the model's time (${mode:-one process})"
 done
 
 # ---- an orderly end ----------------------------------------------------
@@ -209,18 +199,14 @@ done
 background() { # job's arguments; sets pid and job, waits for some loops
 	: >"$dir/live"
 	env VGPU_CLOCK=virtual VGPU_LOG=1 LD_PRELOAD="$v/libvgpu.so" \
-		timeout -k 5 120 "$v/job" "$@" --max 1K --pause-ms 5 \
-		--seconds 100 --report "$dir/live" >"$dir/log" 2>&1 &
+		timeout 0 "$v/job" "$@" --max 1K --pause-ms 5 \
+		--seconds inf --report "$dir/live" >"$dir/log" 2>&1 &
 	pid=$!
-	i=0
-	while [ "$(wc -l <"$dir/live")" -lt 3 ]; do
-		i=$((i + 1))
-		[ $i -gt 600 ] && break
-		sleep 0.1
-	done
+	await while_lives $pid loops
 	job=$(children $pid)
 	job=${job% }
 }
+loops() { [ "$(wc -l <"$dir/live")" -ge 3 ]; }
 children() {
 	cat "/proc/$1/task/$1/children"
 }
@@ -229,15 +215,15 @@ for mode in "" --procs; do
 	kill -TERM $pid
 	wait $pid
 	rc=$?
-	is $rc "SIGTERM: the job ends with status 0 (${mode:-one process})"
+	say $rc "SIGTERM: the job ends with status 0 (${mode:-one process})"
 	awk -v loops="$(wc -l <"$dir/live")" '/launch rank/ {
 		for (i = 1; i < NF; i++) if ($i == "rank") n[$(i + 1)]++ }
 		END { for (r = 0; r < 4; r++) if (n[r] != loops) {
-			print "rank " r ": " n[r] " loops of " loops; bad = 1 }
-		exit bad }' "$dir/log" >"$dir/loops"
-	bad=$?
+			print "rank " r ": " n[r] " loops of " loops; wrong = 1 }
+		exit wrong }' "$dir/log" >"$dir/loops"
+	wrong=$?
 	cat "$dir/loops" >>"$dir/log"
-	is $bad "all ranks have done the same loops (${mode:-one process})"
+	say $wrong "all ranks have done the same loops (${mode:-one process})"
 done
 background --ranks 3 --procs
 ranks=$(children "$job")
@@ -246,43 +232,39 @@ kill -9 "$2"
 wait $pid
 rc=$?
 [ $rc -eq 1 ] && grep -q 'rank 1 ended by signal 9' "$dir/log"
-is $? "a rank that dies ends the job with status 1"
+say $? "a rank that dies ends the job with status 1"
 left=0
 for p in $ranks; do
 	[ -d "/proc/$p" ] && left=1
 done
-is $left "and leaves no rank behind"
+say $left "and leaves no rank behind"
 equal "$(ls "$dir/tmp")" "" "no job has left a file"
 background --ranks 3 --procs
 ranks=$(children "$job")
 kill -9 "$job"
 wait $pid 2>/dev/null
 rm -rf "$dir"/tmp/vgpu-job-*
-i=0 left=1
-while [ $left -eq 1 ] && [ $i -lt 300 ]; do
-	left=0 i=$((i + 1))
+none_left() { # a process whose new parent does not reap it is a zombie
 	for p in $ranks; do
-		# A process whose new parent does not reap it is a zombie.
-		grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$p/status" \
-			2>/dev/null && left=1
+		! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$p/status" || return
 	done
-	sleep 0.1
-done
-is $left "ranks end with the first process, even when it is killed"
+}
+await none_left
+say $? "ranks end with the first process, even when it is killed"
 
 # ---- usage -------------------------------------------------------------
 
-bad=0
+wrong=0
 for args in "--ranks 0" "--ranks 8x" "--coll all" "--min 3" "--min 2K --max 1K" \
 	"--factor 1" "--loops 0" "--seconds 0" "--per-node 2" "--nonsense" "one"; do
 	timeout 300 "$v/job" $args >"$dir/log" 2>&1
 	rc=$?
 	if [ $rc -ne 64 ] || [ ! -s "$dir/log" ]; then
 		echo "# $args: status $rc"
-		bad=1
+		wrong=1
 	fi
 done
-is $bad "wrong arguments: status 64 and a message"
+say $wrong "wrong arguments: status 64 and a message"
 
 echo "1..$n"
-[ "$failures" -eq 0 ]
+exit $bad

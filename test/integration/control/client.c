@@ -14,7 +14,8 @@
 //	!read [N]      print N lines (1)          !until TEXT  print until it
 //	                                          occurs in a line
 //	!savefd FILE   write the descriptor that came last to FILE
-//	!sleep MS  !shut (no more sending)  !flood N TEXT (send N times, unread)
+//	!sleep MS  !die  !shut (no more sending)  !flood N TEXT (send N times,
+//unread)
 //
 // Prints "closed" when the other side has ended it, "timeout" when nothing
 // comes. Exit status 0, 1 (could not connect), 2 (closed or timed out).
@@ -248,6 +249,8 @@ static void directive(char *line)
 		save_fd(a);
 	} else if (!strcmp(line, "!sleep")) {
 		usleep((useconds_t)strtoul(a, NULL, 10) * 1000);
+	} else if (!strcmp(line, "!die")) {
+		raise(SIGKILL);
 	} else if (!strcmp(line, "!shut")) {
 		shutdown(sock, SHUT_WR);
 	} else if (!strcmp(line, "!flood")) {
