@@ -14,8 +14,8 @@
 //	!read [N]      print N lines (1)          !until TEXT  print until it
 //	                                          occurs in a line
 //	!savefd FILE   write the descriptor that came last to FILE
-//	!sleep MS  !die  !shut (no more sending)  !flood N TEXT (send N times,
-//unread)
+//	!sleep MS  !shut (no more sending)  !flood N TEXT (send N times, unread)
+//	!die           end as by SIGKILL
 //
 // Prints "closed" when the other side has ended it, "timeout" when nothing
 // comes. Exit status 0, 1 (could not connect), 2 (closed or timed out).
