@@ -40,8 +40,8 @@ local function take(d, pid)
 end
 
 local function read()
-	for _, r in ipairs(assert(job:request "decision tail count=1024")) do
-		local list = assert(r.data, r.err and r.err.message).decisions
+	for _, r in ipairs(assert(job:decision_tail { count = 1024 }).processes) do
+		local list = r.data.decisions
 		local from = next_of[r.pid] or 0
 		if list[1] and list[1].seq > from then lost = lost + list[1].seq - from end
 		for _, d in ipairs(list) do
@@ -57,8 +57,7 @@ end
 
 local looks = 0
 local function check()
-	local r = assert(job:request "check agreement")[1]
-	if not r.data.agree then
+	if not assert(job:check_agreement()).agree then
 		give_up("check agreement: ranks do not agree after %d decisions", upto)
 	end
 	looks = looks + 1

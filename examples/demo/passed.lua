@@ -3,8 +3,8 @@
 local nb = require "ncclbpf"
 
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
-for _, reply in ipairs(assert(job:request "change status")) do
-	local last = reply.data and reply.data.last
+for _, process in ipairs(assert(job:change_status()).processes) do
+	local last = process.data.last
 	for _, comm in ipairs(type(last) == "table" and last.comms or {}) do
 		if comm.passed < comm.ranks then os.exit(1) end
 	end

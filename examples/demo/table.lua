@@ -38,12 +38,12 @@ local function bytes(word)
 end
 
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
-local comm = assert(job:comms())[1].comm
+local comm = assert(job:comm_list()).comms[1].comm
 local first, last = times(args.report)
 local from = bytes(args.from or "0")
 print(("%6s  %-6s %-7s %8s %10s %10s %8s  %s"):format(
 	"SIZE", "ALGO", "PROTO", "CHANNELS", "TIME us", "BUSBW GB/s", "SLOWER %", "DECIDED BY"))
-for _, row in ipairs(assert(job:comm(comm)).table) do
+for _, row in ipairs(assert(job:comm_show(comm)).table) do
 	local t, was = last[row.bytes_last], first[row.bytes_last]
 	if t and row.bytes_last >= from then
 		local slower = (t.us / was.us - 1) * 100

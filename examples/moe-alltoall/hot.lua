@@ -5,9 +5,8 @@ local nb = require "ncclbpf"
 
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
 local sums, total = {}, 0
-local map = assert(job:map "gin_peers")
-for _, process in ipairs(assert(map:entries { all = true, limit = 1024 })) do
-	for _, e in ipairs(process.entries) do
+for _, process in ipairs(assert(job:map_dump { "gin_peers", limit = 1024 }).processes) do
+	for _, e in ipairs(process.data.entries) do
 		local s = sums[e.key.peer]
 			or { peer = e.key.peer, puts = 0, signals = 0, bytes = 0 }
 		for _, k in ipairs { "puts", "signals", "bytes" } do s[k] = s[k] + e.value[k] end

@@ -6,9 +6,9 @@ local nb = require "ncclbpf"
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
 local function ranks(name, keep)
 	local out = {}
-	for _, p in ipairs(assert(assert(job:map(name)):entries { all = true, limit = 4096 })) do
+	for _, p in ipairs(assert(job:map_dump { name, limit = 4096 }).processes) do
 		local list = {}
-		for _, e in ipairs(p.entries) do
+		for _, e in ipairs(p.data.entries) do
 			local v = keep(e.key, e.value)
 			if v then list[#list + 1] = v end
 		end

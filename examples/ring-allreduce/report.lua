@@ -33,19 +33,19 @@ local function sorted(entries, less)
 end
 
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
-local steps = assert(assert(job:map "steps"):entries { all = true, limit = 256 })
-local conns = assert(assert(job:map "conns"):entries { all = true, limit = 1024 })
+local steps = assert(job:map_dump { "steps", limit = 256 }).processes
+local conns = assert(job:map_dump { "conns", limit = 1024 }).processes
 local by_rank = function(a, b) return a.rank < b.rank end
 
 print "Steps of the ring: microseconds from post to completion"
 print(("%4s %4s %-5s %7s %9s %9s %9s %9s %9s")
 	:format("RANK", "STEP", "KIND", "COUNT", "MEAN", "P50", "P99", "MAX", "JITTER"))
 for _, p in ipairs(sorted(steps, by_rank)) do
-	sorted(p.entries, function(a, b)
+	sorted(p.data.entries, function(a, b)
 		if a.key.tag ~= b.key.tag then return a.key.tag < b.key.tag end
 		return a.key.kind < b.key.kind
 	end)
-	for _, e in ipairs(p.entries) do
+	for _, e in ipairs(p.data.entries) do
 		local s = e.value
 		print(("%4d %4d %-5s %7d %9s %9s %9s %9s %9s"):format(p.rank, e.key.tag,
 			KIND[e.key.kind] or "flush", s.count, us(s.sum_ns / math.max(s.count, 1)),
@@ -58,7 +58,7 @@ print "\nConnections: set-up and life in microseconds; LINK is the same at both 
 print(("%4s %5s %-6s %9s %11s %9s %12s %6s %-7s %s"):format(
 	"RANK", "CONN", "KIND", "SET-UP", "LIFE", "REQUESTS", "BYTES", "QUEUE", "STATE", "LINK"))
 for _, p in ipairs(sorted(conns, by_rank)) do
-	for _, e in ipairs(sorted(p.entries, function(a, b) return a.key < b.key end)) do
+	for _, e in ipairs(sorted(p.data.entries, function(a, b) return a.key < b.key end)) do
 		local c = e.value
 		print(("%4d %5d %-6s %9s %11s %9d %12d %6d %-7s %s"):format(
 			p.rank, e.key, KIND[c.kind], us(c.setup_ns), us(c.life_ns), c.requests,

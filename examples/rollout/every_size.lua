@@ -11,7 +11,8 @@ return {
 	guards = { slower_pct = 50 },
 	hooks = {
 		setup = function(ctx)
-			for _, c in ipairs(ctx.comms()) do
+			-- over stored blocks there is no job
+			for _, c in ipairs(ctx.job and ctx.job:comm_list().comms or {}) do
 				ctx.log("tries it on", c.comm, "with", c.ranks, "ranks")
 			end
 		end,

@@ -36,8 +36,8 @@ end
 -- ---- what was found ----------------------------------------------------------------
 
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB", timeout = 20 })
-local r = assert(job:rollout())
-local comm = assert(job:comms())[1].comm
+local r = assert(job:rollout_status())
+local comm = assert(job:comm_list()).comms[1].comm
 must(r.state == "succeeded", "the rollout is %s: %s", r.state, tostring(r.reason))
 
 local found, sizes = {}, {}
@@ -52,7 +52,7 @@ must(#sizes == 8, "%d sizes were judged, not 8", #sizes)
 
 local function decided()
 	local rows, settled = {}, true
-	for _, row in ipairs(assert(job:comm(comm)).table) do rows[row.bytes_last] = row end
+	for _, row in ipairs(assert(job:comm_show(comm)).table) do rows[row.bytes_last] = row end
 	for _, bytes in ipairs(sizes) do
 		local better = found[bytes].outcome == "better"
 		settled = settled and rows[bytes] and (rows[bytes].by == r.promoted[1]) == better

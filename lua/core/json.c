@@ -367,14 +367,6 @@ static void put_table(lua_State *L, struct nb_json *j, int depth)
 {
 	int t = lua_gettop(L);
 
-	/* an object of our classes: encode its data (class.lua) */
-	if (luaL_getmetafield(L, t, "__data") != LUA_TNIL) {
-		lua_pushvalue(L, t);
-		lua_call(L, 1, 1);
-		put(L, j, depth + 1);
-		lua_settop(L, t);
-		return;
-	}
 	if (is_array(L)) {
 		lua_Integer n = (lua_Integer)lua_rawlen(L, t);
 

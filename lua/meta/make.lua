@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- make.lua META OUT PAGE MAN: OUT is the meta file with its generated part (the
--- context's fields, each command under its words), PAGE the reference made of
--- it, MAN the same as a manual page. Run by the shell, in `make docs`.
+-- context's fields, two functions for each command), PAGE the reference made of it and
+-- of the table of commands, MAN the same as a manual page. Run by the shell, in `make docs`.
 local core = require "ncclbpf.core"
-local commands = require "ncclbpf.commands.rows"
+local jobs = require "ncclbpf.api.job"
 
 local META, OUT, PAGE, MAN = arg[1], arg[2], arg[3], arg[4]
 
@@ -22,32 +22,35 @@ end
 
 -- ---- the generated part --------------------------------------------------------
 
-local function generated(text)
+local rows = jobs.rows()
+
+-- The type of a command's argument: words in the list part, options as fields.
+local function argument(row)
+	local t = { "[integer]: string|number" .. (row.tables and "|table" or "") }
+	local options = {}
+	for name in pairs(row.options) do options[#options + 1] = name end
+	table.sort(options)
+	for _, name in ipairs(options) do
+		t[#t + 1] = name .. "?: " .. (name == "follow"
+			and "boolean|fun(part: table): boolean?" or "any")
+	end
+	if row.dry then t[#t + 1] = "dry_run?: boolean" end
+	return "{" .. table.concat(t, ", ") .. "}"
+end
+
+local function generated()
 	local t = { "---The context of a tuner program, which sets algo, proto and channels.",
 		"---@class ncclbpf.context" }
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)
 	end
-	-- names that annotations above already describe
-	local seen = {}
-	for name in text:gmatch "\nnb%.([%a_]+) = {}" do seen[name] = true end
-	for name in text:gmatch "\nfunction nb%.([%w_.]+)%(" do seen[name] = true end
-	for _, row in ipairs(commands.all()) do
-		local noun, verb = row.words:match "^(%S+) (%S+)$"
-		local name = noun and noun .. "." .. verb or type(row.run) == "function"
-			and row.words
-		if noun and not seen[noun] then
-			seen[noun] = true
-			t[#t + 1] = ("\n---@class nb.%s\nnb.%s = {}"):format(noun, noun)
-		end
-		if name and not seen[name] then
-			t[#t + 1] = (
-				"\n---%s\n---`%s`\n---@param words? " ..
-				"table words in the list, name=value as fields\n" ..
-				"---@return table? data\n---@return ncclbpf.error? " ..
-				"err\nfunction nb.%s(words) end")
-				:format(row.help, (row.words .. " " .. row.syntax):gsub(" $", ""),
-					name)
+	for _, of in ipairs { "nb.", "job:" } do
+		for _, x in ipairs(rows) do
+			t[#t + 1] = ("\n---%s\n---`%s`\n---@param words? string|%s\n"
+				.. "---@return table? result\n---@return ncclbpf.error? err\n"
+				.. "function %s%s(words) end"):format(x.row.help,
+				(x.row.words .. " " .. x.row.syntax):gsub(" $", ""),
+				argument(x.row), of, x.name)
 		end
 	end
 	return table.concat(t, "\n")
@@ -56,15 +59,12 @@ end
 local meta = read(META)
 local head, tail = meta:match "^(.-\n%-%- <generated>\n).-(%-%- </generated>\n.*)$"
 assert(head, META .. ": no marks")
-meta = head .. generated(head) .. "\n" .. tail
+meta = head .. generated() .. "\n" .. tail
 write(OUT, meta)
 
 -- Reading the types.
 
-local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map",
-	policy = "A policy of a job",
-	comm = "A communicator", decision = "A decision", series = "A series",
-		rollout = "A rollout" }
+local TITLES = { nb = "nb", job = "A job" }
 local sections, order = {}, {}
 local function section(title)
 	if not sections[title] then
@@ -91,13 +91,14 @@ local function type_of(text)
 	return text, ""
 end
 
-local doc, params, returns, fields, class_of = {}, {}, {}, nil, nil
+local doc, params, returns, fields = {}, {}, {}, nil
 local function flush() doc, params, returns = {}, {}, {} end
 
 -- A row of a call: {name, what, gives}; of a field: {name, type, what}.
 local function call(name)
 	local what = table.concat(doc, " ")
-	if params[1] and params[1]:find "^`words`" then params = {} end
+	-- commands have a table of their own
+	if params[1] and params[1]:find "^`words" then return end
 	if #params > 0 then
 		what = what .. (what ~= "" and " " or "") .. table.concat(params, "; ")
 	end
@@ -112,16 +113,6 @@ for line in meta:gmatch "([^\n]*)\n" do
 		fields = section("`" .. rest:match "^%S+" .. "`")
 		fields.of = "fields"
 		if #doc > 0 then fields.doc = table.concat(doc, " ") end
-		flush()
-		class_of = rest
-	elseif tag == "overload" then
-		-- the class has a call operator
-		local want, gives = rest:match "^fun(%b()): ?(.*)$"
-		doc, returns = { fields.doc }, { gives }
-		for name, kind in want:sub(2, -2):gmatch "([%w_?]+): ([^,]+)" do
-			params[#params + 1] = ("`%s`: `%s`"):format(name, kind)
-		end
-		call(class_of .. "(" .. want:sub(2, -2):gsub("%??: [^,]+", "") .. ")")
 		flush()
 	elseif tag == "field" then
 		local name, kind = rest:match "^(%[?[%w_]+%]?%??) (.*)$"
@@ -140,6 +131,22 @@ for line in meta:gmatch "([^\n]*)\n" do
 		if name then call(name) end
 		if line ~= "" then flush() end
 	end
+end
+
+local list = section "Commands"
+list.doc = "Each command is a function of nb and a method of a job. Its words are the list part "
+	.. "of the table, its options (`name=`) are fields. A single word needs no table. It "
+	.. "returns the data of the command's JSON form, or nil and an error (docs/lua.md)."
+for _, x in ipairs(rows) do
+	local words = (x.row.syntax:gsub("%s*%[?[%l_]+=%S*", ""))
+	local fields = {}
+	for name in pairs(x.row.options) do fields[#fields + 1] = name .. "=" end
+	if x.row.dry then fields[#fields + 1] = "dry_run=" end
+	table.sort(fields)
+	local inner = words .. (words ~= "" and #fields > 0 and ", " or "")
+		.. table.concat(fields, ", ")
+	inner = inner == "" and "()" or "{" .. inner .. "}"
+	list[#list + 1] = { x.name .. inner, x.row.help, "" }
 end
 
 -- ---- the page ----------------------------------------------------------------------

@@ -217,9 +217,8 @@ function M.lua(order, sections)
 		"inspect NCCL jobs and change their policies, from Lua")
 	t[#t + 1] = ".Sh SYNOPSIS"
 	literal(t,
-		'local nb = require "ncclbpf"\nlocal job = assert(nb.attach { job = "train" '
-		.. '})\nassert(job:policy_load { path = "size_aware.bpf.o" '
-		.. '})\nassert(job:policy_use "size_aware")')
+		'local nb = require "ncclbpf"\nlocal job = assert(nb.attach "train")\n'
+		.. 'assert(job:policy_use "size_aware.policy")')
 	add(t, { ".Sh DESCRIPTION", "The module is the global", ".Va nb", "in",
 		".Xr ncclbpf-shell 1", "and comes of",
 		".Ic require", "in a plain", ".Xr lua5.4 1 .",

@@ -163,15 +163,10 @@ status 0 "bad: all ranks decided alike" -J bad check agreement
 # The merged maps: what the elected process saw is the sum, and the largest.
 cat >merged.lua <<'L'
 local t <close> = nb.attach { job = "bad" }
-local saw, most = t:request "map dump loop_hostile/saw", 0
-local function u64(hex)
-	local bytes = hex:gsub("..", function(x) return string.char(tonumber(x, 16)) end)
-	return (string.unpack("<I8", bytes))
-end
+local saw, most = t:map_dump { "loop_hostile/saw" }.processes, 0
 for _, r in ipairs(saw) do
 	local e = r.data.entries
-	local sum, max, procs, ranks = u64(e[1].value), u64(e[2].value), u64(e[3].value),
-		u64(e[4].value)
+	local sum, max, procs, ranks = e[1].value, e[2].value, e[3].value, e[4].value
 	if procs > 0 then
 		-- three ranks, each at most a few decisions ahead of the least
 		assert(procs == 3 and ranks == 3, ("%d processes, %d ranks"):format(procs, ranks))

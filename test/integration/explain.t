@@ -113,7 +113,7 @@ for line in io.lines "would.tsv" do
 	local now, v, more, algo, proto = line:match "(%d+)\t(%d+)\t(%d)\t(%S+)\t(%S+)"
 	now, v = math.tointeger(now), math.tointeger(v)
 	local function answer(bytes)
-		local a = assert(t:explain("allreduce", bytes)).policies[1]
+		local a = assert(t:explain { "allreduce", bytes }).policies[1]
 		return a.changed and a.algo .. "/" .. a.proto or "left"
 	end
 	assert(answer(v) == "left" and algo .. "/" .. proto == "nvls/simple",

@@ -78,7 +78,7 @@ cat >far.lua <<'END'
 local nb = require "ncclbpf"
 local t = assert(nb.attach { fleet = arg[1], job = "train" })
 local n = 0
-for _, p in ipairs(t:processes()) do n = n + (p.site and 1 or 0) end
+for _, p in ipairs(t:status().processes) do n = n + (p.site and 1 or 0) end
 assert(n == 4, n)
 END
 lua_run far.lua "$plain" >why 2>&1

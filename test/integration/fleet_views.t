@@ -91,18 +91,6 @@ of_all() { # NAME CODE COMMAND...
 }
 of_all "telemetry is enabled on all sites" 'four(d.processes)' telemetry on
 
-# A series begins when the ranks of all sites have passed the fence
-cat >series.lua <<'END'
-local t = assert(require "ncclbpf".attach {})
-local s = t:series { sizes = "1M..1M" }
-assert(s:watch { count = 8, seconds = 20, every = 0.05 })
-print(#s:times() > 0 and "measured")
-END
-lua_run series.lua >lua.out 2>&1
-grep -q measured lua.out
-measured=$?
-cp lua.out why
-ok "Lua's series measures a communicator of two sites after a change" $measured
 of_all "stats count the collectives of all ranks" '
 	four(d.processes)
 	for _, p in ipairs(d.processes) do assert(#p.data.rows > 0) end' stats

@@ -229,11 +229,13 @@ has "with the label site" out 'site="west",pid=' 'site="east",pid='
 cat >far.lua <<'END'
 local nb = require "ncclbpf"
 local t <close> = assert(nb.attach { fleet = arg[1], job = "train" })
-for _, rows in ipairs { assert(t:gin()), assert(t:gin { contexts = true }) } do
+for _, contexts in ipairs { false, true } do
 	local n, puts = { west = 0, east = 0 }, { west = 0, east = 0 }
-	for _, row in ipairs(rows) do
-		n[row.site], puts[row.site] = n[row.site] + 1, puts[row.site] + row.puts
-		assert(row.comm_rank and row.peer and row.pid)
+	for _, p in ipairs(assert(t:gin { contexts = contexts }).processes) do
+		for _, row in ipairs(p.data.peers) do
+			n[p.site], puts[p.site] = n[p.site] + 1, puts[p.site] + row.puts
+			assert(row.comm_rank and row.peer and p.pid)
+		end
 	end
 	assert(n.west == 16 and n.east == 16 and puts.west > 100 and puts.west == puts.east)
 end

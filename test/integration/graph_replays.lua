@@ -4,14 +4,14 @@
 -- until each has made ten decisions behind the fence.
 local nb = require "ncclbpf"
 local t = assert(nb.attach { job = arg[1] })
-local change = assert(t:request "change status")[1].data.last
+local change = assert(t:change_status()).last
 local fence, generation = change.comms[1].fence, change.generation
 
 local function look()
 	local ranks, least = 0, math.huge
-	for _, r in ipairs(assert(t:request "decision tail count=1000")) do
+	for _, r in ipairs(assert(t:decision_tail { count = 1000 }).processes) do
 		local behind, before = 0, 0
-		for _, d in ipairs(assert(r.data, r.err).decisions) do
+		for _, d in ipairs(r.data.decisions) do
 			if d.seq >= fence then behind = behind + 1 else before = before + 1 end
 			if (d.seq >= fence) ~= (d.generation == generation)
 					or d.seq >= fence and d.by ~= arg[2] then

@@ -54,7 +54,7 @@ for l in $LOCALES; do
 local os_locale = os.setlocale -- as an application may
 assert(os_locale(os.getenv "LC_ALL", "ctype"))
 local nb = require "ncclbpf"
-assert(nb.policy.table { { coll = "ALLREDUCE", algo = "RING", proto = "SIMPLE" } })
+assert(nb.policy_verify { { { coll = "ALLREDUCE", algo = "RING", proto = "SIMPLE" } } })
 assert(nb.size "1K" == 1024)
 E
 	ok "$l: words in another application's Lua" $?

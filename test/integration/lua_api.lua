@@ -7,31 +7,29 @@ local test, raises = tap.test, tap.raises
 local function fails(name, code, ...) return tap.fails(name, code, nil, ...) end
 
 -- files
-local bytes, info = nb.build { path = "force.bpf.o" }
-test("build gives bytes and facts", type(bytes) == "string" and info.name == "force"
-	and #info.digest == 64 and #info.maps == 1, info)
-test("build again gives the same bytes", nb.build { path = "force.bpf.o" } == bytes)
-local v = nb.verify { path = "force.bpf.o" }
+local built = assert(nb.policy_build { "force.bpf.o", out = "built.policy" })
+test("build gives facts", built.name == "force" and #built.digest == 64 and built.maps == 1)
+local v = nb.policy_verify "force.bpf.o"
 test("verify accepts", v and v.accepted and v.programs[1].stats.insns_walked > 0)
-v = nb.verify { path = "refused.bpf.o" }
-test("a bad verdict is an answer, not a failure",
-	v and not v.accepted and v.programs[1].finding.class == "nullable",
-	v and v.programs[1].finding and v.programs[1].finding.class)
-test("with the text that the job would show", v.programs[1].text:find("l->bytes", 1, true) ~= nil)
-local d = nb.disassemble { path = "noop.bpf.o" }
-test("disassemble", d and d.programs[1].lines[1].insn ~= nil)
-fails("a file that is not there", "no_input", nb.build { path = "none" })
-local err = fails("a file that is no object", "bad_elf", nb.build { path = "/etc/passwd" })
+local err = fails("a refused policy", "verify_rejected", nb.policy_verify { "refused.bpf.o" })
+test("comes with its verdict", err.data.accepted == false
+	and err.data.programs[1].finding.class == "nullable" and err.finding.class == "nullable")
+test("and the text that the job would show", tostring(err):find("l->bytes", 1, true) ~= nil)
+test("disassemble", nb.policy_dump "noop.bpf.o".programs[1].lines[1].insn ~= nil)
+fails("a file that is not there", "no_input", nb.policy_verify "none")
+err = fails("a file that is no object", "bad_elf", nb.policy_verify "/etc/passwd")
 test("an error prints as people read it", tostring(err):find("hint:", 1, true) ~= nil, err)
 test("an error has a locked metatable",
 	getmetatable(err) == "ncclbpf.error" and not pcall(setmetatable, err, {}))
 test("assert shows the message",
-	select(2, pcall(assert, nb.build { path = "none" })).code == "no_input")
+	select(2, pcall(assert, nb.policy_verify "none")).code == "no_input")
 
 -- type information from anywhere
 do
 	local core = require "ncclbpf.core"
-	local blob = core.image(assert(nb.build { path = "types.bpf.o" })):btf()
+	local policy = require "ncclbpf.policy.policy"
+	local function image_of(path) return (assert(policy.open(path))) end
+	local blob = image_of "types.bpf.o":btf()
 	local types = core.btf(blob)
 	test("type information opens", types and types:find "everything", types)
 	local refused = 0
@@ -58,7 +56,7 @@ do
 	test("changed anywhere it is refused or read within its bounds",
 		opened > 100 and opened < 2000, opened)
 
-	local halves = core.btf(core.image(assert(nb.build { path = "halves.bpf.o" })):btf())
+	local halves = core.btf(image_of "halves.bpf.o":btf())
 	local id, size = halves:find "halves"
 	local function bytes(v) return (halves:encode(id, v, size)) end
 	test("a union takes a field behind its start", bytes { high = 7 } == ("<I4I4"):pack(0, 7))
@@ -72,43 +70,54 @@ do
 end
 
 -- a policy for some sizes alone
-local p = nb.policy.within("size_aware.bpf.o", { { coll = "allreduce", bytes = "4M..8M" },
-	{ coll = "broadcast", comm = "c0ffee0000000001" } }, { name = "part" })
-local all = { { coll = "allreduce", bytes = 4 << 20 },
-	{ coll = "allreduce", bytes = (8 << 20) + 1 },
-	{ coll = "broadcast", bytes = 64, comm_id = 0xc0ffee0000000001 },
-	{ coll = "broadcast", bytes = 64, comm_id = 2 },
-	{ coll = "allreduce", bytes = (4 << 20) - 1 } }
-local set = nb.policy.within(assert(nb.policy.table { { coll = "allreduce", algo = "ring",
-	channels = 7 }, { coll = "broadcast", algo = "ring", channels = 7 } }),
-	{ { coll = "allreduce", bytes = "4M..8M" },
-	{ coll = "broadcast", comm = "c0ffee0000000001" } })
-test("a policy for some sizes alone",
-	p and p:name() == "part" and p:verify().accepted and set and set:verify().accepted, p)
-local got = {}
-for i, a in ipairs(assert(set:run(all))) do got[i] = a.algo .. "/" .. a.channels end
-test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1/0",
-	table.concat(got, " "))
-fails("sizes that are none", "malformed",
-	nb.policy.within(set, { { coll = "allreduce", bytes = "8M..4M" } }))
-fails("a collective that is none", "malformed", nb.policy.within(set, { { coll = "allrdc" } }))
-fails("a communicator that is none", "malformed",
-	nb.policy.within(set, { { coll = "allreduce", comm = "xyz" } }))
-raises("misuse of it", "a list of rows expected", nb.policy.within, set, {})
+do
+	local core, restrict = require "ncclbpf.core", require "ncclbpf.policy.restrict"
+	local _, _, set = assert(require("ncclbpf.policy.policy").open {
+		{ coll = "allreduce", algo = "ring", channels = 7 },
+		{ coll = "broadcast", algo = "ring", channels = 7 } })
+	local rows = { { coll = core.nccl("coll", "allreduce"), min = 4 << 20, max = 8 << 20 },
+		{ coll = core.nccl("coll", "broadcast"), min = 0, max = math.maxinteger,
+			comm = 0xc0ffee0000000001 } }
+	local all = {}
+	for i, x in ipairs { { "allreduce", 4 << 20 }, { "allreduce", (8 << 20) + 1 },
+		{ "broadcast", 64, 0xc0ffee0000000001 }, { "broadcast", 64, 2 },
+		{ "allreduce", (4 << 20) - 1 } } do
+		all[i] = { coll = core.nccl("coll", x[1]), bytes = x[2], comm_id = x[3],
+			usable = (1 << 21) - 1 }
+	end
+	local part = assert(restrict.image(set, "part", rows, restrict.text(rows)))
+	local got = {}
+	for i, a in ipairs(assert(core.policy_run(part, all, {}, false))) do
+		got[i] = a.algo .. "/" .. a.channels
+	end
+	test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1/0",
+		table.concat(got, " "))
+end
 
 -- misuse
-local e = raises("an unknown option names the nearest", "nearest: path", nb.build, { pth = "x" })
-e = raises("misuse points at the caller", "lua_api.lua:", function() nb.build { pth = "x" } end)
-raises("a wrong kind of option", "string expected", nb.build, { path = 3 })
-raises("no options at all", "path expected", nb.build)
-raises("an option table is wanted", "table of options", nb.attach, "demo")
+local function verify(t) return function() nb.policy_verify(t) end end
+raises("an unknown field names the nearest", "no field coherense, nearest: coherence",
+	nb.policy_verify, { "x", coherense = "off" })
+raises("misuse points at the caller", "lua_api.lua:", verify { "x", coherense = "off" })
+raises("too few words", "too few words; usage: policy verify FILE", verify())
+raises("too many", "too many arguments, the first extra one is y", verify { "x", "y" })
+raises("a word that is nil", "word 1 is nil", verify { nil, "x" })
+raises("a word that is a function", "word 1: a string or a number expected, found a function",
+	verify { print })
+raises("a wrong kind of field", "field coherence: a string, number, boolean or list expected",
+	verify { "x", coherence = print })
+raises("no table", "a table of words and fields expected, found boolean", verify(true))
+raises("an option of the shell of a wrong kind", "field timeout: number expected, found string",
+	verify { "x", timeout = "2s" })
+raises("no dry run", "no field dry_run", verify { "x", dry_run = true })
 raises("bad attach option", "nearest: job", nb.attach, { jb = "demo" })
 
 -- units, JSON
 test("sizes", nb.size "4M" == 4 << 20 and nb.size "1.5KiB" == 1536 and nb.size "7" == 7
 	and nb.size "x" == nil and nb.size "4X" == nil and nb.size "99999999999999999999" == nil)
-test("durations", nb.duration "200ms" == 0.2 and nb.duration "2" == 2 and nb.duration "1.5m" == 90
-	and nb.duration "s" == nil)
+local duration = require("ncclbpf.base.units").duration
+test("durations", duration "200ms" == 0.2 and duration "2" == 2 and duration "1.5m" == 90
+	and duration "s" == nil)
 local j = nb.json.decode '{"b":9223372036854775807,"a":null,"l":[],"o":{},"s":"\\u00e9\\n","f":1.5}'
 test("JSON: 64 bits exact, null absent",
 	j.b == math.maxinteger and j.a == nil and j.s == "é\n" and j.f == 1.5)
@@ -141,6 +150,7 @@ test("JSON of a function is refused", not pcall(nb.json.encode, { f = print }))
 
 -- no target
 fails("attach to a process that is not there", "no_target", nb.attach { pid = 999999 })
+fails("to a job that is not there", "no_target", nb.attach "no such job")
 fails("attach to a socket that is not there", "no_target",
 	nb.attach { socket = "/nonexistent/x.sock" })
 
@@ -152,79 +162,97 @@ end
 
 -- a running job
 local mine = 0
-for _, p in ipairs(nb.list()) do
+for _, p in ipairs(nb.list().processes) do
 	if p.job == "demo" and p.state == "attachable" then mine = mine + 1 end
 end
 test("list", mine == 4, mine)
-local t, why = nb.attach { job = "demo" }
+local t, why = nb.attach "demo"
 test("attach", t ~= nil, why)
-test("a target prints", tostring(t):match "^target: job demo, 4 processes$" ~= nil, tostring(t))
-test("its metatable is locked", getmetatable(t) == "target" and not pcall(setmetatable, t, {}))
+test("a job prints", tostring(t):match "^job demo, 4 processes$" ~= nil, tostring(t))
+test("its metatable is locked", getmetatable(t) == "job" and not pcall(setmetatable, t, {}))
 raises("its fields are read-only", "cannot be set", function() t.x = 1 end)
-raises("a method without its object", "object:method()", t.status)
-test("four processes with ranks", #t:processes() == 4 and t:processes()[3].rank == 2)
-test("status", t:status().job == "demo" and t:status().generation == 0)
-test("doctor", #t:doctor() > 3)
-test("no policies yet", #t:policies() == 0)
-local loaded = t:policy_load { path = "force.bpf.o" }
-test("load", loaded and loaded.name == "force" and loaded.digest == info.digest)
-local bad = fails("a refused policy", "verify_rejected", t:policy_load { path = "refused.bpf.o" })
+raises("a method without its object", "lua_api.lua:", function() t.status() end)
+raises("says how it is called", "job:method()", t.status)
+local s = t:status()
+test("a reply of each process", #s.processes == 4 and s.processes[3].rank == 2
+	and s.processes[3].data.job == "demo")
+test("a field of the first process's reply", s.job == "demo" and s.generation == 0)
+test("doctor", #t:doctor().checks > 3)
+test("no policies yet", #t:policy_list().policies == 0)
+local loaded = t:policy_load { "force.bpf.o" }
+test("load", loaded and loaded.name == "force" and loaded.digest == built.digest)
+local bad = fails("a refused policy", "verify_rejected", t:policy_load { "refused.bpf.o" })
 test("has the finding and the text",
 	bad.finding and bad.finding.line > 0 and bad.detail:find("l->bytes", 1, true) ~= nil)
-test("and was left nowhere", #t:policies() == 1)
+test("and was left nowhere", #t:policy_list().policies == 1)
+test("a dry run changes nothing", t:policy_use { "force", dry_run = true }.state == "checked"
+	and t:status().generation == 0)
 local c = t:policy_use "force"
 test("use: committed",
 	c and c.state == "committed" and c.generation == 1 and c.comms[1].fence > 0, c)
 fails("use of a name that is not there", "not_found", t:policy_use { "nosuch" })
-raises("use with an option that is not there", "nearest: comm", t.policy_use, t,
-	{ "force", com = {} })
-raises("use without a name", "names expected", t.policy_use, t)
-local m = t:map "force"
-test("a map prints", tostring(m) == "map force of job demo", tostring(m))
-test("read an element", m[0].algo == "tree" and m[0].enabled == 0)
-m[0] = { algo = "ring", proto = 1, channels = 4, enabled = true }
+fails("a change that others have overtaken", "stale",
+	t:policy_use { "none", if_generation = 0 })
+local function value(map, key)
+	local r, e = t:map_get { map, key }
+	return r and r.entries[1].value, e
+end
+local function set(map, ...) return t:map_set { map, ... } end
+x = value("force", 0)
+test("read an element", x.algo == "tree" and x.enabled == 0)
+assert(set("force", 0, { algo = "ring", proto = 1, channels = 4, enabled = true }))
+x = value("force", 0)
 test("write one: typed, at a fence, on all",
-	m[0].algo == "ring" and m[0].proto == "ll128" and m[0].channels == 4, nb.json.encode(m[0]))
+	x.algo == "ring" and x.proto == "ll128" and x.channels == 4, nb.json.encode(x))
 test("a change made a generation", t:status().generation == 2, t:status().generation)
-local x = m[0]
 x.channels = 9
-m[0] = x
-test("read, change a field, write", m[0].channels == 9 and m[0].algo == "ring")
-raises("a wrong field raises", 'no field "algoo"', function() m[0] = { algoo = 1 } end)
-test("an element that is not there is nil", m[5] == nil)
-fails("get says why", "no_such_key", m:get(5))
-raises("a key of the wrong size raises", "5 bytes, the map has 4",
-	function() m["hex:0000000000"] = x end)
-local count = 0
-for k, value in pairs(m) do count = count + (k == 0 and value.channels or 0) end
-test("pairs", count == 9, count)
-test("entries of all processes", #m:entries { all = true } == 4)
-test("info", m:info().coherent == true and m:info().max_entries == 1)
-fails("a map that is not there", "not_found", t:map "nosuch")
-local comm = t:comms()[1]
-test("comms", comm.ranks == 4 and comm.changeable)
+test("read, change a field, write", set("force", 0, x) and value("force", 0).channels == 9)
+fails("a wrong field", "bad_argument", set("force", 0, { algoo = 1 }))
+fails("an element that is not there", "no_such_key", t:map_get { "force", 5 })
+fails("a key of the wrong size", "bad_argument", set("force", "hex:0000000000", x))
+local dump = t:map_dump { "force" }
+test("dump", #dump.processes == 4 and dump.processes[4].data.entries[1].value.channels == 9
+	and #dump.entries == 1 and dump.entries[1].key == 0)
+test("definition", t:map_show "force".coherent == true and t:map_show "force".max_entries == 1)
+fails("a map that is not there", "not_found", t:map_show "nosuch")
+local comm = t:comm_list().comms[1]
+test("communicators", comm.ranks == 4 and comm.changeable)
 local shown
 for _ = 1, 1200 do
-	shown = t:comm(comm.comm)
+	shown = t:comm_show(comm.comm)
 	if shown.table[1] and shown.table[1].generation == 3 then break end
 	nb.sleep(0.05)
 end
-test("comm has its table", #shown.table >= 8 and shown.table[1].answer.algo == "ring",
+test("one has its table", #shown.table >= 8 and shown.table[1].answer.algo == "ring",
 	nb.json.encode(shown.table[1]))
-local ex = t:explain("allreduce", 4 << 20)
+local ex = t:explain { "allreduce", 4 << 20 }
 test("explain", ex.coll == "allreduce" and ex.answer.algo == "ring"
 	and ex.policies[1].name == "force", nb.json.encode(ex))
-test("explain takes text sizes", t:explain("AllReduce", "4M").bytes == 4 << 20)
-fails("a wrong collective", "bad_argument", t:explain("allreduc", 1))
-test("decisions", #t:decisions { count = 5 } == 5)
+test("explain takes text sizes", t:explain { "AllReduce", "4M" }.bytes == 4 << 20)
+fails("a wrong collective", "bad_argument", t:explain { "allreduc", 1 })
+test("decisions", #t:decision_tail { count = 5 }.decisions == 5)
 local seen = 0
-local ok, ferr = t:decisions { count = 1, follow = function()
-	seen = seen + 1
+local ok, ferr = t:decision_tail { follow = function(p)
+	seen = seen + #p.decisions
 	return seen >= 10
 end }
 test("decisions that go on, until the function says stop", ok and seen >= 10, ferr or seen)
+seen = 0
+ok, ferr = t:decision_tail { count = 7, follow = function(p) seen = seen + #p.data.decisions end }
+test("or count of them have come", ok and seen == 7, ferr or seen)
+test("an error of the function is the script's own", select(2, pcall(function()
+	t:decision_tail { follow = function() error("mine", 0) end }
+end)) == "mine")
 test("the stream is gone from the connection", t:status().job == "demo")
-test("trace is empty", #t:trace() == 0)
+seen = {}
+assert(t:map_dump { "force", every = 0.05, follow = function(p)
+	seen[#seen + 1] = p
+	if #seen == 1 then assert(set("force", 0, { channels = 2 })) end
+	return #seen == 2
+end })
+test("elements, then their changes", seen[1].entries[1].key == 0 and seen[2][1].key == "0"
+	and seen[2][1].new:find "channels=2" ~= nil, nb.json.encode(seen[2]))
+test("trace is empty", #t:trace_tail().lines == 0)
 local r = t:request "comm list"
 test("request asks every process",
 	#r == 4 and r[4].rank == 3 and r[4].data.comms[1].comm == comm.comm)
@@ -233,67 +261,66 @@ test("its errors are values", #q == 4 and q[1].err ~= nil and q[1].data == nil)
 local _, broken = t:policy_unload "a\nb"
 test("a line break in a request",
 	broken.code == "bad_argument" and broken.message:find "line breaks")
-test("undo", t:undo().state == "committed" and m[0].channels == 4, m[0].channels)
-local text, status = nb.run("-J demo comm list", { format = "tsv" })
-test("run gives what would be printed",
-	text and text:find(comm.comm, 1, true) ~= nil and status == 0, status)
-fails("run of a failing command", "usage", nb.run "policy frobnicate")
+test("undo", t:policy_undo().state == "committed" and value("force", 0).channels == 9)
 do
 	local t2 <close> = nb.attach { job = "demo", ranks = { 1, 2 } }
-	test("some ranks", #t2:processes() == 2)
-	t:close()
+	test("some ranks", #t2:status().processes == 2)
+	test("detach", t:detach().job == "demo")
 	test("others stay attached", t2:status() ~= nil)
 end
-fails("a closed target", "no_target", t:status())
-test("closing twice is fine", pcall(t.close, t))
+fails("a detached job", "no_target", t:status())
+fails("takes no request", "no_target", t:request "status")
+fails("detached twice", "no_target", t:detach())
 
 -- values of every kind
-local t3 = assert(nb.attach { job = "demo" })
-assert(t3:policy_load { path = "types.bpf.o" })
-assert(t3:policy_use("types"))
-local ev = assert(t3:map "everything")
+t = assert(nb.attach { job = "demo" })
+assert(t:policy_load "types.bpf.o")
+assert(t:policy_use "types")
 local key = { low = -7, high = 65535 }
-raises("-1 is no unsigned number", "out of range", function() ev[key] = { u64 = -1 } end)
-ev[key] = { u64 = "18446744073709551615", s64 = math.mininteger, text = "abc", mode = "MODE_ODD",
-	algo = "nvls_tree", three = 5, five = -1, pair = { { low = 1 }, { high = 2 } },
-	number = { part = { 1, 2, 3, 4 } }, flag = true }
-local got = ev[key]
+err = fails("-1 is no unsigned number", "bad_argument", set("everything", key, { u64 = -1 }))
+test("says why", err.message:find "out of range" ~= nil, err)
+assert(set("everything", key, { u64 = "18446744073709551615", s64 = math.mininteger, text = "abc",
+	mode = "MODE_ODD", algo = "nvls_tree", three = 5, five = -1,
+	pair = { { low = 1 }, { high = 2 } }, number = { part = { 1, 2, 3, 4 } }, flag = true }))
+local got = value("everything", key)
 test("64 bits as a Lua integer", got.u64 == -1 and got.s64 == math.mininteger)
 test("text, enums, bits", got.text == "abc" and got.mode == "MODE_ODD" and got.algo == "nvls_tree"
 	and got.three == 5 and got.five == -1)
 test("structs, arrays, unions, unnamed members", got.pair[1].low == 1 and got.pair[2].high == 2
 	and got.number.whole == 0x04030201 and got.flag == true and got.hidden == 0)
 got.u64 = 3
-ev[key] = got
-test("what was read can be written", ev[key].u64 == 3 and ev[key].number.part[4] == 4)
-test("delete", ev:remove(key) and ev[key] == nil)
-local counts = assert(t3:map "counts")
-test("a per-CPU element is a list", type(counts[0]) == "table" and #counts[0] >= 1)
+assert(set("everything", key, got))
+got = value("everything", key)
+test("what was read can be written", got.u64 == 3 and got.number.part[4] == 4)
+test("remove", t:map_remove { "everything", key } and not value("everything", key))
+local counts = assert(t:map_get { "counts", 0 }).entries[1].values
+test("a per-CPU element is a list", type(counts) == "table" and #counts >= 1)
 -- one policy more, elsewhere, fewer
-local c3 = t3:policy_add("force", { before = "types" })
-test("add: committed", c3 and c3.state == "committed" and t3:status().policies[1] == "force", c3)
-c3 = t3:policy_move("force", { position = "last" })
-test("move: committed", c3 and c3.state == "committed" and t3:status().policies[2] == "force", c3)
+c = t:policy_add { "force", before = "types" }
+test("add: committed", c and c.state == "committed" and t:status().policies[1] == "force", c)
+c = t:policy_move { "force", position = "last" }
+test("move: committed", c and c.state == "committed" and t:status().policies[2] == "force", c)
 fails("move of one that is not there", "not_found",
-	t3:policy_move("nosuch", { position = "first" }))
-c3 = nb.policy.remove { "force" }
-test("remove, by the command's function", c3 and #t3:status().policies == 1, c3)
-raises("remove has no place", "no option position", t3.policy_remove, t3, "force",
-	{ position = "first" })
-t3:close()
+	t:policy_move { "nosuch", position = "first" })
+c = nb.policy_remove { "force" }
+test("remove, on the only job", c and #t:status().policies == 1, c)
+raises("remove has no place", "no field position", t.policy_remove, t,
+	{ "force", position = "first" })
+c = t:policy_use { "none", comm = { comm.comm } }
+test("a list of communicators", c and c.state == "committed" and #c.comms == 1, c)
 
--- every command of the shell, as a function
-local list = assert(nb.comm.list())
-test("nb.comm.list gives what JSON has",
-	#list.processes == 4 and list.processes[1].data.comms[1].ranks == 4)
-test("nb.policy.verify of a file", nb.policy.verify { "force.bpf.o" }.accepted == true)
-local verdict, refused = nb.policy.verify { "refused.bpf.o" }
-test("a bad verdict comes with its error",
-	verdict.accepted == false and refused.code == "verify_rejected")
-local dump = assert(nb.map.dump { "counts", limit = 1 })
-test("nb.map.dump with an option",
-	#dump.processes == 4 and dump.processes[1].data.entries[1].key == 0)
-fails("its errors are values", "usage", nb.map.dump { "counts", depth = 1 })
-raises("its misuse raises", "table expected", nb.map.dump, "force")
+-- the same without an object
+test("nb.comm_list gives what JSON has", #nb.comm_list().processes == 4
+	and nb.comm_list().processes[1].data.comms[1].ranks == 4)
+test("with options of the shell", #nb.status { job = "demo", ranks = { 1 } }.processes == 1)
+fails("of a job that is not there", "no_target", nb.status { job = "nothing" })
 test("nb.status, nb.explain", nb.status().processes[1].data.job == "demo"
 	and nb.explain { "allreduce", "4M" }.processes[1].data.bytes == 4 << 20)
+-- every command has a function, but those of the terminal
+for _, row in ipairs(require("ncclbpf.commands.rows").all()) do
+	local name = row.words:gsub(" ", "_")
+	local screen = ({ attach = 1, quit = 1, timing = 1, top = 1, watch = 1 })[name]
+	if not screen and not (type(nb[name]) == "function" and t[name]) then
+		test("no function for " .. row.words, false)
+	end
+end

@@ -19,3 +19,13 @@ export LIVE=$live HOST=$job
 lua_suite lua_api.lua
 lua_run -e 'assert(require("ncclbpf").version and package.loaded["ncclbpf.core"])' 2>"$T/why"
 ok "require ncclbpf from a plain Lua" $?
+[ $live = 1 ] || exit
+
+# A policy that one process has unloaded already
+run -J demo policy load size_aware.bpf.o
+pid=$("$S" -q -J demo -o json status | grep -o '"pid":[0-9]*' | head -1 | cut -d: -f2)
+status 0 "one process unloads a policy" -p "$pid" policy unload size_aware
+status 0 "the job unloads it where it is held" -J demo policy unload size_aware
+run -J demo policy unload size_aware
+[ "$rc" -ne 0 ] && grep -q "no policy size_aware is held" err
+ok "where nobody holds it, that is said" $?

@@ -34,7 +34,7 @@ timeout --preserve-status -s INT 0.5 "$S" -e '
 ' 2>"$T/err"
 [ $? -eq 130 ]
 ok "a swallowed Ctrl-C comes back" $?
-timeout --preserve-status -s INT 0.5 "$S" -e 'while true do nb.run "list" end' 2>"$T/err"
+timeout --preserve-status -s INT 0.5 "$S" -e 'while true do nb.list() end' 2>"$T/err"
 [ $? -eq 130 ]
 ok "also between commands" $?
 status 1 "endless recursion" -e 'local function f() return 1 + f() end f()'

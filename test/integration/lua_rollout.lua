@@ -9,76 +9,62 @@ local t <close>, ids = tap.staged(nb)
 local plan = tap.plan
 local function using() return tap.using(t, ids) end
 
--- ---- the object ----
-fails("no rollout yet", "not_found", "this job has no rollout", t:rollout())
-local r = assert(t:rollout(plan("mid", "nvlink_ring_mid")))
-test("planned, nothing asked of the job",
-	r.state == "planned" and r.blocks == 0 and r.of == 8 and t:rollout() == nil)
-test("prints in one line", tostring(r) == "rollout mid: planned, 0 of 8 blocks", tostring(r))
-test("locked, read-only", getmetatable(r) == "rollout" and not pcall(setmetatable, r, {})
-	and not pcall(function() r.state = "succeeded" end))
-raises("a method without it", "object:method()", r.step)
-test("its plan is complete",
-	r:plan().warmup_pct == 10 and r:plan().on_fail == "rollback" and #r:steps() > 5)
+-- ---- the commands ----
+fails("no rollout yet", "not_found", "this job has no rollout", t:rollout_status())
 fails("a plan with a field that is none", "bad_argument", "nearest: blocks",
-	t:rollout { candidate = "none", blcks = 3 })
-fails("NaN", "bad_argument", "judge.confidence: a number",
-	t:rollout { candidate = "none", judge = { confidence = 0 / 0 } })
-fails("step before start", "refused", "has not been started", r:step())
-fails("likewise pause", "refused", "has not been started", r:pause())
-raises("a plan that is none", "target:rollout: plan: table expected, found number", t.rollout, t, 7)
-raises("nb.rollout without a target", "a target of nb.attach expected", nb.rollout, {})
-test("nb.rollout names the target",
-	nb.rollout { target = t, candidate = "none" }.state == "planned")
-test("started", r:start() == r and r.state == "progressing" and r.id:find "^mid%-" ~= nil
-	and r.running == false, r.reason)
-fails("not twice", "refused", "has been started", r:start())
-fails("nor another beside it", "busy", "rollout mid of this job is progressing",
-	assert(t:rollout(plan("other", "one_channel"))):start())
-test("a block", r:step() == r and r.blocks == 1
-	and tostring(r) == "rollout mid: progressing, 1 of 8 blocks: " .. r.reason, tostring(r))
-test("paused", r:pause() == r and r.state == "paused" and using() == "- - -", using())
-test("where it is paused, a step is none", r:step().blocks == 1)
-local again = assert(t:rollout())
-test("the job's rollout, by another object",
-	again.id == r.id and again.state == "paused" and again.blocks == 1)
-test("resumed there", again:resume() == again and again.state == "progressing")
-fails("so the first has it no longer", "busy", "runs it", r:step())
-local told = 0
-test("run to its end",
-	again:wait { progress = function(x) told = told + (x == again and 1 or 0) end } == again,
-	again.reason)
-test("promoted", again.state == "succeeded" and again.blocks == 8 and told == 7
-	and again.verdict.verdict == "pass", again)
+	t:rollout_start { { candidate = "none", blcks = 3 } })
+raises("a plan that is none", "word 1: a string or a number expected", t.rollout_start, t,
+	{ print })
+local p = assert(nb.rollout_plan { plan("mid", "nvlink_ring_mid") })
+test("a plan is complete, and nothing is asked of the job", p.on_pass == "promote"
+	and p.blocks == 4 and t:rollout_status() == nil)
+local told, first = 0, nil
+local mine = plan("mid", "nvlink_ring_mid")
+local r, err = t:rollout_start { mine, follow = function(now)
+	told, first = told + 1, first or now
+end }
+test("promoted", r and r.state == "succeeded" and r.blocks == 8
+	and r.verdict.verdict == "pass", err)
+test("followed from its start", told > 1 and first.state == "progressing" and first.of == 8, told)
+test("the script's plan is as it was", mine.seed == 7 and mine.on_pass == nil)
 test("in use on all", using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
 local seen = {}
-for _, e in ipairs(again:history()) do
+for _, e in ipairs(t:rollout_history().events) do
 	seen[e.to] = e
-	if not (e.time and e.rollout == again.id and e.from and e.actor and e.reason) then
+	if not (e.time and e.rollout == r.id and e.from and e.actor and e.reason) then
 		test("a whole event", false, nb.json.encode(e))
 	end
 end
-test("every transition",
-	seen.preparing and seen.progressing and seen.paused and seen.promoting and seen.succeeded)
+test("every transition", seen.preparing and seen.progressing and seen.promoting and seen.succeeded)
 test("with what it rests on",
 	seen.succeeded.evidence.verdict == "pass" and seen.promoting.evidence.look == 1)
-local report = assert(again:report("r.html", { label = "replayed" }))
-test("a report",
-	report.bytes > 10000 and report.csv == "r.csv" and again:status().verdict.verdict == "pass")
-fails("what has ended is not paused", "refused", "it has ended: succeeded", again:pause())
-test("undone", r:undo() == r and r.state == "rolled_back" and using() == "- - -", using())
-fails("once", "refused", "only a promoted rollout", again:undo())
-r = assert(t:rollout(plan("bad", "one_channel")))
-r:start()
-test("a bad one is stopped by its guard", r:wait().state == "rolled_back"
-	and r.reason:find "slower by" ~= nil and using() == "- - -", r)
-fails("an object of one before it says so", "refused", "another rollout of this job began",
-	again:refresh())
+local report = assert(t:rollout_report { out = "r.html", label = "replayed" })
+test("a report", report.bytes > 10000 and report.csv == "r.csv")
+fails("what has ended is not paused", "refused", "it has ended: succeeded", t:rollout_pause())
+test("undone", t:rollout_undo().state == "rolled_back" and using() == "- - -", using())
+fails("once", "refused", "only a promoted rollout", t:rollout_undo())
+err = fails("a bad one is stopped by its guard", "aborted", "slower by",
+	t:rollout_start { plan("bad", "one_channel") })
+test("and the error has its state", err.data.state == "rolled_back" and using() == "- - -", using())
+
+-- ---- one that goes on by itself ----
+local long = plan("long", "nvlink_ring_mid", { blocks = 200 })
+r = assert(t:rollout_start { long, follow = false })
+test("returns at once", r.state == "progressing" and r.of == 400)
+fails("no other beside it", "busy", "rollout long of this job is progressing",
+	t:rollout_start { plan("other", "one_channel") })
+assert(t:rollout_pause())
+r = assert(t:rollout_status { follow = true })
+test("paused", r.state == "paused" and using() == "- - -", r.state .. using())
+test("resumed", assert(t:rollout_resume { follow = false }).state ~= "paused")
+assert(t:rollout_abort())
+r = assert(select(2, t:rollout_status { follow = true }).data)
+test("aborted", r.state == "rolled_back" and using() == "- - -", r.state .. using())
 
 -- ---- fields of plans ----
 local function bad(fields, text)
 	fields.candidate = fields.candidate or "none"
-	fails("refused: " .. text, "bad_argument", text, t:rollout(fields))
+	fails("refused: " .. text, "bad_argument", text, nb.rollout_plan { fields })
 end
 bad({ steps = { { units = 2 }, { units = 1 } } },
 	"steps[2].units: 1, fewer than the 2 of the step before")
@@ -112,25 +98,39 @@ bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } },
 bad({ warmup = "10%" }, "warmup: no such field")
 bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } },
 	"blocks: 5 are too few for confidence 0.98; 6 or more needed")
-local p = assert(t:rollout { candidate = "none" }):plan()
+p = assert(nb.rollout_plan { { candidate = "none" } })
 test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0
 	and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
 fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3",
-	assert(t:rollout(plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }))):start())
+	t:rollout_start { plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }) })
 fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer",
-	assert(t:rollout(plan("s", "nvlink_ring_mid",
-		{ blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }))):start())
+	t:rollout_start { plan("s", "nvlink_ring_mid",
+		{ blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }) })
 fails("more than are allowed", "refused",
 	"max_units: 3 communicators would be reached at once, 2 are allowed",
-	assert(t:rollout(plan("s", "nvlink_ring_mid", { max_units = 2 }))):start())
+	t:rollout_start { plan("s", "nvlink_ring_mid", { max_units = 2 }) })
 fails("all held back", "refused", "no communicator could run the candidate",
-	assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
-test("none of these has begun", assert(t:rollout()).name == "bad" and using() == "- - -", using())
+	t:rollout_start { plan("s", "nvlink_ring_mid", { holdback = 3 }) })
+test("none of these has begun", assert(t:rollout_status()).name == "long"
+	and using() == "- - -", using())
 
 -- ---- a job that ends ----
-r = assert(t:rollout(plan("last", "nvlink_ring_mid")))
-r:start()
-for _, x in ipairs(t:processes()) do os.execute("kill -9 " .. x.pid) end
-r:wait()
-test("a job that ends fails it",
-	r.state == "failed" and r.reason:find "the job has ended" ~= nil, r)
+local pids = {}
+for i, p in ipairs(t:status().processes) do pids[i] = p.pid end
+pids = table.concat(pids, " ")
+r, err = t:rollout_start { plan("last", "nvlink_ring_mid"), follow = function(now)
+	if now.blocks == 0 or not pids then return end
+	-- the runner sees all of its processes dead, not one after the other
+	os.execute(([[kill -STOP %d; kill -9 %s
+		for p in %s; do
+			while [ -e /proc/$p ] && ! grep -q '^State:.Z' /proc/$p/status; do
+				sleep 0.02
+			done
+		done 2>/dev/null
+		kill -CONT %d]]):format(now.pid, pids, pids, now.pid))
+	pids = nil
+end }
+local left = require("ncclbpf.rollout.run").load { job = "staged" }
+test("a job that ends fails it", r == nil and err and left.state == "failed"
+	and left.why:find "the job has ended" ~= nil, tostring(err) .. tostring(left.state)
+	.. tostring(left.why))

@@ -8,13 +8,14 @@ local test, fails = tap.test, tap.fails
 local t <close>, ids = tap.staged(nb)
 local plan = tap.plan
 local function using() return tap.using(t, ids) end
+local function rollout(p) return tap.rollout("staged", p) end
 
 local loose = { confidence = 0.5, looks = 1, min_effect_pct = 2 }
 -- ---- steps: one, half, all, each judged and baked ----
-local r = assert(t:rollout(plan("staged", "nvlink_ring_mid", { judge = loose,
+local r = assert(rollout(plan("staged", "nvlink_ring_mid", { judge = loose,
 	steps = { { units = 1, bake = 0.2 }, { fraction = "50%", min_samples = 20 },
 		{ fraction = 1.0 } } })))
-local steps = nb.json.encode(r:steps())
+local steps = nb.json.encode(require("ncclbpf.rollout.plan").steps(r.p))
 test("what it would do", steps:find("1 communicator, bakes 200ms; then 50%% of the communicators, "
 	.. "20 collectives of each kind; then 100 %%", 1) ~= nil, steps)
 assert(r:start())
@@ -41,12 +42,12 @@ r:undo()
 test("undone everywhere", using() == "- - -", using())
 
 -- ---- a bad one never leaves its first step; a step without enough data passes nothing ----
-r = assert(t:rollout(plan("bad", "one_channel",
+r = assert(rollout(plan("bad", "one_channel",
 	{ judge = loose, steps = { { units = 1 }, { fraction = 1.0 } } })))
 r:start()
 test("a bad one is stopped in its first step",
 	r:wait().state == "rolled_back" and r:status().step == 1 and using() == "- - -", r)
-r = assert(t:rollout(plan("few", "nvlink_ring_mid",
+r = assert(rollout(plan("few", "nvlink_ring_mid",
 	{ steps = { { units = 1, min_samples = 1000 } } })))
 r:start()
 test("too few collectives are inconclusive",
@@ -56,15 +57,14 @@ test("aborted",
 	r:abort().state == "rolled_back" and r:history()[#r:history() - 1].to == "aborting", r)
 
 -- ---- held back ----
-r = assert(t:rollout(plan("held", "nvlink_ring_mid", { holdback = "30%" })))
+r = assert(rollout(plan("held", "nvlink_ring_mid", { holdback = "30%" })))
 r:start()
 test("all but the last have it",
 	r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -"
 	and r.held[1] == ids[3] and #r.held == 1, using())
 local hb
 for _ = 1, 400 do
-	local shown = nb.run("-J staged rollout status", { format = "json" })
-	hb = assert(nb.json.decode(shown)).data.holdback
+	hb = assert(t:rollout_status()).holdback
 	if hb.rows[1] and hb.rows[1].held_count > 5 and hb.rows[1].promoted_count > 5 then break end
 	nb.sleep(0.05)
 end
@@ -73,7 +73,7 @@ test("and can be compared", hb.comms[1] == ids[3] and hb.rows[1].coll == "allred
 test("released", r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid"
 	and r.held == nil, using())
 test("undone", r:undo() and using() == "- - -", using())
-r = assert(t:rollout(plan("held", "nvlink_ring_mid",
+r = assert(rollout(plan("held", "nvlink_ring_mid",
 	{ holdback = 1, scope = { comms = { ids[1] } } })))
 r:start()
 test("a scope of one communicator: promoted everywhere but on the one held back",
@@ -81,7 +81,7 @@ test("a scope of one communicator: promoted everywhere but on the one held back"
 test("undone where it is held back", r:undo() and using() == "- - -", using())
 
 -- ---- metrics ----
-r = assert(t:rollout(plan("metrics", "nvlink_ring_mid",
+r = assert(rollout(plan("metrics", "nvlink_ring_mid",
 	{ judge = loose, samples = 20, scope = { comms = 1 }, metrics = {
 	{ name = "bandwidth", aggregate = "busbw" }, { name = "tail", aggregate = "p95" },
 	{ name = "mean", aggregate = "mean", direction = "either", critical = false },
@@ -95,13 +95,12 @@ test("a change that counts either way and decides nothing", m.mean.verdict == "f
 	and m.mean.critical == false and m.mean.reason:find "faster by" ~= nil,
 	nb.json.encode(m.mean))
 test("data that need not be there", m.far.verdict == "pass")
-test("each with its kinds",
-	nb.run("-J staged rollout status", { format = "tsv" }):find "bandwidth" ~= nil)
+test("each with its kinds", t:rollout_status().verdict.metrics.bandwidth.strata ~= nil)
 r:undo()
 
 -- ---- how often a look may fail ----
 for limit = 0, 1 do
-	r = assert(t:rollout(plan("limits", "one_channel", { samples = 5, scope = { comms = 1 },
+	r = assert(rollout(plan("limits", "one_channel", { samples = 5, scope = { comms = 1 },
 		guards = { slower_pct = 10000 }, failure_limit = limit,
 		judge = { confidence = 0.5, looks = 2, min_effect_pct = 2 } })))
 	r:start()
@@ -110,7 +109,7 @@ for limit = 0, 1 do
 end
 
 -- ---- what gets slow while it bakes ----
-r = assert(t:rollout(plan("bake", "nvlink_ring_mid", { scope = { comms = 1 }, bake = 60 })))
+r = assert(rollout(plan("bake", "nvlink_ring_mid", { scope = { comms = 1 }, bake = 60 })))
 r:start()
 while #r:history() == 0 or not r:history()[#r:history()].reason:find "^keeps the candidate for" do
 	assert(r:wait { blocks = 1 })

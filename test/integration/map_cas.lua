@@ -9,12 +9,18 @@ local made, stale, other = 0, 0, {}
 local seen = {}
 math.randomseed(tonumber(arg[3]))
 
+-- The map has no type information: a value is "hex:" and its bytes.
+local function number(text)
+	return (string.unpack("<I8", (text:sub(5):gsub("%x%x", function(x)
+		return string.char(tonumber(x, 16))
+	end))))
+end
+
 local function read()
 	local g = assert(t:status()).generation
-	local r = assert(t:request "map get choice 00000000")[1]
-	if not r.data then return nil end
-	return g, (string.unpack("<I8",
-		(r.data.value:gsub("%x%x", function(x) return string.char(tonumber(x, 16)) end))))
+	local r = t:map_get { "choice", "hex:00000000" }
+	local e = r and r.entries[1]
+	return e and g, e and number(e.value)
 end
 
 local last
@@ -24,8 +30,8 @@ for try = 1, 100000 do
 	if g then
 		local text = string.pack("<I8", v + 1)
 			:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
-		local c, err = t:change(
-			("map set choice 00000000 %s if_generation=%d"):format(text, g))
+		local c, err = t:map_set { "choice", "hex:00000000", "hex:" .. text,
+			if_generation = g }
 		if c then
 			made = made + 1
 			print("generation " .. math.tointeger(c.generation))

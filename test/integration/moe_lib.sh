@@ -17,8 +17,8 @@ cat >"$T/counts.lua" <<'E'
 local nb = require "ncclbpf"
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
 local sums = {}
-for _, process in ipairs(assert(job:map("gin_peers"):entries { all = true, limit = 1024 })) do
-	for _, e in ipairs(process.entries) do
+for _, process in ipairs(assert(job:map_dump { "gin_peers", limit = 1024 }).processes) do
+	for _, e in ipairs(process.data.entries) do
 		local name = ("count %d %d"):format(e.key.rank, e.key.peer)
 		local s = sums[name] or { 0, 0, 0 }
 		for i, k in ipairs { "puts", "signals", "bytes" } do s[i] = s[i] + e.value[k] end

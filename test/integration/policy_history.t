@@ -94,18 +94,18 @@ check "the first cannot be gone back to" sh_ 1 policy undo to=1
 cat >"$T/a.lua" <<'END'
 local nb = require "ncclbpf"
 local t = assert(nb.attach { job = "t" })
-local h = assert(t:history())
+local h = assert(t:policy_history()).history
 assert(#h == 16 and h[1].kept and h[16].kept)
 local c, err
 for _ = 1, 100 do
-	c, err = t:undo { to = h[2].generation, if_generation = h[1].generation }
+	c, err = t:policy_undo { to = h[2].generation, if_generation = h[1].generation }
 	if c or err.code ~= "busy" then break end
 	nb.sleep(0.1)
 end
 assert(c, err)
-local now = t:history()
+local now = t:policy_history().history
 assert(now[1].generation == c.generation and now[1].digest == h[2].digest)
-c, err = t:undo { to = 1 }
+c, err = t:policy_undo { to = 1 }
 assert(not c and err.code == "not_found", err)
 END
 check "from Lua" sh_ 0 -f "$T/a.lua"

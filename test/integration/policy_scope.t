@@ -51,7 +51,7 @@ for words in "decision tail count=4 comm=$b" "decision tail comm=$b count=4"; do
 	ok "$words: the last four of one communicator" $?
 done
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
-	for _, n in ipairs { 1, 2, 4 } do assert(#t:decisions { count = n } == n) end
+	for _, n in ipairs { 1, 2, 4 } do assert(#t:decision_tail { count = n }.decisions == n) end
 ' >"$T/why" 2>&1
 ok "no more decisions than asked for" $?
 status 0 "a policy for one communicator" policy use nvlink_ring_mid comm=$b
@@ -122,7 +122,7 @@ status 0 "by the number of ranks" policy use one_channel comm=ranks:2
 three "$O" "$O" "$O"
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
 	assert(t:policy_use { "nvlink_ring_mid", comm = { "c0ffee0000000001" } })
-	assert(t:policy_add("one_channel", { position = "first", comm = "c0ffee0000000001" }))
+	assert(t:policy_add { "one_channel", position = "first", comm = "c0ffee0000000001" })
 	assert(not t:policy_use { "none", comm = "beef" })'
 ok "from Lua" $?
 three "$O" "$O,$R" "$O"

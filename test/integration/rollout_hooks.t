@@ -36,7 +36,7 @@ return { candidate = "none", name = ("by-%s"):format("me"), hooks = {
 		end
 		return "pass", "by my own judgement"
 	end,
-	done = function(ctx, r) ctx.log("done", r.verdict, r.blocks == ctx.n, ctx.map "x") end,
+	done = function(ctx, r) ctx.log("done", r.verdict, r.blocks == ctx.n, ctx.job) end,
 } }
 END
 status 0 "hooks over recorded blocks" -o table rollout start good.lua data=one.json
@@ -127,31 +127,29 @@ run policy load "$B/policies/force.bpf.o"
 cat >live.lua <<END
 return { $P, hooks = {
 	setup = function(ctx)
-		local p, c = ctx.policies()[1], ctx.comms()[1]
-		ctx.log("comms", #ctx.comms(), ctx.dry_run)
-		ctx.log("plain", p.name, p.use, p.add, p.unload, p.refresh, c.use, c.refresh,
-			#c.comm > 0)
-		local sets, why = pcall(function() return p:use() end)
-		ctx.log("use", sets)
-		ctx.decisions { count = 1, follow = function(d)
-			ctx.log("follows", #d.comm > 0, d.changed)
+		ctx.log("comms", #ctx.job:comm_list().comms, ctx.dry_run)
+		local used, err = ctx.job:policy_use "force"
+		ctx.log("use", used, err.code)
+		local sent, why = ctx.job:request "policy use force"
+		ctx.log("request", sent, why.code)
+		ctx.job:decision_tail { count = 1, follow = function(p)
+			ctx.log("follows", #p.decisions)
 			return true
 		end }
 	end,
 	step = function(ctx, n)
 		if n ~= 2 then return end
-		local ok, err = ctx.map "force":set(0, { channels = 2 })
+		local ok, err = ctx.job:map_set { "force", 0, { channels = 2 } }
 		ctx.log("change", ok, err.code)
-		assert(ctx.map "force":get(0).channels == 0)
+		assert(ctx.job:map_get { "force", 0 }.entries[1].value.channels == 0)
 	end,
 	judge = function(ctx, a, b) return "pass", "mine" end,
 	done = function(ctx, r) ctx.log("done", r.state, r.verdict) end } }
 END
 status 0 "hooks on a job" -o table rollout start live.lua
 has "to their own verdict" out "succeeded" "pass at look 1: mine"
-has "what they are given is data, without a method that sets" err \
-	"live.lua: plain force nil nil nil nil nil nil true" "live.lua: use false" \
-	"live.lua: follows true nil"
+has "their job object may read, and nothing else" err "live.lua: use nil not_permitted" \
+	"live.lua: request nil not_permitted" "live.lua: follows 1"
 has "a coherent map stays" err "live.lua: comms 1 false" "live.lua: change nil not_permitted" \
 	"live.lua: done succeeded pass"
 run rollout undo
@@ -186,10 +184,22 @@ status 0 "the same file is" -o table rollout resume
 has "with its hooks, to their verdict" out "succeeded" "pass at look 1: mine"
 has "which are called again" err "half.lua: three" "half.lua: done succeeded"
 run rollout undo
-lua_run -e 'local nb = require "ncclbpf"
-	local r, err = assert(nb.attach { job = "hooked" }):rollout "half.lua"
-	assert(not r and err.code == "refused" and err.hint:find "rollout:step", tostring(err))
-	r, err = nb.attach { job = "hooked" }:rollout { candidate = "none", hooks = {} }
-	assert(not r and err.code == "bad_argument", tostring(err))' 2>why
-ok "the API has code of its own in place of hooks" $?
+cat >own.lua <<END
+local nb = require "ncclbpf"
+local job, blocks, seen = assert(nb.attach "hooked"), 0, {}
+local plan = { $P, hooks = { judge = function(ctx, a, b)
+	return "pass", #ctx.job:comm_list().comms .. " communicator"
+end } }
+local r = assert(job:rollout_start { plan, follow = function(now) blocks = now.blocks end })
+assert(r.state == "succeeded" and r.reason:find "1 communicator" and blocks == 8, r.reason)
+assert(plan.hooks.judge and job:rollout_undo().state == "rolled_back")
+plan.hooks = { judge = function() error "no" end }
+local none, err = job:rollout_start { plan }
+assert(not none and err.code == "script_failed" and err.message:find "no", err)
+none, err = job:rollout_resume()
+assert(not none and err.code == "refused", err)
+assert(job:rollout_abort())
+END
+lua_run own.lua >why 2>&1
+ok "functions of a script are hooks of its plan" $?
 messages

@@ -10,12 +10,13 @@ local test = tap.test
 
 local t <close> = assert(nb.attach { job = "left" })
 local ids = tap.comms(t)
+local function rollout(p) return tap.rollout("left", p) end
 local function plan(more)
 	local p = { candidate = { "nvlink_ring_mid" }, blocks = 3, samples = 5,
 		judge = { confidence = 0.5, looks = 1, min_effect_pct = 50 }, seed = 7,
 		interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
-	return assert(t:rollout(p))
+	return assert(rollout(p))
 end
 local function using() return tap.using(t, ids) end
 -- Run @f while @before(line) is asked of each change and @after(line) told of
@@ -78,11 +79,11 @@ test("the candidate's change is not answered: the baseline again", r.state == "p
 r:abort()
 r = plan()
 r:start()
-watched(nil, lost(function() assert(t:rollout():resume()) end), r.wait, r)
+watched(nil, lost(function() assert(rollout():resume()) end), r.wait, r)
 test("unless somebody else runs it by then",
 	using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
 test("who takes it back",
-	assert(t:rollout()):abort().state == "rolled_back" and using() == "- - -", using())
+	assert(rollout()):abort().state == "rolled_back" and using() == "- - -", using())
 
 -- ---- a promotion of several changes, one of which fails ----
 r = plan { holdback = 1 }
@@ -98,7 +99,7 @@ test("abort takes it back from all",
 	r:abort() == r and r.state == "rolled_back" and using() == "- - -", using())
 
 -- ---- held back of a scope, a third with a policy of its own ----
-assert(t:policy_load { path = "size_aware.policy" })
+assert(t:policy_load "size_aware.policy")
 assert(t:policy_use { "size_aware", comm = ids[3] })
 local part = { scope = { comms = { ids[1], ids[2] } }, promote = "scope", holdback = 1 }
 r = plan(part)

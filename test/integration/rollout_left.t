@@ -22,10 +22,11 @@ await timeout 300 "$S" -q attach left >/dev/null 2>&1
 need "a job: left" $?
 cat >killed.lua <<'L'
 local core = require "ncclbpf.core"
-local t = assert(require "ncclbpf".attach { job = "left" })
-assert(t:policy_load { path = "nvlink_ring_mid.policy" })
-local r = assert(t:rollout { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5,
-	interval = "10ms", judge = { looks = 1, confidence = 0.5 } })
+local tap = dofile(os.getenv "TOP" .. "/test/integration/tap.lua")
+local t = assert(require "ncclbpf".attach "left")
+assert(t:policy_load "nvlink_ring_mid.policy")
+local r = assert(tap.rollout("left", { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5,
+	interval = "10ms", judge = { looks = 1, confidence = 0.5 } }))
 assert(r:start())
 local write = core.write
 core.write = function(path, text, ...)
@@ -67,8 +68,9 @@ await timeout 300 "$S" -q attach loop >/dev/null 2>&1
 need "a job: loop" $?
 cat >loop.lua <<'L'
 local nb = require "ncclbpf"
-local t = assert(nb.attach { job = "loop" })
-assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+local tap = dofile(os.getenv "TOP" .. "/test/integration/tap.lua")
+local t = assert(nb.attach "loop")
+assert(t:policy_load "nvlink_ring_mid.policy")
 local Group = getmetatable(require "ncclbpf.job.session".attach({ job = "loop" }, 5)).__index
 local change, ask = Group.change, Group.ask
 local function another() -- until they have made one more
@@ -79,9 +81,9 @@ local function another() -- until they have made one more
 	end
 	error "controllers make no generation"
 end
-local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3,
-	samples = 5, interval = "10ms", seed = 7,
-	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
+local r = assert(tap.rollout("loop", { candidate = { "loop_hostile", "nvlink_ring_mid" },
+	blocks = 3, samples = 5, interval = "10ms", seed = 7,
+	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } }))
 assert(r:start())
 local waits = 0
 Group.change = function(g, line, ...)

@@ -107,30 +107,42 @@ ok "the same" $?
 # ---- Lua
 cat >batch.lua <<'EOF'
 local t = assert(nb.attach { job = "batch" })
-local m = t:map "many"
-local n = 0
-for k, v in pairs(m) do
-	if k < math.tointeger(arg[1]) then n = n + 1 end
+local function value(map, key)
+	local r = t:map_get { map, key }
+	return r and r.entries[1].value
 end
-print("pairs", n)
-local values = {}
-for i = 1, 5000 do values[300000 + i] = i end
-print("update", m:update(values, { remove = { 1000, 1001 } }).changed)
-print("there", m[305000], m[1000])
-print("get_all", #m:get_all { 300001, 300002, 7 })
-local x, err = m:update({ [12] = 1, [11] = 1 }, { flags = "new" })
+local n, from = 0, nil
+repeat
+	local r = assert(t:map_dump { "many", limit = 1024, after = from })
+	for _, e in ipairs(r.entries) do
+		if e.key < math.tointeger(arg[1]) then n = n + 1 end
+		from = e.key
+	end
+until not r.more
+print("pages", n)
+local set = { "many" }
+for i = 1, 1000 do
+	set[#set + 1] = 300000 + i
+	set[#set + 1] = i
+end
+print("set", t:map_set(set).changed, value("many", 301000))
+print("removed", t:map_remove { "many", 1000, 1001 }.changed, value("many", 1000))
+print("several", #t:map_get { "many", 300001, 300002 }.entries)
+local x, err = t:map_get { "many", 300001, 300002, 7 }
+print("absent", x, err.code, #err.data.entries)
+x, err = t:map_set { "many", 12, 1, 11, 1, flags = "new" }
 print("error", x, err.code, err.object)
-local limits = t:map "limits"
-local c = limits:update { [1] = { bytes = 5 }, [90] = { channels = 3 } }
-print("coherent", c.state, limits[90].channels)
-x, err = limits:update({ [91] = {}, [1] = {} }, { flags = "new" })
-print("nothing", x, err.object, limits[91])
+local c = t:map_set { "limits", 1, { bytes = 5 }, 90, { channels = 3 } }
+print("coherent", c.state, value("limits", 90).channels)
+x, err = t:map_set { "limits", 91, {}, 1, {}, flags = "new" }
+print("nothing", x, err.object, value("limits", 91))
 EOF
 run -f batch.lua $N
 tr '\t' ' ' <out >flat
 cat flat >>why
-for want in "pairs $((N - 3))" "update 5002" "there 5000 nil" "get_all 2" \
-		"error nil exists key 11" "coherent committed 3" "nothing nil key 1 nil"; do
+for want in "pages $((N - 3))" "set 1000 1000" "removed 2 nil" "several 2" \
+		"absent nil no_such_key 2" "error nil exists key 12" "coherent committed 3" \
+		"nothing nil key 1 nil"; do
 	grep -qxF "$want" flat
 	ok "Lua: $want" $?
 done

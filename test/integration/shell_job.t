@@ -165,9 +165,9 @@ status 0 "a killed shell leaves the job as it was" -J other status
 cat >two.lua <<'END'
 local a = assert(nb.attach { job = "four" })
 local b <close> = assert(nb.attach { job = "other" })
-assert(#a:processes() == 3 and #b:processes() == 1)
+assert(#a:status().processes == 3 and #b:status().processes == 1)
 assert(a:status().job == "four" and b:status().job == "other")
-a:close()
+assert(a:detach().job == "four")
 local x, err = a:status()
 assert(x == nil and err.code == "no_target")
 END

@@ -76,7 +76,7 @@ expect #2>
 send nb.atta\t
 expect ch
 send \x15
-send nb.target:und\t
+send nb.policy_und\t
 expect o
 send \x15
 send quit\n
@@ -217,7 +217,7 @@ expect ncclbpf-shell:
 expect oops
 send nosuchword\n
 expect no command nosuchword
-send nb.target:comms()[1].ranks\n
+send nb.comm_list().comms[1].ranks\n
 expect 4
 send quit\n
 status 0
@@ -321,7 +321,7 @@ status 0
 END
 at "the last decisions are more than a pipe holds" --no-rc <<'END'
 expect #2>
-send = #nb.decision.tail { 1000 }.decisions\n
+send = #nb.decision_tail { count = 1000 }.decisions\n
 expect 1000
 send quit\n
 status 0

@@ -259,51 +259,40 @@ has "the slowest rank of each, by one source" out "ring/ll128" "better" \
 	"warning: own.jsonl: 1 lines of another source than kernel_gpu"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll128,-1,1,2 " ]
 ok "with nodes and ranks" $?
-cat >insp_series.lua <<'E'
+cat >faults.lua <<'E'
 local nb = require "ncclbpf"
-local s, warning = assert(nb.series { file = "own.jsonl" })
-assert(#s == 8 and warning:find "1 lines of another source", warning)
-assert(s:times "allreduce 4M of abc"[1] == 601e-6
-	and s:quantiles { 1 }["allreduce 4M of abc"][1] == 608e-6)
-assert(tostring(s) == "series of own.jsonl: 1 samples, 8 collectives of 1 kind", tostring(s))
-local none, err = s:sample()
-assert(none == nil and err.code == "refused")
-local ring = assert(nb.series { file = "ring.jsonl" })
-assert(ring:compare(s, { block = 1 })["allreduce 4M of abc"].verdict == "fail")
 local sized = '{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,'
 for text, want in pairs { ['{"coll_perf":3}'] = "header and coll_perf",
 	['{"coll_perf":'] = "not JSON",
-	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll x", ['[1]'] = "no coll_perf",
+	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll x",
 	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":-1}}'] = "coll_sn",
 	[sized .. '"coll_exec_time_us":"1"}}'] = "coll_exec_time_us",
 	[sized .. '"coll_exec_time_us":1,"coll_timing_source":"sun"}}'] =
 		"coll_timing_source sun" } do
 	local f = io.open("bad.jsonl", "w")
-	f:write("\n", text, "\n")
+	f:write(sized, '"coll_exec_time_us":1,"coll_timing_source":"kernel_gpu"}}\n', text, "\n")
 	f:close()
-	none, err = nb.series { file = "bad.jsonl" }
-	assert(none == nil and err.code == "malformed" and err.message:find(want, 1, true),
-		text .. ": " .. tostring(err))
-	assert(want == "no coll_perf" or err.where.line == 2)
+	local none, err = nb.sweep_start { { data = { "bad.jsonl" } } }
+	assert(none == nil and err.code == "malformed" and err.message:find(want, 1, true)
+		and err.where.line == 2, text .. ": " .. tostring(err))
 end
 E
-lua_run insp_series.lua 2>>why
-ok "as a series, each fault with its line" $?
+lua_run faults.lua 2>>why
+ok "each fault with its line" $?
 
 # ---- from Lua ----
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
-local r = assert(nb.sweep { data = { "m.csv" }, name = "api" })
-assert(#r.rows == 2 and r.policy:info().name == "api" and r.policy:verify().accepted)
-local a = assert(r.policy:run { coll = "allreduce", bytes = "1M", nodes = 1, ranks = 8 })
-assert(a.algo == 1 and a.proto == 1 and a.channels == 0)
-assert(r.policy:run { coll = "allreduce", bytes = "4M", nodes = 1, ranks = 8 }.algo == -1)
-local none = assert(nb.sweep { data = { "m.csv" }, min_effect_pct = 50 })
-assert(#none.table == 0 and none.policy == nil)
-local x, err = nb.sweep { data = { "m.csv" }, rounds = 1 }
+local r = assert(nb.sweep_start { { data = { "m.csv" }, name = "api" }, out = "api.policy" })
+assert(#r.rows == 2 and r.file == "api.policy")
+local v = assert(nb.policy_verify "api.policy")
+assert(v.name == "api" and v.accepted)
+local none = assert(nb.sweep_start { { data = { "m.csv" }, min_effect_pct = 50 } })
+assert(#none.table == 0)
+local x, err = nb.sweep_start { { data = { "m.csv" }, rounds = 1 } }
 assert(not x and err.code == "bad_argument")
-assert(not pcall(nb.sweep, 7) and not pcall(nb.sweep, {}))
+assert(not pcall(nb.sweep_start, print) and not pcall(nb.sweep_start, {}))
 E
 lua_run api.lua 2>"$T/why"
-ok "nb.sweep" $?
+ok "a sweep of files from Lua" $?
 messages

@@ -14,7 +14,7 @@ allreduce,65537,4194304,ring,simple,1,-1,-1
 allreduce,0,-1,ring,ll,-1,-1,-1
 E
 cat >tuner.lua <<'E'
-return nb.policy.table {
+return {
 	name = "fromlua",
 	{ coll = "allreduce", bytes = "..64K", nodes = 1, algo = "tree", proto = "ll",
 		channels = 2 },
@@ -89,20 +89,17 @@ printf 'allreduce,0,9,ring,ll,1,-1,-1\n%s\n%s\n' allreduce,2,3,ring,ll,1,-1,-1 \
 	allreduce,4,5,ring,ll,1,-1,-1 >bad.csv
 fails 65 malformed "two rows that never win" policy verify bad.csv
 lua_run -e 'local nb = require "ncclbpf"
-local p, err = nb.policy.table { { algo = "ring" }, { algo = "ring" }, { algo = "ring" } }
+local p, err = nb.policy_verify { { { algo = "ring" }, { algo = "ring" }, { algo = "ring" } } }
 assert(not p and err.row == 2, err)
 assert(tostring(err):find "row 3: this row never wins: row 1", err)' 2>why
 ok "rows in Lua, too" $?
-lua_run -e 'local nb = require "ncclbpf"
-local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 },
-	coherence = "off" }
-for _, p in ipairs { assert(nb.policy.table(rows)),
-		assert(nb.policy.csv { path = "reg.csv", coherence = "off" }) } do
-	local a = assert(p:run { coll = "allreduce", bytes = 8, reg_buff = 1 })
-	assert(a.algo == 1 and p:run { coll = "allreduce", bytes = 8 }.algo == -1)
-	assert(p:verify().accepted)
-end' >"$T/why" 2>&1
-ok "and such a policy runs and is verified as it was made" $?
+cat >reg_test.lua <<'E'
+return { policy = "reg.csv", coherence = "off",
+	{ name = "registered", context = { coll = "allreduce", bytes = 8, reg_buff = 1 },
+		answer = { algo = "ring", proto = "ll", channels = 1 } },
+	{ name = "not registered", context = { coll = "allreduce", bytes = 8 }, answer = {} } }
+E
+status 0 "and such a policy runs as it was made" policy test reg_test.lua
 printf 'return 7\n' >seven.lua
 echo 'while true do end' >ever.lua
 fails 1 script_failed "a Lua file that never ends" policy verify ever.lua
@@ -118,32 +115,34 @@ fails 65 malformed "an unknown field" policy verify typo.lua
 fails 64 usage "coherence=off is for tables" policy build noop.bpf.o coherence=off
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
-local p = assert(nb.policy.table { name = "t",
-	{ coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })
-assert(tostring(p):match "^policy t %x+$" and p:info().name == "t" and p:verify().accepted)
-assert(p:csv():find("allreduce,4096,4096,ring,ll,-1,-1,-1,-1,-1", 1, true))
-assert(p:object():sub(1, 4) == "\127ELF")
-assert(p:save "saved.policy" and p:save "saved.bpf.o")
-assert(nb.build { path = "saved.policy" } == p:image())
-local q, err = nb.policy.table { { algo = "ring" }, { algo = "ring", channels = 99 } }
+local rows = { name = "t", { coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } }
+local p = assert(nb.policy_build { rows, out = "saved.policy" })
+assert(p.name == "t" and p.rows == 1 and nb.policy_verify { rows }.accepted)
+assert(nb.policy_build { rows, out = "saved.bpf.o" }.digest == p.digest)
+assert(nb.policy_export "saved.bpf.o".csv
+	:find("allreduce,4096,4096,ring,ll,-1,-1,-1,-1,-1", 1, true))
+local q, err = nb.policy_build { rows }
+assert(not q and err.message:find "out=FILE", err)
+local function made(...) return nb.policy_verify { { ... } } end
+q, err = made({ algo = "ring" }, { algo = "ring", channels = 99 })
 assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels"
 	and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
-q, err = nb.policy.table { { algo = "ring" }, { coll = "reduce", algo = "ring" } }
+q, err = made({ algo = "ring" }, { coll = "reduce", algo = "ring" })
 assert(not q and err.row == 2 and err.message:find("row 1 always matches first", 1, true), err)
 for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 },
 	{ nodes = true }, { coll = "a,b" }, { coll = 7 },
 	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" },
 	{ bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
 	row.proto = "ll"
-	q, err = nb.policy.table { row }
+	q, err = made(row)
 	assert(not q and err.code == "malformed" and err.row == 1, err)
 end
-assert(not pcall(nb.policy.table, 7) and not pcall(nb.policy.table, { 7 })
-	and not pcall(nb.policy.table, { nam = "x" }))
-q, err = nb.policy.csv { text = "allreduce,0,1,tree,ll,2,1,x" }
-assert(not q and err.where.line == 1 and err.where.col == 27 and err.field == "ranks", err)
-assert(nb.policy.csv { path = "tuner.csv" }:name() == "tuner")
-assert(not pcall(nb.policy.csv, {}))
+q, err = made(7)
+assert(not q and err.message:find "row 1: a table of fields expected, found number", err)
+q, err = nb.policy_verify { { nam = "x" } }
+assert(not q and err.message:find "field nam: a table has rows", err)
+q, err = nb.policy_verify "bad.csv"
+assert(not q and err.where.line == 2, err)
 E
 lua_run api.lua >"$T/why" 2>&1
 ok "the same from a plain Lua" $?
@@ -165,12 +164,12 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	run -q -o name policy list
 	grep -qx other "$T/out"
 	ok "is held under that" $?
-	status 0 "a target takes a policy made in Lua, under its name or another" -e '
-		local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
-assert(nb.target:policy_load { policy = p }.name == "made")
-local q = assert(nb.target:policy_load { policy = p, name = "again" })
-assert(q.name == "again" and nb.target:policy("again").digest == q.digest)
-local none, err = nb.target:policy_load { policy = p, name = "no such/name" }
+	status 0 "the job takes rows made in Lua, under their name or another" -e '
+local rows = { name = "made", { algo = "ring" } }
+assert(nb.policy_load { rows }.name == "made")
+local q = assert(nb.policy_load { rows, name = "again" })
+assert(q.name == "again" and nb.policy_show "again".digest == q.digest)
+local none, err = nb.policy_load { rows, name = "no such/name" }
 assert(not none and err.message:find "name has 1 to 63", err)'
 else
 	ok "a running job # SKIP no plugin or no stand-in host in the build" 0

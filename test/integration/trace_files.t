@@ -70,9 +70,9 @@ status 64 "keep= of nothing" -J one trace start out=x.json keep=0
 
 # the module
 lua_run -e 'local nb = require "ncclbpf"
-local d = assert(nb.trace.start { out = "lua.json", seconds = "200ms", events = "coll" })
+local d = assert(nb.trace_start { out = "lua.json", seconds = "200ms", events = "coll" })
 assert(d.ended == "seconds" and d.file == "lua.json")
-assert(nb.trace.status {}.processes[1].data.traces == 0)' >"$T/why" 2>&1
+assert(nb.trace_status().processes[1].data.traces == 0)' >"$T/why" 2>&1
 ok "from Lua" $?
 
 echo before >x.json

@@ -11,36 +11,41 @@ cat >"$T/check.lua" <<'E'
 local nb = require "ncclbpf"
 local meta, page = io.open(arg[1]):read "a", io.open(arg[2]):read "a"
 local missing, n = {}, 0
-local function want(name)
+local function want(name, command)
 	n = n + 1
 	if not meta:find("\nfunction " .. name .. "(", 1, true) then
 		missing[#missing + 1] = name
 	end
-	if not page:find("| `" .. name .. "(", 1, true) then
+	if not command and not page:find("| `" .. name .. "(", 1, true) then
 		missing[#missing + 1] = name .. " in the page"
 	end
 end
-for k, v in pairs(nb) do
-	if type(v) == "function" and k:sub(1, 1) ~= "_" then want("nb." .. k) end
-	if type(v) == "table" and k:sub(1, 1) ~= "_" and k ~= "target" then
-		for name, f in pairs(v) do
-			if type(f) == "function" then want("nb." .. k .. "." .. name) end
+local own = {}
+for _, x in ipairs(require("ncclbpf.api.job").rows()) do
+	own["nb." .. x.name], own["job:" .. x.name] = true, true
+	local row = "| `" .. x.name
+	if not (page:find(row .. "{", 1, true) or page:find(row .. "(", 1, true)) then
+		missing[#missing + 1] = x.name .. " in the page"
+	end
+end
+local function all(of, t)
+	for name, f in pairs(t) do
+		if type(f) == "function" and name:sub(1, 1) ~= "_" then
+			want(of .. name, own[of .. name])
 		end
 	end
 end
-local classes = { made = require("ncclbpf.policy.table").methods }
-for class, methods in pairs(nb._methods) do classes[class] = methods end
-for class, methods in pairs(classes) do
-	for name in pairs(methods) do want(class .. ":" .. name) end
-end
--- and no method that there is not
-for class, name in meta:gmatch "\nfunction ([%w_]+):([%w_]+)%(" do
-	assert(classes[class] and classes[class][name], class .. ":" .. name .. ": no such method")
-end
+local job = require("ncclbpf.api.job").methods
+all("nb.", nb)
+all("nb.json.", nb.json)
+all("job:", job)
 table.sort(missing)
 assert(n > 80 and #missing == 0,
 	"no entry in lua/meta/ncclbpf.lua: " .. table.concat(missing, ", "))
 -- and nothing that there is not
+for name in meta:gmatch "\nfunction job:([%w_]+)%(" do
+	assert(job[name], "job:" .. name .. ": no such method")
+end
 for name in meta:gmatch "\nfunction (nb[%w_.]+)%(" do
 	local v = nb
 	for part in name:sub(4):gmatch "[^.]+" do v = type(v) == "table" and v[part] or nil end
@@ -50,3 +55,11 @@ assert(load(meta, "=meta", "t"))
 E
 lua_run "$T/check.lua" "$T/meta.lua" "$T/page.md" 2>"$T/why"
 ok "every function has an entry, every entry a function" $?
+# The examples of docs/lua.md are files that other suites run.
+lua_run -e 'local top = os.getenv "TOP"
+local doc = io.open(top .. "/docs/lua.md"):read "a"
+for _, name in ipairs { "every_size", "first" } do
+	local code = io.open(top .. "/examples/rollout/" .. name .. ".lua"):read "a"
+	assert(doc:find(code, 1, true), name)
+end' 2>"$T/why"
+ok "docs/lua.md has the examples as they are" $?

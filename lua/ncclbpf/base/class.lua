@@ -46,23 +46,6 @@ function M.self(o, name, level)
 	return s
 end
 
--- Make a class whose objects have the fields of s.data. A method hides a field of its name. Objects
--- support pairs() and JSON.
-function M.record(name, methods, text)
-	return M.new(name, methods, {
-		__index = function(o, k)
-			if methods[k] then return methods[k] end
-			local s = state[o]
-			local v = s.data[k]
-			if v == nil and s.more and s.more[k] then return s.more[k](s) end
-			return v
-		end,
-		__pairs = function(o) return pairs(state[o].data) end,
-		__data = function(o) return state[o].data end,
-		__tostring = function(o) return (text(state[o].data, state[o]):gsub("%c", "?")) end,
-	})
-end
-
 function M.check(v, want, what, level)
 	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
 	if not ok then

@@ -41,7 +41,6 @@ M.times = {
 	busy = 0.2, -- back-off while another change is in progress
 	idle = 1, -- a communicator without decisions for so long is idle
 	closing = 2, -- longest wait for a process to end after it has closed its connection
-	sample = 0.2, -- interval of the samples of a series
 	baseline = 30, -- time limit to restore the baseline on all ranks
 	unload = 5, -- time limit to unload tables that ranks still use
 

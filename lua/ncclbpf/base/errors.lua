@@ -196,16 +196,4 @@ function M.check_options(what, options, allowed, level)
 	return options
 end
 
--- Split the arguments of f(a, b) or f{a, b, option=}. -> the list of names, the options
-function M.names(what, allowed, ...)
-	local first = ...
-	if type(first) ~= "table" then return { ... }, {} end
-	local list, options = {}, {}
-	for k, v in pairs(first) do
-		if math.type(k) ~= "integer" then options[k] = v end
-	end
-	for i, n in ipairs(first) do list[i] = n end
-	return list, M.check_options(what, options, allowed, 3)
-end
-
 return M

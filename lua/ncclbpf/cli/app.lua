@@ -107,6 +107,9 @@ end
 function Context:session()
 	if self.temporary then return self.temporary end
 	local o = self.own
+	if self.app.closed then
+		return errors.fail("no_target", "the job object was closed by detach")
+	end
 	if (o.pid or o.job or o.socket or o.ranks or o.fleet) and not self.first then
 		local wish = self:wish()
 		if o.ranks and not (o.pid or o.job or o.socket) and self.app.group then
@@ -150,8 +153,17 @@ function Context:format()
 	return environment(self).format
 end
 
--- Print a part of a stream at once; JSON always line by line.
+local STOP = {} -- raised where a script's function ends a stream
+
+-- Pass a part of a stream, or the state of a run, to the script's function. It ends the command by
+-- returning true.
+function Context:pass(data)
+	if self.follow and self.follow(data) then error(STOP, 0) end
+end
+
+-- Print a part of a stream at once; JSON always line by line. A script gets its data.
 function Context:emit(result, go_on)
+	if self.script then return self:pass(result.data) end
 	local env = environment(self)
 	if env.format == "json" then env.format = "ndjson" end
 	if go_on then env.quiet = true end
@@ -300,13 +312,9 @@ local function confirm(ctx)
 	return app.ask(("%s %s: go on? [y/N] "):format(w, table.concat(ctx.args, " ")))
 end
 
-local function prepare(ctx, list, literal, people)
-	local row, taken = words.command(list, people)
-	if not row then return nil, taken end
-	ctx.row = row
-	local args, opt = words.arguments(row, list, taken + 1, literal)
-	if not args then return nil, opt end
-	ctx.args, ctx.opt = args, opt
+-- May the command run with these flags? -> true | nil, err
+local function allowed(ctx)
+	local row = ctx.row
 	local dry = ctx.flags.dry_run and row.dry
 	if row.role == "control" and ctx.flags.dry_run and not dry then
 		return errors.fail("usage", "-n: the command %s has no dry run",
@@ -316,6 +324,18 @@ local function prepare(ctx, list, literal, people)
 		return errors.fail("not_permitted",
 			"the command needs the role control, but --role=observe is set")
 	end
+	return true
+end
+
+local function prepare(ctx, list, literal, people)
+	local row, taken = words.command(list, people)
+	if not row then return nil, taken end
+	ctx.row = row
+	local args, opt = words.arguments(row, list, taken + 1, literal)
+	if not args then return nil, opt end
+	ctx.args, ctx.opt = args, opt
+	local may, err = allowed(ctx)
+	if not may then return nil, err end
 	if not confirm(ctx) then
 		return errors.fail("interrupted", "not confirmed, nothing done")
 	end
@@ -351,7 +371,24 @@ local function execute(ctx, list, literal, people)
 	return (builtin[run] or run)(ctx)
 end
 
--- Run the words of one command. @opts.take: gets the result instead of printing it. -> exit status
+-- Run the command of @row for a script. @args, @opt: words and options; @flags: options of the
+-- shell; follow(data): gets the parts of a stream. -> the handler's result | nil, err. Errors that
+-- are no values are raised.
+function App:command(row, args, opt, flags, follow)
+	setmetatable(flags, { __index = self.flags })
+	local ctx = setmetatable({ app = self, flags = flags, own = {}, row = row, args = args,
+		opt = opt, script = true, follow = follow }, Context)
+	for name, value in next, flags do ctx.own[name] = value end
+	local may, err = allowed(ctx)
+	if not may then return nil, err end
+	local ok, result, why = pcall(row.run or generic, ctx)
+	if ctx.temporary then ctx.temporary:close() end
+	if ok then return result, why end
+	if result == STOP then return {} end
+	error(result, 0)
+end
+
+-- Run the words of one command and print its result. -> exit status
 function App:run(list, opts)
 	opts = opts or {}
 	local began, trips = clock.now(), self.group and self.group.trips or 0
@@ -361,7 +398,7 @@ function App:run(list, opts)
 	if rawget(own, "help") then rest = words.explained(rest) end
 	if #rest == 0 then return 0 end
 	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first,
-		take = opts.take, repeated = opts.repeated }, Context)
+		repeated = opts.repeated }, Context)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps
 		and self.tty)
 	local status
@@ -377,9 +414,6 @@ function App:run(list, opts)
 		status = self:report(result, ctx.row and ctx.row.words, flags)
 	elseif not result then
 		status = self:report(err, ctx.row and ctx.row.words, flags)
-	elseif opts.take then
-		opts.take(result)
-		status = result.failure and errors.status(result.failure) or result.status or 0
 	else
 		local fine, e = pcall(print_result, ctx, result)
 		status = fine and e or self.ended and e == self.ended and 0

@@ -350,6 +350,20 @@ function M.explained(words)
 	return { "help", words[1], #verbs > 0 and words[2] or nil }
 end
 
+-- Check the number of a command's arguments. -> true | nil, err
+function M.check_count(row, args)
+	if #args >= row.least and #args <= row.most then return true end
+	local extra, last = args[row.most + 1], args[row.most]
+	local what = #args < row.least and "too few words"
+		or "too many arguments, the first extra one is " .. tostring(extra)
+	if type(extra) == "string" and extra:find "^[KMGT]i?B?$"
+		and tostring(last):find "^%d+$" then
+		what = ("%s %s: a size is one word: %s%s"):format(last, extra, last, extra)
+	end
+	return nil, errors.new("usage", what, {
+		hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
+end
+
 -- Split a command's words into positional arguments and name=value options.
 function M.arguments(row, words, first, literal)
 	local args, opt = {}, {}
@@ -386,16 +400,8 @@ function M.arguments(row, words, first, literal)
 			args[#args + 1] = w
 		end
 	end
-	if #args < row.least or #args > row.most then
-		local extra, last = args[row.most + 1], args[row.most]
-		local what = #args < row.least and "too few words"
-			or "too many arguments, the first extra one is " .. extra
-		if extra and extra:find "^[KMGT]i?B?$" and last and last:find "^%d+$" then
-			what = ("%s %s: a size is one word: %s%s"):format(last, extra, last, extra)
-		end
-		return nil, errors.new("usage", what, {
-			hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
-	end
+	local right, err = M.check_count(row, args)
+	if not right then return nil, err end
 	return args, opt
 end
 

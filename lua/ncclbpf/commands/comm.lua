@@ -343,8 +343,18 @@ local function list_of(field, make, comm)
 	end
 end
 
+-- Return the data @d of a reply with only the last (@first: the first) @count of its list @field.
+local function limited(d, field, count, first)
+	local list = read.list(d, field)
+	if #list <= count then return d end
+	local from = first and 1 or #list - count + 1
+	local copy = setmetatable(lists.copy(d), getmetatable(d))
+	copy[field] = core.array(table.move(list, from, from + count - 1, 1, {}))
+	return copy
+end
+
 -- Print a stream of all processes as it arrives.
-local function follow(ctx, line, rows_of, columns, schema)
+local function follow(ctx, line, list, rows_of, columns, schema)
 	local s = try(ctx:session())
 	local many = #s.members > 1
 	local cols = {}
@@ -353,16 +363,16 @@ local function follow(ctx, line, rows_of, columns, schema)
 	local left = ctx:whole("count", 1)
 	local first = true
 	local ok, err = s:follow(line, function(data, member, lost)
+		data = left and limited(data, list, left, true) or data
 		local rows = rows_of(data)
-		while left and #rows > left do rows[#rows] = nil end
 		for _, row in ipairs(rows) do read.identify(row, member) end
 		if #rows > 0 or lost then
 			ctx:emit({ schema = schema, rows = rows, columns = cols,
 				foot = lost and {
 					("%s lines are lost: %s was faster than this shell"):format(
 					lost, merge.who { member }) } or nil,
-				data = { rows = rows, lost = lost, rank = member.rank,
-					pid = member.pid, site = member.site } }, not first)
+				data = { pid = member.pid, rank = member.rank, site = member.site,
+					lost = lost, data = data } }, not first)
 			first = false
 		end
 		if left then
@@ -384,14 +394,18 @@ local function newest(count, less)
 	end
 end
 
-local function tail(ctx, words, schema, rows_of, columns, id, field, less, comm)
+-- @list: the field of a reply that has the lines
+local function tail(ctx, words, schema, list, rows_of, columns, id, field, less, comm)
 	local goes_on = ctx:yes("follow")
 	local count = ctx:whole("count", 1) or 20
 	local line = ("%s count=%d%s"):format(words, goes_on and 0 or count,
 		comm and " comm=" .. session.quote(comm) or "")
-	if goes_on then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
+	if goes_on then
+		return follow(ctx, line .. " follow=yes", list, rows_of, columns, schema)
+	end
 	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns,
 		id = id, name = field, empty = "none yet",
+		opts = { map = function(d) return limited(d, list, count) end },
 		arrange = less and newest(count, less) })
 end
 
@@ -399,7 +413,7 @@ function M.cmd_decisions(ctx)
 	local comm = ctx.opt.comm
 	-- A request names one communicator. If the user named several, request all and
 	-- filter here.
-	return tail(ctx, "decision tail", "decision.tail/1",
+	return tail(ctx, "decision tail", "decision.tail/1", "decisions",
 		list_of("decisions", decision_row, comm and ascii.lower(comm)), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
 		lists.by("comm", "seq"), comm and find_comm(ctx, comm) or nil)
@@ -414,7 +428,8 @@ function M.cmd_trace(ctx)
 	local make = function(t)
 		return { policy = t.policy, number = t.number, time = t.time, text = t.text }
 	end
-	local result, err = tail(ctx, "trace tail", "trace.tail/1", list_of("lines", make), {
+	local rows_of = list_of("lines", make)
+	local result, err = tail(ctx, "trace tail", "trace.tail/1", "lines", rows_of, {
 		{ "time", show = stamp, merge = "first" }, { "policy" },
 		{ "number", num = true, wide = true }, { "text" },
 	}, function(row) return ("%s %s %s"):format(row.policy, row.number, row.text) end, "text")

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- The commands of rollouts: `rollout plan|start|status|...`.
-local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local hooks = require "ncclbpf.rollout.hooks"
@@ -215,6 +214,7 @@ local function replay(p, path, hooks)
 end
 
 local function progress(ctx)
+	if ctx.script then return function(r) ctx:pass(M.status_of(r)) end end
 	if not core.isatty(2) or ctx.flags.quiet then return nil end
 	return function(r)
 		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(
@@ -241,11 +241,11 @@ local function run(ctx, r, after)
 	return follow(ctx, r, pid)
 end
 
--- Open the hooks of the plan's file @path. @group: nil in a dry run. -> hooks, or nil: it has none
+-- Open the hooks of the plan @path. @group: nil in a dry run. -> hooks, or nil: it has none
 local function hooks_of(path, functions, digest, group)
 	if not functions then return nil end
-	return try(hooks.open(path, functions, { digest = digest,
-		target = group and class.makers.target(group), say = function(line)
+	return try(hooks.open(path, functions, { digest = digest, group = group,
+		say = function(line)
 			io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line))
 		end }))
 end
@@ -264,7 +264,8 @@ end
 function M.cmd_start(ctx)
 	ctx:yes "follow" -- report a wrong word before anything starts
 	local p, functions, digest = try(plan.read(ctx.args[1]))
-	local path = absolute(ctx.args[1])
+	-- A script's plan is a table; messages call it "plan".
+	local path = type(ctx.args[1]) == "table" and "plan" or absolute(ctx.args[1])
 	if ctx.opt.data then
 		return replay(p, ctx.opt.data, hooks_of(path, functions, digest))
 	end
@@ -359,6 +360,13 @@ function M.cmd_resume(ctx)
 	local h
 	if type(r.hooked) == "table" then
 		local path = tostring(r.hooked.file)
+		if not r.hooked.digest then
+			return nil, errors.new("refused",
+				"the hooks of this rollout are functions of "
+					.. "a script that has ended",
+				{ hint = "rollout promote or rollout abort; "
+					.. "hooks in a plan's file can continue" })
+		end
 		local _, functions, digest = try(plan.read(path))
 		if digest ~= r.hooked.digest then
 			local text = ("%s has changed since the rollout started"):format(path)

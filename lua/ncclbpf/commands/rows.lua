@@ -55,7 +55,7 @@ local function complete(t, c)
 	return { words = t[1], syntax = syntax, least = t.least or least or 0,
 		most = t.most or most or 0, role = t.role or c.role, help = t.help or c.help,
 		details = t.details, run = handler(t.run), files = t.files, paths = t.paths,
-		names = t.names, dry = t.dry, many = t.many,
+		names = t.names, dry = t.dry, many = t.many, tables = t.tables,
 		served = c.words and syntax == c.syntax or nil }
 end
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- `sweep start|status|abort`, and nb.sweep{...}.
+-- `sweep start|status|abort`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local profiler = require "ncclbpf.job.profiler"
@@ -86,6 +86,12 @@ local function dry(ctx, p)
 end
 
 local function progress(ctx)
+	if ctx.script then
+		return function(r)
+			ctx:pass { name = r.plan.name, state = r.state, round = r.round,
+				rounds = r.plan.rounds, blocks = r.blocks }
+		end
+	end
 	if not core.isatty(2) or ctx.flags.quiet then return nil end
 	return function(r)
 		io.stderr:write(("\r\27[K%s: round %d of %d, %d blocks"):format(
@@ -151,30 +157,5 @@ function M.cmd_start(ctx)
 	if not goes_on then return status(current(ctx)) end
 	return shown(ctx, follow(ctx, s, pid))
 end
-
--- nb.sweep{...} -> result, whose field policy is the new policy (nil if no class has a row) |
--- nil, err
-M.sweep = errors.catch(function(spec, group_of)
-	if type(spec) ~= "table" then
-		error("nb.sweep: a table of fields expected, found " .. type(spec), 2)
-	end
-	local t, target, tell = {}, spec.target, errors.callback(spec.progress)
-	for k, v in pairs(spec) do
-		if k ~= "target" and k ~= "progress" then t[k] = v end
-	end
-	local p = try(sweep.check(t))
-	local r
-	if p.data then
-		r = try(sweep.offline(p))
-	else
-		local g = group_of(target)
-		try(profiler.wanted(g))
-		r = try(run.run(g, p, tell and function(x) tell(x.round, x.done) end))
-	end
-	if #r.table > 0 then
-		r.policy = try(tables.csv { text = r.csv, name = p.name })
-	end
-	return r
-end, true)
 
 return M

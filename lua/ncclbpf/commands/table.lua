@@ -12,6 +12,7 @@
 -- names    completes arguments: policies, maps, comms, collectives
 -- many     this option may be given several times; its value is a list
 -- dry      supports -n, which makes every check
+-- tables   a script may pass a Lua table in place of a word: a key, a value, a plan, rows
 -- details  examples and notes, for help and the manual page
 local M = {}
 
@@ -116,7 +117,7 @@ policy use. For a folder NAME that policy new made, it runs NAME/NAME_test.lua.
 If context omits a field, it has the value for 8 ranks on 1 node. If answer omits a field, it
 must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
 steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
-	{ "policy build", run = "policy.build:cmd_build", role = "observe",
+	{ "policy build", run = "policy.build:cmd_build", tables = true, role = "observe",
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
 		files = OBJECTS, dry = true,
 		help = "Make a policy image from C, a BPF object or a table " ..
@@ -137,7 +138,7 @@ policy load, verify, dump and diff also take objects and tables.]] },
 policy export force out=force.policy        the image
 policy export tuner                         the rows of the table it was made from
 policy export tuner.policy out=back.csv]] },
-	{ "policy verify", run = "policy.policy:cmd_verify", role = "observe",
+	{ "policy verify", run = "policy.policy:cmd_verify", tables = true, role = "observe",
 		syntax = "FILE [coherence=strict|off]",
 		files = POLICIES,
 		help = "Verify a policy without a job",
@@ -147,7 +148,7 @@ The command needs no job. The status is 2 if the policy is refused. The message 
 instruction, the source line, the requirement, the known value, the shortest path to the
 instruction, and a remedy. -v adds the origin of these values, -vv every explored state.
 coherence=off accepts answers that differ between ranks.]] },
-	{ "policy load", run = "policy.policy:cmd_load",
+	{ "policy load", run = "policy.policy:cmd_load", tables = true,
 		syntax = "FILE [name=NAME]",
 		files = POLICIES, dry = true,
 		help = "Verify a policy in every process of the job and keep it; " ..
@@ -173,7 +174,7 @@ A name is a policy of the job; a word with / or ending in .o or .policy is a fil
 		files = POLICIES, names = "policies",
 		help = "Repeat recorded decisions in the shell with these policies, " ..
 			"and count the answers that differ" },
-	{ "policy use", run = "policy.change:cmd_use",
+	{ "policy use", run = "policy.change:cmd_use", tables = true,
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",
 		most = 16,
@@ -187,7 +188,7 @@ policy use none                     NCCL decides by itself
 policy use common comm=190b         the communicator gets the common policies again
 Each rank changes at the fence, which is the number of a decision; change status tells which
 ranks have passed it. -n checks the change in every process without making it.]] },
-	{ "policy add", run = "policy.change:cmd_edit",
+	{ "policy add", run = "policy.change:cmd_edit", tables = true,
 		syntax = "NAME|FILE [before=NAME] [position=first|last] "
 			.. "[comm=ID,ID|others] [if_generation=N]",
 		files = POLICIES, paths = true, names = "policies", dry = true,
@@ -273,7 +274,7 @@ policy time off                     stop timing, and keep the times so far]] },
 		details = [[
 map dump limits limit=100 after=7
 map dump outcomes follow=yes every=200ms    then each change; count=N ends after N rounds]] },
-	{ "map get", run = "map.map:cmd_get",
+	{ "map get", run = "map.map:cmd_get", tables = true,
 		least = 2, most = 1000,
 		names = "maps",
 		help = "Show elements; KEY is a number, a word, {field=value}, hex:... " ..
@@ -281,7 +282,7 @@ map dump outcomes follow=yes every=200ms    then each change; count=N ends after
 		details = [[
 map get force 0
 map get peers {rank=3, host=0x10}]] },
-	{ "map set", run = "map.write:cmd_set",
+	{ "map set", run = "map.write:cmd_set", tables = true,
 		syntax = "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]",
 		least = 2, most = 2001,
 		names = "maps", dry = true,
@@ -292,7 +293,7 @@ map set force 0 {algo=ring, proto=ll128, channels=8, enabled=1}
 map set limits 1 100 2 200          several elements, one change
 Omitted fields are zero. help values describes keys and values. flags=new: store only
 absent elements; flags=old: store only existing elements.]] },
-	{ "map remove", run = "map.write:cmd_remove",
+	{ "map remove", run = "map.write:cmd_remove", tables = true,
 		syntax = "MAP KEY... [if_generation=N]",
 		most = 1000,
 		names = "maps", dry = true,
@@ -418,11 +419,11 @@ q quits. every= is the interval between two requests to the job, 2s by default.]
 			"or write them to a file",
 		details = "watch 15 metrics out=FILE replaces the file every 15 seconds, " ..
 			"for the textfile collector of node_exporter." },
-	{ "rollout plan", run = "commands.rollout:cmd_plan", role = "observe",
+	{ "rollout plan", run = "commands.rollout:cmd_plan", tables = true, role = "observe",
 		syntax = "FILE",
 		files = PLANS,
 		help = "Check a plan and print its steps" },
-	{ "rollout start", run = "commands.rollout:cmd_start", role = "control",
+	{ "rollout start", run = "commands.rollout:cmd_start", tables = true, role = "control",
 		syntax = "FILE [data=FILE] [follow=no]",
 		files = PLANS, dry = true,
 		help = "Alternate between baseline and candidate, " ..
@@ -454,7 +455,7 @@ Ctrl-C pauses the rollout. Any shell may run rollout status, pause, resume, prom
 			"and every time as CSV beside it" },
 	{ "rollout history", run = "commands.rollout:cmd_history", role = "observe",
 		help = "List every change of the rollout's state with its reason" },
-	{ "sweep start", run = "commands.sweep:cmd_start", role = "control",
+	{ "sweep start", run = "commands.sweep:cmd_start", tables = true, role = "control",
 		syntax = "PLAN [out=FILE] [data=FILE] [baseline=COMBINATION] [follow=no]",
 		files = PLANS, dry = true,
 		help = "Try combinations on the job's own traffic, " ..

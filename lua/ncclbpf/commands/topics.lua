@@ -54,9 +54,9 @@ lists the fields.]]
 	{ "lua", "Lua at the prompt and in scripts", function()
 		return [[
 A line that is no command is Lua. A leading = prints an expression; a leading : marks a command.
-  nb.target:status().generation
-  for _, d in ipairs(nb.target:decisions { count = 5 }) do print(d.coll, d.bytes, d.by) end
-  nb.policy.list {}            a command as a function; returns the data of its JSON form
+  nb.status().generation       each command is a function; it returns the data of its JSON form
+  for _, d in ipairs(nb.decision_tail { count = 5 }.decisions) do print(d.coll, d.by) end
+  job = nb.attach "llm"        an object with the same functions for one job: job:status()
 ncclbpf-shell -f FILE words... runs a file, -e CODE runs Lua code. docs/lua.md describes more.]]
 	end },
 	{ "keys", "keys of the prompt", function()

@@ -598,6 +598,7 @@ function Group:follow(line, each, opts)
 	-- After an error, defer Ctrl-C, because its hook would otherwise raise again at
 	-- each instruction.
 	local ok, err = core.held(pump)
+	stop = true -- lines that arrive before the end of a stream are dropped
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then
 			self:ask("cancel " .. x.id, { members = { x.m } })

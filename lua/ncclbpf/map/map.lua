@@ -50,7 +50,7 @@ local function decode_entries(c, d, entries, exact)
 end
 
 -- Iterate over the elements of one process, a page at a time; elements may be stored and removed
--- meanwhile. opts: limit, after, exact, page, first (a reply received already). -> function that
+-- meanwhile. opts: limit, after, exact, first (a reply received already). -> function that
 -- returns {member, data, codec, entries}, nil at the end; raises errors
 local function pages(s, name, member, opts)
 	local left, after, reply, c, ended = opts.limit or DUMP_MOST, opts.after, opts.first, nil,
@@ -58,7 +58,7 @@ local function pages(s, name, member, opts)
 	return function()
 		if ended then return nil end
 		if not reply then
-			local words = { "limit=" .. math.min(left, opts.page or left) }
+			local words = { "limit=" .. left }
 			if after then words[2] = "after=" .. after end
 			local r = s:ask(line_of({ "map", "dump", name }, words),
 				{ what = "map dump", members = { member } })[1]
@@ -100,7 +100,7 @@ function M.dump(s, name, opts)
 		return whole
 	end
 	for _, r in ipairs(s:ask(line_of({ "map", "dump", name }, words),
-		{ what = "map dump", members = opts.members })) do
+		{ what = "map dump" })) do
 		local ok, p = r.data ~= nil, r.err
 		if ok then ok, p = pcall(all, r) end
 		if ok then
@@ -110,22 +110,6 @@ function M.dump(s, name, opts)
 		end
 	end
 	return per, failures
-end
-
--- Iterate over the elements of one process, one by one. -> function that returns key, value (or
--- values); raises errors
-local PAGE = 1024
-function M.each(s, name, member, exact)
-	local next_page, p, at = pages(s, name, member, { page = PAGE, exact = exact }), nil, 0
-	return function()
-		while true do
-			at = at + 1
-			local e = p and p.entries[at]
-			if e then return e.key, e.value == nil and e.values or e.value end
-			p, at = next_page(), 0
-			if not p then return nil end
-		end
-	end
 end
 
 local function entry_rows(p)
@@ -371,8 +355,8 @@ function M.cmd_dump(ctx)
 		local key = try(M.key_bytes(s, ctx.args[1], after))
 		after = values.hex(key)
 	end
-	local opts = { limit = limit, after = after, exact = true }
-	if (limit or 0) > DUMP_LIMIT and not ctx.take and line_formats[ctx:format()] then
+	local opts = { limit = limit, after = after, exact = not ctx.script }
+	if (limit or 0) > DUMP_LIMIT and not ctx.script and line_formats[ctx:format()] then
 		return stream(ctx, s, ctx.args[1], opts)
 	end
 	local per, failures = M.dump(s, ctx.args[1], opts)
@@ -394,12 +378,13 @@ end
 
 function M.key_bytes(s, name, text)
 	local c = try(M.describe(s, name))
-	return values.typed(c, c.key, text, "key " .. text)
+	return values.typed(c, c.key, text, "key " .. values.text(text))
 end
 
 -- In a data section a key may be the path of a variable, such as limits[2].bytes.
 local function variable(c, text)
-	local name = c.map.origin ~= "defined" and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
+	local name = c.map.origin ~= "defined" and type(text) == "string"
+		and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
 	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
 	for _, field in ipairs(order or {}) do
 		if field == name then return text end
@@ -408,7 +393,7 @@ end
 
 -- Get the values of @keys ({bytes, text}) from each process, in requests that fit the limit.
 local GET_KEYS = 63
-local function get_many(s, name, keys, members)
+local function get_many(s, name, keys, exact)
 	local per, failures, of, missing = {}, {}, {}, {}
 	local from = 1
 	while from <= #keys do
@@ -419,8 +404,7 @@ local function get_many(s, name, keys, members)
 		-- With two keys the reply is a list.
 		if #words == 4 then words[5] = words[4] end
 		local left = 0
-		for _, r in ipairs(s:ask(session.line(words),
-			{ what = "map get", members = members })) do
+		for _, r in ipairs(s:ask(session.line(words), { what = "map get" })) do
 			local c
 			if r.data then c, r.err = values.codec(s, r.member, r.data) end
 			local p = of[r.member]
@@ -434,9 +418,9 @@ local function get_many(s, name, keys, members)
 				local k = keys[from + i - 1]
 				local list = k and (from == i or k ~= keys[from + i - 2])
 					and type(e.value) == "string"
-					and values.values(c, e.value, r.data.ncpus, true)
+					and values.values(c, e.value, r.data.ncpus, exact)
 				if list then
-					local x = { key = values.decode(c, c.key, k[1], true) }
+					local x = { key = values.decode(c, c.key, k[1], exact) }
 					if read.number(r.data.ncpus) > 1 then
 						x.values = core.array(list)
 					else
@@ -456,7 +440,6 @@ local function get_many(s, name, keys, members)
 	end
 	return per, failures, missing
 end
-M.get_many = get_many
 
 -- The target's error has the key's bytes, so replace them by the typed text.
 function M.name_key(err, text, name)
@@ -475,10 +458,10 @@ end
 local function get_several(ctx, s, c)
 	local keys, err = {}, nil
 	for i = 2, #ctx.args do
-		local key = try(values.typed(c, c.key, ctx.args[i], "key " .. ctx.args[i]))
-		keys[i - 1] = { key, ctx.args[i] }
+		local text = values.text(ctx.args[i])
+		keys[i - 1] = { try(values.typed(c, c.key, ctx.args[i], "key " .. text)), text }
 	end
-	local per, failures, missing = get_many(s, ctx.args[1], keys)
+	local per, failures, missing = get_many(s, ctx.args[1], keys, not ctx.script)
 	if #per == 0 then return nil, session.sum_up(failures, #failures) end
 	local result = dump_result(ctx, per, failures, "map.get/1")
 	result.head = nil
@@ -494,13 +477,14 @@ end
 function M.cmd_get(ctx)
 	local s = try(ctx:session())
 	local key, name, err
+	local exact, text = not ctx.script, values.text(ctx.args[2])
 	key = try(M.describe(s, ctx.args[1]))
 	if #ctx.args > 2 then return get_several(ctx, s, key) end
 	name = variable(key, ctx.args[2])
 	if name then
 		key = ("\0"):rep(4)
 	else
-		key, err = values.typed(key, key.key, ctx.args[2], "key " .. ctx.args[2])
+		key, err = values.typed(key, key.key, ctx.args[2], "key " .. text)
 	end
 	if not key then return nil, err end
 	local per, failures = {}, {}
@@ -508,14 +492,14 @@ function M.cmd_get(ctx)
 		{ what = "map get" })) do
 		local c
 		if r.data then c, r.err = values.codec(s, r.member, r.data) end
-		local list = c and values.values(c, r.data.value, r.data.ncpus, true)
+		local list = c and values.values(c, r.data.value, r.data.ncpus, exact)
 		if list and name then
 			list[1], r.err = require("ncclbpf.map.variables").value(
-				c, name, values.unhex(r.data.value), true)
+				c, name, values.unhex(r.data.value), exact)
 			if list[1] == nil then list = nil end
 		end
 		if list then
-			local e = { key = name or values.decode(c, c.key, key, true) }
+			local e = { key = name or values.decode(c, c.key, key, exact) }
 			if read.number(r.data.ncpus) > 1 then
 				e.values = core.array(list)
 			else
@@ -525,7 +509,7 @@ function M.cmd_get(ctx)
 				entries = core.array { e } }
 		else
 			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")
-			r.err = M.name_key(r.err, ctx.args[2], ctx.args[1])
+			r.err = M.name_key(r.err, text, ctx.args[1])
 			failures[#failures + 1] = r
 		end
 	end
@@ -586,7 +570,7 @@ function follow(ctx)
 		{ "rank", num = true, flat = true },
 		{ "pid", num = true, flat = true }, { "key" }, { "cpu" }, { "old" }, { "new" } }
 	while true do
-		local per, failures = M.dump(s, ctx.args[1], { exact = true })
+		local per, failures = M.dump(s, ctx.args[1], { exact = not ctx.script })
 		if #failures > 0 then return nil, session.sum_up(failures) end
 		local new = snapshot(per)
 		if not old then

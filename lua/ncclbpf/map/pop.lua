@@ -45,8 +45,8 @@ local function decode(c, kind, d, exact)
 	return out
 end
 
--- Remove values in one or all members. opts: count, as, follow=function(entries, member,
--- dropped), exact, members. -> { {member, entries, dropped} }, failures | nil, err (or raised)
+-- Remove values in all members. opts: count, as, follow=function(entries, member,
+-- dropped), exact. -> { {member, entries, dropped} }, failures | nil, err (or raised)
 function M.pop(s, name, opts)
 	local c = try(map.describe(s, name))
 	local kind = record_type(c, opts.as)
@@ -59,7 +59,7 @@ function M.pop(s, name, opts)
 	end
 	local per, failures = {}, {}
 	line = line .. " count=" .. (opts.count or 1)
-	for _, r in ipairs(s:ask(line, { what = "map pop", members = opts.members })) do
+	for _, r in ipairs(s:ask(line, { what = "map pop" })) do
 		if r.err then
 			failures[#failures + 1] = r
 		else
@@ -93,15 +93,17 @@ end
 -- Print records as they arrive, until Ctrl-C or count=N.
 local function follow(ctx, s, most)
 	local seen, began, drops = 0, false, {}
-	local ok, err = M.pop(s, ctx.args[1], { as = ctx.opt.as, exact = true,
+	local ok, err = M.pop(s, ctx.args[1], { as = ctx.opt.as, exact = not ctx.script,
 		follow = function(entries, member, dropped)
 		local rows = rows_of(entries, member)
 		if #rows > 0 then
-			ctx:emit({ schema = "map.pop/1", rows = rows, columns = columns,
-				id = "key" }, began)
+			ctx:emit({ schema = "map.pop/1", rows = rows, columns = columns, id = "key",
+				data = { pid = member.pid, rank = member.rank,
+					entries = entries, dropped = dropped } }, began)
 			began = true
 		end
-		if dropped > (drops[member] or 0) and began and not ctx.flags.quiet then
+		if dropped > (drops[member] or 0) and began and not ctx.flags.quiet
+			and not ctx.script then
 			ctx.app:complain(dropped_note(dropped, member) .. "\n")
 		end
 		drops[member] = dropped
@@ -118,7 +120,7 @@ function M.cmd_pop(ctx)
 	if ctx.flags.dry_run then return require("ncclbpf.map.map").cmd_dump(ctx) end
 	if goes_on then return follow(ctx, s, count) end
 	local per, failures = try(M.pop(s, ctx.args[1], { count = count, as = ctx.opt.as,
-		exact = true }))
+		exact = not ctx.script }))
 	local failure = session.sum_up(failures, #failures + #per)
 	if #per == 0 then return nil, failure end
 	local list, rows, foot = core.array {}, {}, {}

@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -214,18 +215,21 @@ local function encode(c, part, v, what)
 			.. " digits, or compile the policy with -g" })
 end
 
--- @enc: encodes the value of each CPU.
+-- Encode what a user has typed, or a value of a script. @enc: encodes the value of each CPU.
 local function typed(c, part, text, what, enc)
-	if text:sub(1, 4) == "hex:" then
-		if enc then return enc(c, text, what) end
-		return encode(c, part, text, what)
-	end
+	enc = enc or function(_, v) return encode(c, part, v, what) end
+	if type(text) ~= "string" then return enc(c, text, what) end
+	if text:sub(1, 4) == "hex:" then return enc(c, text, what) end
 	local v, err = evaluate(text)
 	if v == nil then
 		return nil, err or errors.new("bad_argument", what .. ": nil is not a value")
 	end
-	if enc then return enc(c, v, what) end
-	return encode(c, part, v, what)
+	return enc(c, v, what)
+end
+
+-- Return a key or value of a command as its messages show it.
+function M.text(v)
+	return type(v) == "string" and v or format.value(v)
 end
 
 M.codec, M.encode, M.decode, M.typed, M.evaluate = codec, encode, decode, typed, evaluate

@@ -207,7 +207,8 @@ end
 
 -- Parse a typed key and value into an element. -> element | nil, err
 local element = errors.catch(function(c, key_text, value_text)
-	return { key = try(map.typed(c, c.key, key_text, "key " .. key_text)), text = key_text,
+	local text = values.text(key_text)
+	return { key = try(map.typed(c, c.key, key_text, "key " .. text)), text = text,
 		value = value_text
 			and try(map.typed(c, c.value, value_text, "value", M.value_bytes)) }
 end)
@@ -216,7 +217,8 @@ end)
 local function set_variables(ctx, s, c, list)
 	local lines = {}
 	for i, x in ipairs(list) do
-		local v, err = map.evaluate(x[2])
+		local v, err = x[2], nil
+		if type(v) == "string" then v, err = map.evaluate(v) end
 		if v == nil then
 			return nil, err
 				or errors.new("bad_argument", x[1] .. ": nil is not a value")
@@ -249,14 +251,16 @@ end
 local function variables(ctx, c)
 	local list = {}
 	for i = 2, #ctx.args do
-		local path, value = ctx.args[i]:match("^([%a_][%w_%.%[%]]*)=(.*)$")
+		local word = ctx.args[i]
+		local path, value = type(word) == "string" and word or "", nil
+		path, value = path:match("^([%a_][%w_%.%[%]]*)=(.*)$")
 		if not path then
 			if i > 2 then
-				return nil, errors.new(
-					"usage", ctx.args[i]
+				return nil, errors.new("usage", values.text(word)
 					.. ": VARIABLE=VALUE expected, as before")
 			end
-			path, value = ctx.args[2]:match("^[%a_][%w_%.%[%]]*$"), ctx.args[3]
+			path, value = type(word) == "string" and word:match("^[%a_][%w_%.%[%]]*$"),
+				ctx.args[3]
 			if path and #ctx.args == 3 and vars.is_section(c) then
 				return { { path, value } }
 			end
@@ -285,7 +289,7 @@ function M.cmd_set(ctx)
 	if #ctx.args % 2 == 0 then
 		return nil, errors.new(
 			"usage", ("keys and values come in pairs, %s has no value"):format(
-			ctx.args[#ctx.args]),
+			values.text(ctx.args[#ctx.args])),
 			{ hint = ("usage: %s %s"):format(ctx.row.words, ctx.row.syntax) })
 	end
 	local flags = flags_of(ctx)

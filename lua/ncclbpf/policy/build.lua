@@ -43,11 +43,16 @@ local function made(ctx, path)
 	local info = image:info()
 	local verdict = try(policy.verdict(image, info,
 		{ coherence_off = ctx.opt.coherence == "off" }))
-	return bytes, info, policy.refusal(verdict, path, ctx.flags.verbose)
+	return bytes, info, policy.refusal(verdict, policy.label(path), ctx.flags.verbose)
 end
 
 function M.cmd_build(ctx)
 	local path = ctx.args[1]
+	if type(path) == "table" and not ctx.opt.out then
+		return errors.fail("usage",
+			"%s is no file, so the command needs out=FILE for the policy",
+			policy.label(path))
+	end
 	try(one_of(ctx, "hidden", { "error", "keep" }))
 	try(one_of(ctx, "coherence", { "strict", "off" }))
 	local bytes, info, failure = made(ctx, path)

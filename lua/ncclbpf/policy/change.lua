@@ -42,7 +42,8 @@ local held = errors.catch(function(ctx, word)
 	if not policy.is_file(word) then return word end
 	local image, info, bytes = try(policy.open(word))
 	local s = try(ctx:session())
-	local results, before = errors.about(word, policy.load(s, info.name, bytes, image, info))
+	local results, before = errors.about(policy.label(word),
+		policy.load(s, info.name, bytes, image, info))
 	return read.record(results[1].data).name or info.name, function()
 		policy.unload(s, info.digest, results, before)
 	end

@@ -20,8 +20,9 @@ local MAX_FILE = 64 << 20
 
 -- ---- files --------------------------------------------------------------------
 
--- Return the policy name of a file: without folder and suffix.
+-- Return the policy name of a file: without folder and suffix. A script's rows are a table.
 function M.name_of(path)
+	if type(path) == "table" then return "table" end
 	local name = path:match("[^/]*$")
 	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
 		"%.csv$", ""):gsub("%.lua$", ""):gsub("%.c$", ""):gsub("%.bpf$", "")
@@ -61,16 +62,22 @@ end)
 -- Read a policy from a file. -> image, its description (warnings: clang's), its bytes
 M.open = errors.catch(function(path, name, coherence)
 	local bytes, warnings = try(M.image_bytes(path, name, coherence))
-	if name then bytes = errors.about(path, core.image_named(bytes, name)) end
-	local image = errors.about(path, core.image(bytes))
+	local label = M.label(path)
+	if name then bytes = errors.about(label, core.image_named(bytes, name)) end
+	local image = errors.about(label, core.image(bytes))
 	local info = image:info()
 	info.warnings = warnings and warnings ~= "" and warnings:gsub("\n+$", "") or nil
 	return image, info, bytes
 end)
 
+-- Return a file, or a script's rows, as messages name it.
+function M.label(path)
+	return type(path) == "table" and "table " .. tostring(path.name or "of rows") or path
+end
+
 -- Is @word a file rather than a policy of the job?
 function M.is_file(word)
-	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
+	return type(word) == "table" or word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
 		or word:find("%.policy$") ~= nil or tables.is_source(word) or source.is_c(word)
 end
 
@@ -240,7 +247,7 @@ function M.cmd_verify(ctx)
 	local image, info = try(M.open(path, nil, coherence))
 	local v = try(M.verdict(image, info, { coherence_off = coherence == "off",
 		trace = (ctx.flags.verbose or 0) > 1 }))
-	local foot, failure = { info.warnings }, M.refusal(v, path, ctx.flags.verbose)
+	local foot, failure = { info.warnings }, M.refusal(v, M.label(path), ctx.flags.verbose)
 	for _, line in ipairs(run_lines(v)) do foot[#foot + 1] = line end
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
@@ -591,10 +598,12 @@ function M.cmd_load(ctx)
 	if s.fleet then
 		return nil, errors.new("not_supported",
 			"a job of several sites loads a policy only with the change that uses it", {
-			object = path, hint = "policy use FILE verifies it on all sites " ..
-				"and uses it; -n policy use FILE only verifies it" })
+			object = M.label(path),
+			hint = "policy use FILE verifies it on all sites and uses it; " ..
+				"-n policy use FILE only verifies it" })
 	end
-	local results, before = errors.about(path, M.load(s, name, bytes, image, info))
+	local results, before = errors.about(M.label(path),
+		M.load(s, name, bytes, image, info))
 	if ctx.flags.dry_run then M.unload(s, info.digest, results, before) end
 	local d = results[1].data
 	local v = read.record(d.verify)

@@ -4,7 +4,6 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
-local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -102,54 +101,5 @@ function M.text(rows)
 	end)
 	return table.concat(t, ", ")
 end
-
-local function bad(i, field, v, want)
-	errors.raise("malformed", "row %d: %s %s: %s expected", i, field, tostring(v), want)
-end
-
--- Convert {coll=, bytes=, comm=}, as people write them, to numbers.
-local function row_of(i, row)
-	if type(row) ~= "table" then
-		error(("nb.policy.within: row %d: a table expected, found %s"):format(i, type(row)),
-			3)
-	end
-	errors.check_options(("nb.policy.within: row %d"):format(i), row,
-		{ coll = "string", bytes = "string", comm = "string" }, 3)
-	local coll = row.coll and core.nccl("coll", row.coll)
-	if not coll then return bad(i, "coll", row.coll, "a collective") end
-	local a, b = (row.bytes or "0.."):match "^%s*(.-)%s*%.%.%s*(.-)%s*$"
-	local min, max = a and units.size(a), b == "" and math.maxinteger or b and units.size(b)
-	if not min or not max or min > max then
-		return bad(i, "bytes", row.bytes, 'sizes like "4M..128M" or "4M.."')
-	end
-	local comm = row.comm and #row.comm <= 16 and row.comm:match "^%x+$"
-		and math.tointeger("0x" .. row.comm) or nil
-	if row.comm and not comm then
-		return bad(i, "comm", row.comm, "a communicator's whole identity")
-	end
-	return { coll = coll, min = min, max = max, comm = comm }
-end
-
--- nb.policy.within(policy, {{coll=, bytes=, comm=}}[, {name=}]) -> policy | nil, err
--- @policy: a policy object, or a file
-M.within = errors.catch(function(policy, rows, opts)
-	opts = errors.check_options("nb.policy.within", opts, { name = "string" })
-	local name, image
-	if tables.is_made(policy) then
-		name, image = policy:name(), policy:image()
-	elseif type(policy) == "string" then
-		local _, info, bytes = try(require("ncclbpf.policy.policy").open(policy))
-		name, image = info.name, bytes
-	else
-		error("nb.policy.within: a policy made by nb.policy, or a file, expected", 2)
-	end
-	if type(rows) ~= "table" or #rows == 0 then
-		error("nb.policy.within: a list of rows expected", 2)
-	end
-	local list = lists.map(rows, function(row, i) return row_of(i, row) end)
-	name = opts.name or name .. ".within"
-	image = try(M.image(image, name, list, "only for " .. M.text(list)))
-	return tables.new(name, image)
-end)
 
 return M

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Policies made without a compiler: decision tables in Lua or in the columns of NVIDIA's tuner
--- files (docs/tables.md). The result is an object with an image, a policy like any other.
-local class = require "ncclbpf.base.class"
+-- files (docs/tables.md). The result is an image, a policy like any other.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -10,65 +9,6 @@ local units = require "ncclbpf.base.units"
 
 local try = errors.try
 local M = {}
-
--- ---- policies made here ------------------------------------------------------
-
-local Made = {}
-local made_meta = { __name = "ncclbpf.made", __metatable = "ncclbpf.made", __index = Made }
-made_meta.__newindex = function(_, k)
-	error(("policy: field %s cannot be set"):format(tostring(k)), 2)
-end
-local state = setmetatable({}, { __mode = "k" })
-
--- coherence = "off": verify and run without the rule that ranks must decide alike
-function M.new(name, image, coherence)
-	local o = setmetatable({}, made_meta)
-	state[o] = { name = name, image = image, coherence_off = coherence == "off" }
-	return o
-end
-
-M.methods = Made
-
-function M.is_made(o) return state[o] ~= nil end
-
-local function of(o)
-	local s = state[o]
-	if not s then error("a policy made by nb.policy expected; use policy:method()", 3) end
-	return s
-end
-
-made_meta.__tostring = function(o)
-	local s = state[o]
-	return ("policy %s %s"):format(s.name, core.sha256(s.image):sub(1, 8))
-end
-
--- p:image() -> the bytes of its image
-function Made:image() return of(self).image end
-
-function Made:name() return of(self).name end
-
--- p:object() -> the bytes of a .bpf.o that libbpf opens | nil, err
-function Made:object()
-	return try(core.image_object(of(self).image))
-end
-
--- p:csv() -> its rows as NVIDIA's tuner file | nil, err
-function Made:csv()
-	return M.csv_of(of(self).image)
-end
-
--- p:info() -> {name, digest, size, maps, programs}
-function Made:info()
-	return core.image(of(self).image):info()
-end
-
--- p:verify() -> {accepted, programs} as nb.verify | nil, err
-function Made:verify()
-	local s = of(self)
-	local image = core.image(s.image)
-	return require("ncclbpf.policy.policy").verdict(
-		image, image:info(), { coherence_off = s.coherence_off })
-end
 
 -- Convert a context whose words and sizes may be text.
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
@@ -117,35 +57,6 @@ function M.context(c)
 	if t.usable == nil then t.usable = (1 << 21) - 1 end
 	return t
 end
-
--- p:run(context or {contexts}[, {map = {[key] = value}}]) -> {algo, proto, channels},
--- or a list of them
--- | nil, err; numbers as in the context, -1 and 0: no opinion
-function Made:run(contexts, maps)
-	local s = of(self)
-	if type(contexts) ~= "table" then
-		error("policy:run: a context or a list of them expected", 2)
-	end
-	local list = #contexts > 0 and contexts or { contexts }
-	local t = {}
-	for i, c in ipairs(list) do
-		local wrong
-		t[i], wrong = M.context(c)
-		if not t[i] then error(("policy:run: context %d: %s"):format(i, wrong), 2) end
-	end
-	local answers = try(core.policy_run(s.image, t, maps or {}, s.coherence_off))
-	if list ~= contexts then return answers[1] end
-	return answers
-end
-
--- p:save(path): an object where the path ends with .o, else an image | nil, err
-function Made:save(path)
-	local s = of(self)
-	if type(path) ~= "string" then error("policy:save: a path expected", 2) end
-	return M.save(s.image, path)
-end
-
-class.protect(Made)
 
 M.save = errors.catch(function(image, path)
 	return try(core.write(path, path:find "%.o$" and try(core.image_object(image)) or image))
@@ -211,17 +122,17 @@ local function bad(i, field, v, want)
 		i, field, format.value(v), want), { field = field, row = i }), 0)
 end
 
-local function check_fields(i, row, level)
+local function check_fields(i, row)
 	if type(row) ~= "table" then
-		error(("nb.policy.table: row %d: a table of fields expected, found %s"):format(
-			i, type(row)), level + 1)
+		errors.raise("malformed", "row %d: a table of fields expected, found %s", i,
+			type(row))
 	end
 	for k in pairs(row) do
 		if not FIELDS[k] then
 			local names = lists.keys(FIELDS)
-			error(("nb.policy.table: row %d: no field %s, %s"):format(i, tostring(k),
+			errors.raise("malformed", "row %d: no field %s, %s", i, tostring(k),
 				type(k) == "string" and errors.nearest(k, names)
-					or "there are: " .. table.concat(names, ", ")), level + 1)
+					or "there are: " .. table.concat(names, ", "))
 		end
 	end
 end
@@ -302,64 +213,48 @@ local function row_text(i, row)
 	return table.concat(t, ",")
 end
 
--- nb.policy.table{ {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep",
--- coherence="off" } -> policy | nil, err
-M.table = errors.catch(function(spec)
-	if type(spec) ~= "table" then
-		error("nb.policy.table: a table of rows expected, found " .. type(spec), 2)
-	end
-	local opts = {}
+-- Fields of a table beside its rows
+local OPTIONS = { name = true, hidden = true, coherence = true }
+
+-- Compile { {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep", coherence="off" }. opts: the
+-- same fields, for a table that omits them. -> image | nil, err
+M.rows = errors.catch(function(spec, opts)
+	local o = lists.copy(opts or {})
 	for k, v in pairs(spec) do
-		if math.type(k) ~= "integer" then opts[k] = v end
+		if math.type(k) ~= "integer" and (not OPTIONS[k] or type(v) ~= "string") then
+			errors.raise("malformed", "field %s: %s", tostring(k), OPTIONS[k]
+				and "a text expected, found a " .. type(v)
+				or "a table has rows and the fields coherence, hidden and name")
+		end
+		if OPTIONS[k] then o[k] = v end
 	end
-	errors.check_options("nb.policy.table", opts, {
-		name = "string", hidden = "string", coherence = "string" })
 	local lines = {}
 	for i, row in ipairs(spec) do
-		check_fields(i, row, 2)
+		check_fields(i, row)
 		lines[i] = row_text(i, row)
 	end
-	local name = opts.name or "table"
 	local image, err = M.compile(table.concat(lines, "\n"),
-		{ name = name, hidden = opts.hidden, coherence = opts.coherence })
-	if not image then
-		if err.line then
-			err.row = err.line
-			err.line, err.col = nil, nil
-		end
-		return nil, err
-	end
-	return M.new(name, image, opts.coherence)
-end)
-
--- nb.policy.csv{path=|text=, name=, hidden="keep", coherence="off"} -> policy | nil, err
-M.csv = errors.catch(function(opts)
-	opts = errors.check_options("nb.policy.csv", opts,
-		{ path = "string", text = "string", name = "string", hidden = "string",
-			coherence = "string" })
-	if not opts.path == not opts.text then
-		error("nb.policy.csv: either path or text expected", 2)
-	end
-	local text = opts.text or try(core.read(opts.path, M.MAX_TEXT))
-	local name = opts.name or opts.path and require("ncclbpf.policy.policy").name_of(opts.path)
-		or "table"
-	return M.new(name, try(M.compile(text, { name = name, file = opts.path or "text",
-		hidden = opts.hidden, coherence = opts.coherence })), opts.coherence)
+		{ name = o.name or "table", hidden = o.hidden, coherence = o.coherence })
+	if image or not err.line then return image, err end
+	err.row = err.line
+	err.line, err.col = nil, nil
+	return nil, err
 end)
 
 M.MAX_TEXT = 16 << 20
 
 -- Suffixes of files that are compiled when the shell opens them.
 
-function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil end
+function M.is_source(path)
+	return type(path) == "table" or path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil
+end
 
 local STEPS = 100000000 -- some seconds
 
 -- Return the functions that a .lua file of a policy may call.
 local function environment()
 	local env = require("ncclbpf.base.sandbox").pure()
-	env.nb = { policy = { table = M.table, csv = M.csv },
-		size = require("ncclbpf.base.units").size }
+	env.nb = { size = units.size }
 	function env.require(name)
 		if name == "ncclbpf" then return env.nb end
 		error(("%s: no such module for a policy's file (allowed: ncclbpf)"):format(
@@ -369,26 +264,20 @@ local function environment()
 end
 
 local function run_lua(path, text, opts)
-	local ok
 	local made, err = require("ncclbpf.base.sandbox").run(
 		text, "@" .. path, environment(), STEPS)
 	if made == nil and errors.is(err) then return nil, err end
-	if type(made) == "table" and not state[made] then
-		if opts.name and made.name == nil then made.name = opts.name end
-		if opts.coherence and made.coherence == nil then made.coherence = opts.coherence end
-		ok, made, err = pcall(M.table, made)
-		if not ok then return nil, errors.new("malformed", tostring(made)) end
-		if not made then return nil, err end
+	if type(made) ~= "table" then
+		return errors.fail("malformed", "the file returned %s; a table of rows expected",
+			type(made))
 	end
-	if not state[made] then
-		return errors.fail("malformed",
-			"the file returned %s; a policy or a table of rows expected", type(made))
-	end
-	return state[made].image
+	return M.rows(made, opts)
 end
 
--- Compile a .csv or .lua file to an image. opts: name, hidden, coherence.
+-- Compile a .csv or .lua file, or a script's table of rows, to an image. opts: name, hidden,
+-- coherence.
 M.open = errors.catch(function(path, opts)
+	if type(path) == "table" then return M.rows(path, opts) end
 	local text = try(core.read(path, M.MAX_TEXT))
 	local image, err
 	if path:find "%.lua$" then

@@ -2,11 +2,13 @@
 -- Hooks of a rollout: functions in the plan's file that are called before, between and after its
 -- blocks, or judge them. Hooks see only their context. Each call has a limit of time and memory.
 -- After a call that fails or exceeds its limit no hook is called again, and the rollout pauses.
+local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
+local maps = require "ncclbpf.map.map"
 local plan = require "ncclbpf.rollout.plan"
 
 local try = errors.try
@@ -59,61 +61,32 @@ end
 
 -- ---- what hooks see ----------------------------------------------------------
 
--- Return a map for hooks. They may write only local maps: a change of a coherent map makes a new
--- generation, so the rollout would see a concurrent change.
-local function map_for(self, m, info)
-	local t = {}
-	local function may()
-		if self.dry then
-			return errors.fail("not_permitted", "a dry run cannot change the job")
+-- Commands of the context's job object. They read, or store elements of local maps: a change of a
+-- coherent map makes a new generation, so the rollout would see a concurrent change.
+local MAY = lists.set { "status", "comm_list", "comm_show", "policy_list", "policy_show",
+	"decision_tail", "explain", "map_list", "map_show", "map_dump", "map_get", "map_set",
+	"map_remove", "stats", "sample_tail" }
+
+-- Return the function that a job object of hooks asks before each command.
+local function allowed(group)
+	return function(name, word)
+		if not MAY[name] then
+			return errors.fail("not_permitted", "job:%s: hooks may call only %s", name,
+				table.concat(lists.keys(MAY), ", "))
 		end
-		if info.coherent then
-			return errors.fail("not_permitted",
-				"%s is coherent: its change makes a generation, " ..
-					"which the rollout would treat " ..
-					"as a concurrent change", info.name)
-		end
-		return true
+		if name ~= "map_set" and name ~= "map_remove" then return true end
+		local c = try(maps.describe(group, tostring(word)))
+		if not c.map.coherent then return true end
+		return errors.fail("not_permitted",
+			"map %s is coherent: its change makes a generation, "
+				.. "which the rollout would treat as a concurrent change", word)
 	end
-	function t.get(_, key) return m:get(key) end
-	function t.entries(_, limit) return m:entries { limit = limit } end
-	function t.set(_, key, value)
-		local ok, err = may()
-		if not ok then return nil, err end
-		return m:set(key, value)
-	end
-	function t.remove(_, key)
-		local ok, err = may()
-		if not ok then return nil, err end
-		return m:remove(key)
-	end
-	return t
 end
 
--- Return results as plain data, without methods that change the job.
-local function plain(v)
-	if type(v) ~= "table" then return v end
-	return core.decode(core.encode(v))
-end
-
--- Call method t:what(...) and return its result as plain data, also to its callback.
-local function asked(t, what, ...)
-	local args = table.pack(...)
-	for i = 1, args.n do
-		local opts = args[i]
-		if type(opts) == "table" and type(opts.follow) == "function" then
-			local copy = lists.copy(opts)
-			copy.follow = function(d, rank) return opts.follow(plain(d), rank) end
-			args[i] = copy
-		end
-	end
-	local v, err = t[what](t, table.unpack(args, 1, args.n))
-	return plain(v), err
-end
-
--- Return the context: dry_run, and functions that query the job. @target: nil in a dry run
-local function context(self, target)
-	local ctx = { dry_run = self.dry, blocks = 0 }
+-- Return the context: dry_run, functions, and a job object. @group: nil in a dry run
+local function context(self, group)
+	local ctx = { dry_run = self.dry, blocks = 0,
+		job = group and class.makers.job(group, allowed(group)) }
 	local lines = 0
 	function ctx.log(...)
 		lines = lines + 1
@@ -124,37 +97,16 @@ local function context(self, target)
 	end
 	function ctx.judge(opts) return judge.judge(opts) end
 	function ctx.size(v) return require("ncclbpf.base.units").size(v) end
-	local function live()
-		if not target then return nil, errors.new("no_target", "a dry run has no job") end
-		return target
-	end
-	function ctx.map(name)
-		local t, err = live()
-		if not t then return nil, err end
-		local m
-		m, err = t:map(name)
-		if not m then return nil, err end
-		local info
-		info, err = m:info()
-		if not info then return nil, err end
-		return map_for(self, m, info)
-	end
-	for _, what in ipairs { "comms", "policies", "status", "explain", "decisions" } do
-		ctx[what] = function(...)
-			local t, err = live()
-			if not t then return nil, err end
-			return asked(t, what, ...)
-		end
-	end
 	return ctx
 end
 
 -- M.open(path, functions, opts) -> the hooks of the plan's file @path | nil, err
--- functions: result of plan.read; opts: target (nil: dry), digest of the file, say(line)
+-- functions: result of plan.read; opts: group (nil: dry), digest of the file (nil: the hooks are
+-- functions of a script), say(line)
 M.open = errors.catch(function(path, functions, opts)
 	local self = setmetatable({ path = path, functions = functions, say = opts.say,
-		dry = opts.target == nil, digest = opts.digest }, Hooks)
-	self.ctx = context(self, opts.target)
+		dry = opts.group == nil, digest = opts.digest }, Hooks)
+	self.ctx = context(self, opts.group)
 	return self
 end)
 

@@ -254,7 +254,7 @@ local schema = fields {
 }
 
 -- Names of our fields in other tools, and where a field belongs.
-local elsewhere = { hooks = "hooks are in a plan's Lua file, which rollout start runs",
+local elsewhere = { hooks = "hooks are functions, which only a plan in Lua can have",
 	warmup = "warmup_pct, the share of a block in per cent", progress_deadline =
 		"block_timeout for each block, deadline for all", gates = "guards",
 	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
@@ -436,8 +436,14 @@ local function beside(p, path)
 	end
 end
 
--- M.read(path) -> plan, hooks: functions by name, or nil, SHA-256 of the file | nil, err
+-- M.read(path, or a script's table) -> plan, hooks: functions by name, or nil, SHA-256 of the
+-- file | nil, err
 M.read = errors.catch(function(path)
+	if type(path) == "table" then
+		local t = lists.copy(path)
+		local hooks = hooks_of(t)
+		return try(M.check(t)), hooks
+	end
 	local t, digest = try(table_of(path))
 	local fine, hooks = pcall(hooks_of, t)
 	if not fine then errors.about(path, nil, hooks) end

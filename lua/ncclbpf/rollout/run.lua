@@ -209,7 +209,7 @@ end
 -- Has the job ended? A connection closes shortly before its process ends, so wait a little.
 local function over(r)
 	local till = clock.now() + clock.times.closing
-	while #r.group:living() == 0 do
+	while r.group:drain() == 0 do
 		local dead = true
 		for _, m in ipairs(r.group.members) do dead = dead and not target.lives(m) end
 		if dead or clock.now() > till then return dead end

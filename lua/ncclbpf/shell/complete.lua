@@ -106,7 +106,7 @@ local function members(value)
 	return t
 end
 
--- Complete a Lua name: "nb.target:pol" -> candidates for the last name
+-- Complete a Lua name: "nb.pol", "job:pol" -> candidates for the last name
 local function lua_names(text)
 	local path, last = text:match("([%a_][%w_.:]*[.:])([%w_]*)$")
 	if not path then

@@ -111,8 +111,9 @@ M.check = errors.catch(function(t)
 	return p
 end)
 
--- M.read(path) -> plan | nil, err; data files are relative to the plan
+-- M.read(path, or a script's table) -> plan | nil, err; data files are relative to the plan
 M.read = errors.catch(function(path)
+	if type(path) == "table" then return M.check(path) end
 	local p = errors.about(path, M.check(try(kit.table_of(path))))
 	local folder = path:match "^(.*/)" or ""
 	for _, d in ipairs(p.data or {}) do

@@ -617,15 +617,6 @@ M.start = errors.catch(function(group, p)
 	return r
 end)
 
--- M.run(group, p[, tell(r)]) -> result | nil, err. tell: called after each block. Ctrl-C
--- waits meanwhile and ends the sweep with the baseline in place.
-M.run = errors.catch(function(group, p, tell)
-	local r = try(M.start(group, p))
-	return try(runner.run(r, methods, tell and function(now)
-		if now.state == "running" then tell(now) end
-	end)).result
-end)
-
 -- Run the sweep in a process of its own. -> its PID | nil, err
 function M.detach(r) return runner.detach(r, methods, save) end
 
