@@ -55,7 +55,8 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 			c.peer.end(&c.peer);
 	}
 	nb_events_tell_size(c.ranks, c.nodes);
-	nb_events_tell_tuner(c.comm_id, nb_comm_slot(*context));
+	nb_events_tell_tuner(c.comm_id, nb_comm_slot(*context),
+			     nb_comm_ring(*context));
 	return NB_NCCL_SUCCESS;
 }
 

@@ -40,6 +40,11 @@ struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c)
 	return c && c->seg ? c->fence.slot : NULL;
 }
 
+const struct nb_packed *nb_comm_ring(const struct nb_comm *c)
+{
+	return c && c->seg && c->ring != c->own_ring ? c->ring : NULL;
+}
+
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)
 {
 	return __atomic_load_n(&c->refused[why], __ATOMIC_RELAXED);

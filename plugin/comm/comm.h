@@ -251,6 +251,11 @@ uint64_t nb_comm_decisions(const struct nb_comm *c);
  * freed. Returns NULL if there is none or @c is NULL.
  */
 struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
+/*
+ * Returns the communicator's NB_RING last decisions, or NULL if they are not
+ * in the segment, which stays mapped until the process ends.
+ */
+const struct nb_packed *nb_comm_ring(const struct nb_comm *c);
 /* Copy decision @seq. Returns false if it was overwritten or not yet made. */
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 		      struct nb_decision *out);

@@ -97,6 +97,7 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->connected, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
 	SET(pc->decided, NULL);
+	SET(pc->ring, NULL);
 	SET(pc->slot, NULL);
 	SET(pc->rank, init->rank);
 	SET(pc->ranks, init->ranks);
@@ -220,7 +221,8 @@ bool nb_events_sees_calls(uint64_t comm_id)
 	       nb_mask_by_calls(last->abi);
 }
 
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot,
+			  const struct nb_packed *ring)
 {
 	/*
 	 * versions 1 to 4 of both interfaces pass no identity, so match by
@@ -230,6 +232,7 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
 		return;
 	SET(last->decided, slot ? &slot->announced : NULL);
+	SET(last->ring, slot ? ring : NULL);
 	if (!slot || !nb_events_sees_calls(comm_id))
 		return;
 	__atomic_store_n(&last->slot, slot, __ATOMIC_RELEASE);
@@ -253,7 +256,14 @@ void nb_events_untell(const struct nb_seg_slot *slot)
 		struct nb_pcomm *pc =
 			__atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
 
-		if (!pc || GET(pc->slot) != slot)
+		if (!pc)
+			continue;
+		if (GET(pc->decided) == &slot->announced ||
+		    GET(pc->decided) == &slot->decisions) {
+			SET(pc->ring, NULL);
+			SET(pc->decided, NULL);
+		}
+		if (GET(pc->slot) != slot)
 			continue;
 		SET(pc->slot, NULL);
 		nb_events_ask();
@@ -312,6 +322,7 @@ void nb_events_forked(void)
 		if (nb_prof.comm[i]) {
 			SET(nb_prof.comm[i]->token, 0);
 			SET(nb_prof.comm[i]->decided, NULL);
+			SET(nb_prof.comm[i]->ring, NULL);
 			SET(nb_prof.comm[i]->slot, NULL);
 		}
 }

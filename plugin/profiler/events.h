@@ -99,10 +99,12 @@ bool nb_events_sees_calls(uint64_t comm_id);
 /*
  * Connect this thread's communicator with its rank's slot in the segment, or
  * with NULL if it has none. The profiler reads the number of decisions from the
- * slot. If nb_events_sees_calls, the profiler counts the calls in the slot, in
- * which the rank has registered with nb_comm_init.calls.
+ * slot, and the decisions from @ring, which is NULL or stays mapped until the
+ * process ends. If nb_events_sees_calls, the profiler counts the calls in the
+ * slot, in which the rank has registered with nb_comm_init.calls.
  */
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot);
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot,
+			  const struct nb_packed *ring);
 /* Use slot->decisions as the number of decisions of @slot's rank. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
 /* Stop using @slot, because its rank makes no more calls. */

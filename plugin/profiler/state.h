@@ -173,6 +173,8 @@ struct nb_pcomm {
 	uint64_t comm_id;
 	/* the tuner's count of decisions, or NULL; accessed atomically */
 	const uint64_t *decided;
+	/* the tuner's NB_RING last decisions, or NULL; accessed atomically */
+	const struct nb_packed *ring;
 	/* slot that counts API calls, or NULL; accessed atomically */
 	struct nb_seg_slot *slot;
 	int32_t rank, ranks, nodes; /* accessed atomically */

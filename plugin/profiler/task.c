@@ -244,7 +244,8 @@ uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
 	SET(s->proxy_first, UINT64_MAX);
 	SET(s->proxy_last, 0);
 	SET(s->parent, d->parent);
-	SET(s->decided, nb_trace_ring_wanted() ? tuner_decisions(pc) : 0);
+	/* a trace may begin before the task ends */
+	SET(s->decided, tuner_decisions(pc));
 	SET(s->seq, d->seq);
 	SET(s->bytes, whole_bytes(pc, d));
 	SET(s->peer, (uint64_t)(uint32_t)d->peer);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/jobseg/format.h"
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
@@ -101,6 +102,40 @@ static uint64_t task_done_ns(const struct nb_op_slot *s,
 	return proxy > t ? proxy : t;
 }
 
+/*
+ * Write into span @p of task @s the decision that it ran with: the latest one
+ * for its function and size before it started. The decisions of one group are
+ * close together.
+ */
+static void put_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
+			 struct nb_trace_span *p)
+{
+	enum { BACK = 64 };
+	const struct nb_packed *from = GET(pc->ring);
+	uint64_t func = p->word[NB_SPAN_WHAT] >> NB_SPAN_AT_FUNC & 255;
+	uint64_t n = GET(s->decided);
+	struct nb_packed packed;
+	struct nb_decision d;
+
+	for (int i = 0; i < BACK && n > 0 && from; i++, n--) {
+		for (int w = 0; w < NB_PACKED_WORDS; w++)
+			packed.word[w] = GET(from[(n - 1) % NB_RING].word[w]);
+		if (!nb_unpack(&packed, n - 1, &d))
+			return;
+		/* NCCL may make one decision for several merged collectives */
+		if ((uint64_t)d.coll != func ||
+		    d.bytes < p->word[NB_SPAN_BYTES] ||
+		    (d.bytes > p->word[NB_SPAN_BYTES] &&
+		     p->word[NB_SPAN_DECIDED]))
+			continue;
+		p->word[NB_SPAN_DECIDED] = n;
+		memcpy(&p->word[NB_SPAN_DECISION], packed.word,
+		       sizeof(packed.word));
+		if (d.bytes == p->word[NB_SPAN_BYTES])
+			return;
+	}
+}
+
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 			const struct nb_sample *o, uint64_t n)
 {
@@ -125,8 +160,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	w[NB_SPAN_EXEC] = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
 	w[NB_SPAN_SOURCE] = o->source;
 	w[NB_SPAN_DONE] = task_done_ns(s, o);
-	w[NB_SPAN_DECIDED] = GET(s->decided);
-	w[NB_SPAN_SLOT] = (uint64_t)(uintptr_t)GET(pc->decided);
+	put_decision(pc, s, &p);
 	nb_trace_ring_add(&p);
 }
 

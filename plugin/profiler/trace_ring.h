@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/jobseg/packed.h"
 #include "plugin/profiler/state.h"
 
 /*
@@ -39,14 +40,16 @@ enum nb_trace_span_word {
 	NB_SPAN_BYTES,
 	/*
 	 * Words of tasks: execution time in ns + 1, source of that time, time
-	 * when the task was complete, number of the tuner's decisions at the
-	 * task's start, slot that counts decisions.
+	 * when the task was complete, number of the tuner's decision that it
+	 * ran with + 1 or 0 if it is not known, and that decision (struct
+	 * nb_packed). A reader that is late finds it here after the tuner's
+	 * ring has lost it.
 	 */
 	NB_SPAN_EXEC,
 	NB_SPAN_SOURCE,
 	NB_SPAN_DONE,
 	NB_SPAN_DECIDED,
-	NB_SPAN_SLOT,
+	NB_SPAN_DECISION,
 	/* words of kernel records: the GPU's clock at start and stop */
 	NB_SPAN_GPU_START = NB_SPAN_EXEC,
 	NB_SPAN_GPU_STOP = NB_SPAN_SOURCE,
@@ -77,8 +80,8 @@ enum nb_trace_span_word {
 	 */
 	NB_SPAN_VERBS = NB_SPAN_EXEC,
 	/* result of a put, get, state change or post; 0: success */
-	NB_SPAN_ERROR = NB_SPAN_SLOT,
-	NB_SPAN_WORDS = 15
+	NB_SPAN_ERROR = NB_SPAN_DECISION,
+	NB_SPAN_WORDS = NB_SPAN_DECISION + NB_PACKED_WORDS
 };
 enum {
 	NB_SPAN_AT_EVENT = 0,

@@ -32,7 +32,7 @@ chrome "each collective with its decision, on its communicator's thread" a.json 
 	local n = 0
 	for _, e in ipairs(of "coll") do
 		if e.args.exec_us then
-			local d = e.args.decision
+			local d = assert(e.args.decision, encode(e))
 			assert(d.generation == 0 and d.answer.algo == e.args.algo
 				and d.answer.proto == e.args.proto and d.bytes == e.args.bytes)
 			assert(threads[e.pid .. "." .. e.tid]:find("comm " .. e.args.comm, 1, true)

@@ -16,6 +16,7 @@
 -- CODE gets `events` (all), `slices` (the X ones), `of(cat)`, and `processes`
 -- (by pid: their name); a failed assert is the verdict.
 local path, code = arg[1], arg[2]
+local encode = require "ncclbpf.core".encode
 local decode = require "ncclbpf.core".decode
 local f = assert(io.open(path))
 local text = f:read "a"
@@ -92,7 +93,7 @@ end
 for i, e in ipairs(events) do
 	local ok, bad = pcall(check, e)
 	if not ok then
-		error(("event %d: %s: %s"):format(i, bad, require "ncclbpf.core".encode(e)), 0)
+		error(("event %d: %s: %s"):format(i, bad, encode(e)), 0)
 	end
 end
 
@@ -106,6 +107,7 @@ end
 
 if code then
 	local env = setmetatable({ events = events, slices = slices, of = of, processes = processes,
-		threads = threads, text = text, trace = t }, { __index = _G })
+		threads = threads, text = text, trace = t,
+		encode = encode }, { __index = _G })
 	assert(load(code, "=code", "t", env))()
 end

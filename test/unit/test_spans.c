@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/jobseg/format.h"
+#include "core/jobseg/packed.h"
 #include "plugin/abi/profiler_abi.h"
+#include "plugin/profiler/events.h"
+#include "plugin/profiler/mask.h"
 #include "plugin/profiler/trace_ring.h"
 #include "test/fakes/host/prof.h"
 #include "test/unit/pools_room.h"
@@ -131,6 +135,70 @@ START_TEST(a_collective_and_its_parts)
 }
 END_TEST
 
+/* Decision @seq for an AllReduce of @bytes, by policy @by. */
+static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes,
+		   uint64_t by)
+{
+	uint64_t w[NB_PACKED_WORDS] = { bytes, 1,
+					UINT64_C(4) << NB_PACKED_AT_COLL |
+						by << NB_PACKED_AT_BY };
+
+	for (int i = 0; i < NB_PACKED_WORDS; i++)
+		ring[seq % NB_RING].word[i] = w[i] | nb_packed_tag(seq);
+}
+
+/* A trace begins while a collective runs, and its reader is late: by then the
+ * tuner's ring has lost the decision. */
+START_TEST(a_collective_keeps_its_decision)
+{
+	static struct nb_seg_slot slot = { .announced = 7 };
+	static struct nb_packed ring[NB_RING];
+	struct host_prof c = open_rank(5);
+	struct host_event coll = { .type = HOST_COLL,
+				   .func = 4,
+				   .datatype = 7,
+				   .channels = 1,
+				   .count = 1024 };
+	uint64_t from = nb_trace_ring_next();
+	struct nb_packed packed;
+	struct nb_trace_span s;
+	struct nb_decision d;
+	void *task;
+
+	decide(ring, 4, 4096, 1);
+	decide(ring, 5, 8192, 2);
+	decide(ring, 6, 2048, 3);
+	nb_events_tell_tuner(0xabc, &slot, ring);
+	nb_events_telemetry(NB_TEL_ON);
+	task = host_prof_start(&c, &coll);
+	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL), NULL), 0);
+	host_prof_stop(&c, task);
+	decide(ring, 4 + NB_RING, 1, 0);
+	nb_trace_ring_close(NB_EVENT_BIT(COLL));
+	ck_assert_uint_eq(nb_trace_ring_next(), from + 1);
+	ck_assert(nb_trace_ring_read(from, &s));
+	ck_assert_uint_eq(event_of(&s), NB_EVENT_COLL);
+	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 5);
+	memcpy(packed.word, &s.word[NB_SPAN_DECISION], sizeof(packed.word));
+	ck_assert(nb_unpack(&packed, 4, &d));
+	ck_assert_int_eq(d.by, 1);
+	/* one decision may be for several collectives that NCCL merges */
+	coll.count = 2000;
+	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL), NULL), 0);
+	host_prof_stop(&c, host_prof_start(&c, &coll));
+	ck_assert(nb_trace_ring_read(from + 1, &s));
+	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 6);
+	/* a rank whose tuner has ended has no decisions */
+	nb_events_untell(&slot);
+	host_prof_stop(&c, host_prof_start(&c, &coll));
+	nb_trace_ring_close(NB_EVENT_BIT(COLL));
+	ck_assert(nb_trace_ring_read(from + 2, &s));
+	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 0);
+	nb_events_telemetry(0);
+	host_prof_fini(&c);
+}
+END_TEST
+
 /* ---- crowds ---- */
 
 enum { WRITERS = 4, EACH = 100000 };
@@ -193,4 +261,5 @@ END_TEST
 
 UNIT_MAIN("spans", tcase_add_loop_test(tc, the_mask_follows_the_traces, 1, 7);
 	  tcase_add_test(tc, a_collective_and_its_parts);
+	  tcase_add_test(tc, a_collective_keeps_its_decision);
 	  tcase_add_test(tc, a_span_is_never_of_two);)

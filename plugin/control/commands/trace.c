@@ -33,56 +33,14 @@ static uint64_t span_byte(const struct nb_trace_span *s, int at)
 	return s->word[NB_SPAN_WHAT] >> at & 255;
 }
 
-/*
- * Find the decision that a collective ran with: the latest decision for its
- * function and size before it started. The decisions of one group are close
- * together.
- */
-static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
-			struct nb_decision *out)
-{
-	enum { BACK = 64 };
-	uint64_t n = s->word[NB_SPAN_DECIDED];
-	bool near = false;
-	struct nb_decision d;
-
-	for (int i = 0; i < BACK && n > 0; i++) {
-		if (!nb_comm_decision(c, --n, &d))
-			break;
-		if ((uint64_t)d.coll != span_byte(s, NB_SPAN_AT_FUNC))
-			continue;
-		if (d.bytes == s->word[NB_SPAN_BYTES]) {
-			*out = d;
-			return true;
-		}
-		/* NCCL may make one decision for several merged collectives */
-		if (!near && d.bytes > s->word[NB_SPAN_BYTES]) {
-			*out = d;
-			near = true;
-		}
-	}
-	return near;
-}
-
-static const struct nb_comm *comm_of(const struct nb_trace_span *s)
-{
-	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
-		const struct nb_seg_slot *slot = nb_comm_slot(c);
-		uint64_t of = s->word[NB_SPAN_SLOT];
-
-		if (slot && (of == (uint64_t)(uintptr_t)&slot->announced ||
-			     of == (uint64_t)(uintptr_t)&slot->decisions))
-			return c;
-	}
-	return NULL;
-}
-
 static void put_decision(struct nb_json *j, const struct nb_trace_span *s)
 {
-	const struct nb_comm *c = s->word[NB_SPAN_DECIDED] ? comm_of(s) : NULL;
+	struct nb_packed packed;
 	struct nb_decision d;
 
-	if (!c || !decision_of(c, s, &d)) {
+	memcpy(packed.word, &s->word[NB_SPAN_DECISION], sizeof(packed.word));
+	if (!s->word[NB_SPAN_DECIDED] ||
+	    !nb_unpack(&packed, s->word[NB_SPAN_DECIDED] - 1, &d)) {
 		nb_json_null(j);
 		return;
 	}
