@@ -43,8 +43,9 @@ lint-locale:
 
 # Jobs and agents have one clock, which tests replace.
 lint-clocks:
-	@awk -f lint/clocks.awk $(shell find $(addprefix plugin/,agent change comm control \
-		controller job policies process profiler relay tuner) -name '*.[ch]')
+	@awk -f lint/clocks.awk plugin/runtime/jobdir.c $(shell find $(addprefix plugin/,agent \
+		change comm control controller job policies process profiler relay store tuner) \
+		-name '*.[ch]')
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:

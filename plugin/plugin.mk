@@ -2,7 +2,7 @@
 # The plugin, the tap in front of libibverbs, and the agent.
 
 # What the agent and the shell have beside it; libncclbpf.so needs libc alone.
-STORE := $(call o,plugin/store/*.c)
+STORE := $(call o,plugin/store/*.c) $(B)/plugin/runtime/clock.o
 RELAY := $(call o,plugin/relay/*.c)
 TAP := $(call o,plugin/tap/*.c)
 PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/%) $(TAP),\

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/liveness.h"
+#include "plugin/runtime/clock.h"
 
 /* age of a socket, in seconds, at which its process surely listens */
 enum { STARTING_S = 10 };
@@ -164,7 +165,6 @@ static bool make_dir(const struct attempt *t, const char *dir)
  */
 static void await_mode(const char *dir)
 {
-	const struct timespec ms = { 0, 1000000 };
 	struct stat st;
 
 	for (int n = 0; n < MAKING_S * 1000; n++) {
@@ -172,7 +172,7 @@ static void await_mode(const char *dir)
 		    (st.st_mode & 0700) == 0700 ||
 		    time(NULL) > st.st_ctime + MAKING_S)
 			return;
-		nanosleep(&ms, NULL);
+		nb_clock_sleep(1000000);
 	}
 }
 
@@ -476,12 +476,9 @@ bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name,
  */
 static bool is_dead(const struct nb_jobdir_process *of, const struct stat *st)
 {
-	struct timespec now;
-
 	if (of->ns == nb_pid_namespace())
 		return !nb_process_alive((uint64_t)of->pid, 0);
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec > st->st_mtim.tv_sec + STARTING_S;
+	return time(NULL) > st->st_mtim.tv_sec + STARTING_S;
 }
 
 static bool is_stale(const struct nb_jobdir *p, const char *name)

@@ -15,10 +15,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
+
+#include "plugin/runtime/clock.h"
 
 enum { EVENTS = 64, NO_DEADLINE = -1 };
 
@@ -58,17 +59,9 @@ struct nb_http {
 	struct nb_http_timer *timers; /* list of timers, sorted by their time */
 };
 
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 uint64_t nb_http_now_ms(void)
 {
-	return now_us() / 1000;
+	return nb_clock_system() / 1000000;
 }
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
@@ -298,7 +291,7 @@ static void end_transfer(CURL *easy, CURLcode rc)
 	curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &r.status);
 	curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
-	r.took_us = now_us() - t->started_us;
+	r.took_us = nb_clock_system() / 1000 - t->started_us;
 	r.body = &t->in;
 	if (rc != CURLE_OK) {
 		r.sent = !never_sent(rc) && sent > 0;
@@ -532,7 +525,7 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h,
 	t->chunk = q->chunk;
 	t->done = q->done;
 	t->arg = q->arg;
-	t->started_us = now_us();
+	t->started_us = nb_clock_system() / 1000;
 	t->easy = curl_easy_init();
 	if (!t->easy || !set_request(t, q) ||
 	    curl_multi_add_handle(h->multi, t->easy))

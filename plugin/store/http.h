@@ -101,7 +101,7 @@ struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
 					  void (*fn)(void *arg), void *arg);
 void nb_http_timer_cancel(struct nb_http_timer *t);
 
-/* Returns the loop's clock (CLOCK_MONOTONIC) in milliseconds. */
+/* Returns the loop's clock, nb_clock_system, in milliseconds. */
 uint64_t nb_http_now_ms(void);
 
 #endif
