@@ -113,6 +113,9 @@ PARAM(AGENT_LISTEN,        STR,  "",        0,    120,        "",               
 	"address and port at which ncclbpf-agent answers shells: 10.0.0.1:7070, [::]:0, :7070; "
 	"empty: any free port, on all addresses if NCCLBPF_FLEET_CERT is set, "
 	"otherwise on 127.0.0.1")
+PARAM(AGENT_METRICS,       STR,  "",        0,    120,        "",                    "",    PLUGIN,
+	"address and port at which ncclbpf-agent serves /metrics for Prometheus: 127.0.0.1:9400, "
+	":9400 (on 127.0.0.1), 0.0.0.0:9400; empty: nowhere")
 PARAM(ENV,                 STR,  "",        0,    4096,       "",                    "",    PLUGIN,
 	"file of NAME=VALUE lines that replace variables of the environment for NCCL, "
 	"if NCCL_ENV_PLUGIN names ncclbpf; \"unset NAME\" hides a variable")

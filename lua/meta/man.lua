@@ -181,6 +181,7 @@ function M.agent()
 	local t = head("NCCLBPF-AGENT", "1", "ncclbpf-agent",
 		"connect one host's part of an NCCL job to the other hosts")
 	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Fl Fl job Ar NAME", ".Op Fl Fl dir Ar DIRECTORY",
+		".Op Fl Fl metrics Ar ADDRESS:PORT",
 		".Sh DESCRIPTION", "A job that runs on several hosts has one",
 		".Nm", "on each of them.",
 		"Through etcd, the agents agree on the decision at which a change takes effect.",
@@ -193,6 +194,11 @@ function M.agent()
 		".It Fl Fl job Ar NAME", "the job; else", ".Ev NCCLBPF_JOB",
 		".It Fl Fl dir Ar DIRECTORY", "directory of the job's sockets; default",
 		".Ev NCCLBPF_SOCKET_DIR",
+		".It Fl Fl metrics Ar ADDRESS:PORT",
+		"serve the text of", ".Ic ncclbpf-shell metrics",
+		"at http://ADDRESS:PORT/metrics, for the processes of this host;",
+		"without ADDRESS on 127.0.0.1; else", ".Ev NCCLBPF_AGENT_METRICS .",
+		"Without", ".Ev NCCLBPF_FLEET", "the agent does nothing else.",
 		".It Fl Fl help", "show the usage", ".El" })
 	add(t, { ".Sh ENVIRONMENT", LIST })
 	variables(t, function(name)
@@ -203,9 +209,11 @@ function M.agent()
 	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "a signal ended the agent",
 		".It 1", "the agent could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
-		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })
+		"is not set and no metrics are asked for, or a variable has a wrong value", ".El",
+		".Sh EXAMPLES" })
 	literal(t,
-		"NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 ncclbpf-agent --job train")
+		"NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 ncclbpf-agent --job train\n"
+		.. "ncclbpf-agent --metrics 127.0.0.1:9400")
 	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
 	return finish(t)
 end

@@ -22,6 +22,7 @@
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
+#include "plugin/relay/metrics.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/params.h"
 
@@ -152,6 +153,39 @@ static void read_listen(const char *text, char host[128], unsigned *port)
 		end--;
 	}
 	snprintf(host, 128, "%.*s", (int)(end - text), text);
+}
+
+/*
+ * Serve /metrics at @text, ADDRESS:PORT, on the loopback address if ADDRESS is
+ * missing. Returns 0 or an exit status; the error is logged.
+ */
+static int start_metrics(struct nb_metrics **m, const char *text,
+			 const char *job, const char *dir)
+{
+	struct nb_listen_config at = { .listen = "127.0.0.1" };
+	const char *colon = strrchr(text, ':');
+	struct nb_err err = { .code = 0 };
+	char host[128];
+
+	if (!*text)
+		return 0;
+	if (!colon || strspn(colon + 1, "0123456789") < 1 ||
+	    colon[1 + strspn(colon + 1, "0123456789")]) {
+		nb_agent_log(
+			"--metrics %s has no port (allowed: ADDRESS:PORT or "
+			":PORT, such as 127.0.0.1:9400)",
+			text);
+		return 78;
+	}
+	read_listen(text, host, &at.port);
+	if (*host)
+		at.listen = host;
+	if (nb_metrics_start(m, &at, job, dir, &err)) {
+		nb_agent_log("--metrics %s: %s", text, err.text);
+		return err.code == NB_E_SETTING ? 78 : 1;
+	}
+	nb_agent_log("serves metrics at %s", nb_metrics_address(*m));
+	return 0;
 }
 
 /*
@@ -369,12 +403,16 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job)
 
 static void usage(void)
 {
-	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY]\n"
+	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY] "
+	     "[--metrics ADDRESS:PORT]\n"
 	     "\n"
 	     "Connects one host's part of a job to the fleet (docs/fleet.md): "
 	     "waits for the job,\nserves it until its last process ends, "
 	     "and waits again.\n"
-	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE.");
+	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, "
+	     "_PASSWORD_FILE.\n"
+	     "--metrics serves http://ADDRESS:PORT/metrics for Prometheus, "
+	     "without NCCLBPF_FLEET\nnothing else.");
 }
 
 int main(int argc, char **argv)
@@ -383,10 +421,12 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "job", required_argument, NULL, 'j' },
 		{ "dir", required_argument, NULL, 'd' },
+		{ "metrics", required_argument, NULL, 'm' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
-	const char *job = "", *dir = "";
+	const char *job = "", *dir = "", *at = "";
+	struct nb_metrics *metrics = NULL;
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -396,6 +436,9 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			dir = optarg;
+			break;
+		case 'm':
+			at = optarg;
 			break;
 		case 'h':
 			usage();
@@ -410,22 +453,34 @@ int main(int argc, char **argv)
 			"AGENT_TIMES: NAME=MS,... expected, names of plugin/agent/times.h");
 		return 78;
 	}
-	if (nb_params_read() || !*nb_params.str[NB_P_FLEET]) {
-		nb_agent_log("NCCLBPF_FLEET is not set");
+	if (nb_params_read())
+		return 1;
+	if (!*at)
+		at = nb_params.str[NB_P_AGENT_METRICS];
+	if (!nb_params_fleet() && !*at) {
+		nb_agent_log("nothing to do: NCCLBPF_FLEET names no store "
+			     "(such as https://etcd-1:2379), and --metrics "
+			     "no address (such as 127.0.0.1:9400)");
 		return 78;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* writes then fail with EFBIG */
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
-	do {
+	dir = *dir ? dir : nb_params.str[NB_P_SOCKET_DIR];
+	job = *job ? job : nb_params.str[NB_P_JOB];
+	rc = start_metrics(&metrics, at, job, dir);
+	if (rc)
+		return rc;
+	while (!stopped && !nb_params_fleet())
+		nb_clock_sleep(UINT64_C(200000000));
+	while (!stopped) {
 		memset(&agent, 0, sizeof(agent));
 		agent.address = "";
-		rc = run_job(&agent,
-			     *dir ? dir : nb_params.str[NB_P_SOCKET_DIR],
-			     *job ? job : nb_params.str[NB_P_JOB]);
+		rc = run_job(&agent, dir, job);
 		if (!stopped)
 			nb_clock_sleep(UINT64_C(1000000000));
-	} while (!stopped);
+	}
+	nb_metrics_stop(metrics);
 	return rc < 0 ? 1 : 0;
 }
