@@ -99,10 +99,7 @@ decided() { run -J other -o json status && grep -q '"decisions":[1-9]' "$T/out";
 await decided
 for words in "rollout start plan.lua" "sweep start sweep.json"; do
 	# shellcheck disable=SC2086
-	run -J other $words
-	[ "$rc" -ne 0 ] && grep -q "NCCL calls no profiler" "$T/err" &&
-		grep -q NCCL_PROFILER_PLUGIN "$T/err"
-	ok "$words: refused without a profiler" $?
+	fails 2 refused "$words: refused without a profiler" -J other $words
 done
 status 0 "a trace begins all the same" -J other trace start out=none.json seconds=200ms
 has "and says so" err "NCCL has not called the profiler" "NCCL_PROFILER_PLUGIN"

@@ -6,28 +6,27 @@
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
 cd "$T" || exit 1
-said() { # STATUS NAME TEXT: the last command's status, and a text on standard error
+said() { # STATUS NAME: the last command's status; standard error has words
 	rc=$?
 	{
 		echo "status $rc"
 		cat err
 	} >why
-	[ $rc -eq "$1" ] && grep -qF -e "$3" err && ! grep -q internal err
+	[ $rc -eq "$1" ] && [ -s err ] && ! grep -q internal err
 	ok "$2" $?
 }
 
 "$S" <&- 2>err >out
-said 66 "no standard input" "ncclbpf-shell: standard input: Bad file descriptor"
-has "says what to do" err "hint: give a command: ncclbpf-shell list"
+said 66 "no standard input"
 "$S" </ 2>err >out
-said 66 "a folder as standard input" "ncclbpf-shell: standard input: Is a directory"
+said 66 "a folder as standard input"
 "$S" -e 'return 1' <&- 2>err >out
 [ $? -eq 0 ] && [ "$(cat out)" = 1 ]
 ok "what reads none does not need it" $?
 "$S" -e 'return 1' >&- 2>err
-said 74 "no standard output" "ncclbpf-shell: standard output: Bad file descriptor"
+said 74 "no standard output"
 "$S" -o json policy verify nothing.policy >&- 2>err
-said 74 "nor for an error in JSON" "ncclbpf-shell: standard output: Bad file descriptor"
+said 74 "nor for an error in JSON"
 "$S" -e 'io.stderr:write "x"' 2>&- >out
 ok "no standard error" $?
 
@@ -39,15 +38,13 @@ cat out err >why
 [ $rc -eq 0 ] && grep -q 'timing is on' out && grep -qx 3 out && grep -qx end out
 ok "commands and Lua with CR LF" $?
 printf 'polcy list\r\n' | "$S" >out 2>err
-said 64 "an error does not show the CR" "nearest: policy"
+said 64 "a misspelt command"
+! grep -q "$(printf '\r')" err
+ok "whose error does not show the CR" $?
 
-status 1 "a script that calls itself without end" -e 'local function f() return 1 + f() end f()'
-has "overflows its stack" err "stack overflow"
-status 1 "also in a coroutine" -e 'local function f() return 1 + f() end
+ends 1 script_failed "a script that calls itself without end" -e 'local function f() return 1 + f() end f()'
+ends 1 script_failed "also in a coroutine" -e 'local function f() return 1 + f() end
 	local ok, why = coroutine.resume(coroutine.create(f)) error(why, 0)'
-has "there, too" err "stack overflow"
-status 1 "one that takes memory" -e 'local t = {} for i = 1, 1e9 do t[i] = {} end'
-has "is told so" err "not enough memory"
+ends 1 script_failed "one that takes memory" -e 'local t = {} for i = 1, 1e9 do t[i] = {} end'
 echo 'local function f() return 1 + f() end return f()' >deep.lua
-status 1 "a policy's file that calls itself without end" policy verify deep.lua
-has "overflows as well" err "stack overflow"
+ends 1 script_failed "a policy's file that calls itself without end" policy verify deep.lua

@@ -72,22 +72,18 @@ run policy use none
 status 2 "a file of lines" policy simulate none data=rec.ndjson
 status 2 "a file of JSON" policy simulate none data=rec.json
 status 66 "a file that is not there" policy simulate ring data=nowhere
-fault() { # TEXT PLACE SED
-	sed "$3" rec.ndjson >b.ndjson
-	run policy simulate ring.csv data=b.ndjson
-	[ "$rc" -eq 65 ] && grep -qF -e "$1" err && grep -qF "at b.ndjson$2" err
-	ok "fault: $1" $?
+fault() { # NAME SED
+	sed "$2" rec.ndjson >b.ndjson
+	fails 65 malformed "fault: $1" policy simulate ring.csv data=b.ndjson
 }
-fault "context.usable: a whole number from 0 on expected, found -1" :2 \
-	'2s/"usable":[0-9]*/"usable":-1/'
-fault "context.ranks: a whole number from 0 on expected, found x" :3 '3s/"ranks":4/"ranks":"x"/'
-fault "bytes: a whole number from 0 on expected, found nil" :1 's/"bytes":/"bites":/'
-fault "coll: the name of a collective expected, found allredcue" :1 's/"allreduce"/"allredcue"/'
-fault "context: missing" :1 's/"context"/"contxt"/'
-fault "an unknown word for algorithm or protocol" :1 \
-	's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
-fault "not JSON" :1 '1s/.$//'
-fault "the file has no decision" '' 'd'
+fault "usable below 0" '2s/"usable":[0-9]*/"usable":-1/'
+fault "ranks that are no number" '3s/"ranks":4/"ranks":"x"/'
+fault "no bytes" 's/"bytes":/"bites":/'
+fault "no collective" 's/"allreduce"/"allredcue"/'
+fault "no context" 's/"context"/"contxt"/'
+fault "no algorithm" 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
+fault "not JSON" '1s/.$//'
+fault "no decision" 'd'
 status 64 "both kinds of record" policy simulate ring.csv data=rec.json segment=x
 status 64 "limit= that is no number" policy simulate ring.csv limit=many
 status 66 "a candidate that is not there" policy simulate nowhere.csv
@@ -104,3 +100,4 @@ has "holds its last decisions" out "recorded decisions with ring" "nvls/simple -
 status 65 "what is no segment" policy simulate ring.csv segment=rec.json
 status 66 "nor is there" policy simulate ring.csv segment=s/none.seg
 status 69 "without a job there is nothing recorded" policy simulate ring.csv
+messages
