@@ -8,7 +8,8 @@ heard() {
 		-e 's/.*\("why":"[^"]*"\).*/\1/p' "$2" | tail -n 1)" |
 		sed -E -e "s#$T#DIR#g; s#$B#BUILD#g; s#$TOP#TOP#g; s/,\"finding\":.*/}/" \
 			-e 's/\b(pid|process|user|uid) [0-9]+/\1 N/g; s#/proc/[0-9]+#/proc/N#g' \
-			-e 's/\b([0-9a-f]{64}|[0-9a-f]{8})\b/DIGEST/g; s/-nan/nan/g; s/at byte [0-9]+/at byte N/' >>"$T/messages"
+			-e 's/\b([0-9a-f]{64}|[0-9a-f]{8})\b/DIGEST/g; s/-nan/nan/g' \
+			-e 's/at byte [0-9]+/at byte N/' >>"$T/messages"
 }
 worded() {
 	recorded=$TOP/test/corpus/golden/messages/$(basename "$0" .t)

@@ -42,7 +42,8 @@ said 64 "a misspelt command"
 ! grep -q "$(printf '\r')" err
 ok "whose error does not show the CR" $?
 
-ends 1 script_failed "a script that calls itself without end" -e 'local function f() return 1 + f() end f()'
+ends 1 script_failed "a script that calls itself without end" -e \
+	'local function f() return 1 + f() end f()'
 ends 1 script_failed "also in a coroutine" -e 'local function f() return 1 + f() end
 	local ok, why = coroutine.resume(coroutine.create(f)) error(why, 0)'
 ends 1 script_failed "one that takes memory" -e 'local t = {} for i = 1, 1e9 do t[i] = {} end'
