@@ -145,8 +145,7 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 
 static bool is_about_ranks(enum nb_finding_class c)
 {
-	return c == NB_FIND_LOCAL_OUTPUT || c == NB_FIND_LOCAL_CONTROL ||
-	       c == NB_FIND_LOCAL_TAIL;
+	return c == NB_FIND_LOCAL_OUTPUT || c == NB_FIND_LOCAL_CONTROL;
 }
 
 int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,

@@ -106,8 +106,6 @@ FINDING(ITER_LEAK, "iterator_leak", "an iterator is not ended on every path",
 FINDING(GLOBAL, "global_function", "a global function and its signature disagree",
 	"pass numbers, the context, or memory of the size in the declaration; "
 	"or declare the function static")
-FINDING(TAIL_CALL, "tail_call", "a tail call is not allowed here",
-	"make the tail call in the program itself, after it has released everything it holds")
 FINDING(CALLBACK_RETURN, "callback_return", "a callback returns something other than 0 or 1",
 	"return 0 to continue, 1 to stop")
 /* Findings about resources that a program must release */
@@ -173,10 +171,6 @@ FINDING(LOCAL_OUTPUT, "local_output", "an output depends on data that differs be
 FINDING(LOCAL_CONTROL, "local_control",
 	"whether an output is written depends on data that differs between ranks",
 	"ranks that answer differently hang the job; decide by coherent inputs and coherent maps")
-FINDING(LOCAL_TAIL, "local_tail_call",
-	"which program continues depends on data that differs between ranks",
-	"ranks that answer differently hang the job; "
-	"choose the program by coherent data, out of a program array tagged __coherent")
 FINDING(LOCAL_VERDICT, "local_verdict",
 	"the return value depends on data that differs between ranks",
 	"return the same constant on every path")

@@ -43,10 +43,9 @@
  *                      buffer is, whether there is a trace ring;
  * effect:    NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
  *            coherent maps); CALLS: runs the FUNC any
- *            number of times; TAIL: continues in another program; ITER_NEW,
- *            ITER_NEXT, ITER_END: begin, step and end an iterator. Engines
- *            execute CALLS and TAIL themselves; core/exec/run/helpers.c
- *            implements the others;
+ *            number of times; ITER_NEW, ITER_NEXT, ITER_END: begin, step and
+ *            end an iterator. Engines execute CALLS themselves;
+ *            core/exec/run/helpers.c implements the others;
  * cost:      weight of the call in addition to its instruction, for no bytes
  *            and no further work; a unit is about a nanosecond
  *            (make bench-weights);
@@ -85,10 +84,6 @@ HELPER(7, get_prandom_u32, SCALAR, NONE, NONE, NONE, NONE, NONE,
 HELPER(8, get_smp_processor_id, SCALAR, NONE, NONE, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"return the CPU on which the program runs; it stays the same for one run")
-HELPER(12, tail_call, VOID, CTX, MAP, ANY, NONE, NONE,
-	PROGS, LOCAL, ELEMENTS, TAIL, 0, NONE,
-	"continue in the program that the program array names, and never return; "
-	"continue here if there is no such element")
 HELPER(105, strtol, SCALAR, MEM, SIZE, ANY, OUT8, NONE,
 	NONE, COHERENT, ARGS, NONE, 0, DIGITS,
 	"parse a signed number after blanks; flags is the base: 0 (as C writes it), 8, 10 or 16; "

@@ -11,8 +11,7 @@
  *         BYTES   any bytes
  *         RING    no key and no value: records of any size;
  * traits: 0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
- *         coherent: programs change it or it depends on the CPU), PROGS (the
- *         value of 4 bytes is the number of a program of the same image), LRU
+ *         coherent: programs change it or it depends on the CPU), LRU
  *         (elements not used lately make room for new ones);
  * flags:  map_flags that a definition may have;
  * doc:    one line for the reference page.
@@ -24,9 +23,6 @@ MAPTYPE(HASH, 1, "hash", hash, BYTES,
 MAPTYPE(ARRAY, 2, "array", array, INDEX,
 	0, NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
 	"indices 0 to max_entries - 1, all present from the start, zeroed")
-MAPTYPE(PROG_ARRAY, 3, "prog_array", fd_array, INDEX,
-	NB_TRAIT_PROGS, 0,
-	"programs of the same policy, for bpf_tail_call; elements may be empty")
 MAPTYPE(PERCPU_ARRAY, 6, "percpu_array", percpu_array, INDEX,
 	NB_TRAIT_LOCAL | NB_TRAIT_PERCPU, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
 	"an array with a value for each possible CPU; "

@@ -184,6 +184,9 @@ RULE(HELPER_DYNPTR, HELPER,
 RULE(HELPER_LOCK, HELPER,
      "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
      "locks are not supported: use atomic operations, such as __sync_fetch_and_add")
+RULE(HELPER_TAIL, HELPER,
+     "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
+     "tail calls are not supported: call a static function, or put several policies on the hook")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
      "the helper needs the decision of a SEC(\"tuner\") program")
@@ -250,12 +253,6 @@ RULE(GLOBAL_PARAMETER, GLOBAL,
      "numbers, the context and pointers to memory of a known size as arguments of a "
      "global function",
      "the {ordinal} argument of {name} is none of these", "declare the function static")
-RULE(TAIL_HELD, TAIL_CALL,
-     "all reservations released before a tail call",
-     "{ref}, still held here", "")
-RULE(TAIL_CALLBACK, TAIL_CALL,
-     "a tail call outside of callbacks", "the helper at {where} is calling back", "")
-
 RULE(REF_LEAK, REF_LEAK,
      "all reservations released by this point", "{ref}, still held here", "")
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
@@ -340,19 +337,5 @@ RULE(GLOBAL_ITERATIONS, LOCAL_OUTPUT,
      "a call with equal arguments on all ranks, because {name} writes outputs",
      "the number of loop iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
-RULE(TAIL_CONTROL, LOCAL_TAIL,
-     "a tail call that is the same on all ranks",
-     "the branch at {where} depends on local data and decides whether this runs", "")
-RULE(TAIL_LOCAL, LOCAL_TAIL,
-     "a tail call that is the same on all ranks", "{value}; local since {where}", "")
-RULE(TAIL_PASSES, LOCAL_TAIL,
-     "a tail call that is the same on all ranks",
-     "the number of may_goto iterations left depends on local data", "")
-RULE(TAIL_ITERATIONS, LOCAL_TAIL,
-     "a tail call that is the same on all ranks",
-     "the number of loop iterations left depends on local data", "")
-RULE(TAIL_MAP, LOCAL_TAIL,
-     "a program array tagged __coherent",
-     "map {map} is not coherent: one process may change it without the others", "")
 
 #undef RULE

@@ -35,12 +35,10 @@ static bool is_merged(const struct nb_map_spec *s)
 	return s->tags & NB_MAPF_MERGED;
 }
 
-/* May controllers change this map? It has to be coherent, with bytes as
- * values. */
+/* May controllers change this map? */
 static bool is_changeable(const struct nb_map_spec *s)
 {
-	return s->tags & NB_MAPF_COHERENT && s->origin == NB_ORIGIN_DEFINED &&
-	       !(nb_spec_map_type(s->type)->traits & NB_TRAIT_PROGS);
+	return s->tags & NB_MAPF_COHERENT && s->origin == NB_ORIGIN_DEFINED;
 }
 
 static bool is_percpu(const struct nb_map_spec *s)

@@ -45,9 +45,6 @@ struct nb_gen_policy {
 	 * NULL. Coherent maps belong to this generation, all others to the
 	 * policy. */
 	struct nb_map **maps;
-	/* Programs that only tail calls reach, by number in the image; NULL
-	 * for all other programs. */
-	struct nb_exec **targets;
 	/* Digest of all changes of the coherent maps: zeroes at first, then
 	 * SHA-256 of (history before, the change). */
 	uint8_t history[NB_SHA256_SIZE];

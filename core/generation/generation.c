@@ -31,10 +31,6 @@ static void gen_destroy(struct nb_gen *g)
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		struct nb_gen_policy *gp = &g->policy[i];
 
-		for (uint32_t k = 0; gp->targets && k < gp->policy->img->nprogs;
-		     k++)
-			nb_exec_free(gp->targets[k]);
-		free(gp->targets);
 		if (g->whole)
 			continue; /* Other maps are borrowed from the policy. */
 		if (gp->maps)
@@ -134,8 +130,7 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	gp->policy = nb_policy_get(p);
 	g->npolicies++;
 	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
-	gp->targets = calloc(img->nprogs, sizeof(struct nb_exec *));
-	if (!gp->maps || !gp->targets)
+	if (!gp->maps)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
 			       img->name);
 	if (from)
@@ -155,37 +150,32 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return 0;
 }
 
-/* Bind a program (to run, or as a target of tail calls), and limit its runs
- * to the bounds of its verdict. */
+/* Bind a program, and limit its runs to the bounds of its verdict. */
 static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
-		    struct nb_exec **x, struct nb_err *err)
+		    struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
 	const struct nb_policy_effort *effort = &gp->policy->effort[k];
 	const struct nb_image *img = gp->policy->img;
 	bool tuner = img->progs[k].hook == NB_HOOK_TUNER;
-	bool runs = nb_image_runs(img, k);
 	uint32_t *n = tuner ? &g->nprogs : &g->nevents;
 	struct nb_gen_prog *gr = tuner ? &g->prog[*n] : &g->event[*n];
+	struct nb_exec *x;
 	int rc;
 
-	if (runs && *n == NB_GEN_MAX_PROGS)
+	if (*n == NB_GEN_MAX_PROGS)
 		return nb_fail(
 			err, NB_E_LIMIT, 0,
 			"policy %s: more than %d %s programs in one generation",
 			img->name, NB_GEN_MAX_PROGS, tuner ? "tuner" : "other");
-	rc = nb_exec_new(x, img, k, gp->maps, traced ? gp->policy->trace : NULL,
-			 err);
+	rc = nb_exec_new(&x, img, k, gp->maps,
+			 traced ? gp->policy->trace : NULL, err);
 	if (rc)
 		return rc;
-	nb_exec_bound(*x, effort->iteration, effort->iter_steps);
+	nb_exec_bound(x, effort->iteration, effort->iter_steps);
 	if (!effort->ignores_time)
 		g->timed |= 1u << img->progs[k].hook;
-	if (!runs) {
-		gp->targets[k] = *x;
-		return 0;
-	}
-	*gr = (struct nb_gen_prog){ .exec = *x,
+	*gr = (struct nb_gen_prog){ .exec = x,
 				    .policy = (uint16_t)i,
 				    .prog = (uint16_t)k,
 				    .hook = (uint16_t)img->progs[k].hook };
@@ -195,26 +185,16 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	return 0;
 }
 
-/*
- * Bind the programs of one hook and link them to each other only: a tail call
- * never reaches a program that expects another context.
- */
+/* Bind the programs of policy @i for one hook. */
 static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook,
 		     bool traced, struct nb_err *err)
 {
 	const struct nb_policy *p = g->policy[i].policy;
-	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
-	bool any = false;
 	int rc = 0;
 
 	for (uint32_t k = 0; !rc && k < p->img->nprogs; k++)
-		if (p->img->progs[k].hook == hook) {
-			rc = bind_one(g, i, k, traced, &by_number[k], err);
-			any = true;
-		}
-	if (!rc && any)
-		rc = nb_exec_link(by_number, p->img->nprogs,
-				  nb_image_targets(p->img), err);
+		if (p->img->progs[k].hook == hook)
+			rc = bind_one(g, i, k, traced, err);
 	return rc;
 }
 
@@ -246,10 +226,6 @@ struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
 		if (g->policy[prog_at(g, i)->policy].policy == p &&
 		    prog_at(g, i)->prog == prog)
 			return prog_at(g, i)->exec;
-	for (uint32_t i = 0; i < g->npolicies; i++)
-		if (g->policy[i].policy == p && prog < p->img->nprogs &&
-		    g->policy[i].targets[prog])
-			return g->policy[i].targets[prog];
 	for (uint32_t i = 0; !x && i < g->nviews; i++)
 		x = nb_gen_exec(g->view[i], p, prog);
 	return x;
@@ -269,16 +245,6 @@ static uint32_t list_programs(const struct nb_gen *g, struct nb_exec_item *item)
 			item[n++] = (struct nb_exec_item){ gr->exec,
 							   p->aux[gr->prog] };
 	}
-	for (uint32_t i = 0; i < g->npolicies; i++) {
-		const struct nb_gen_policy *gp = &g->policy[i];
-		const struct nb_policy *p = gp->policy;
-
-		for (uint32_t k = 0; !p->interpret && k < p->img->nprogs; k++)
-			if (gp->targets[k])
-				item[n++] =
-					(struct nb_exec_item){ gp->targets[k],
-							       p->aux[k] };
-	}
 	return n;
 }
 
@@ -297,15 +263,11 @@ static void gen_publish(struct nb_gen *g)
 	}
 }
 
-/*
- * Compile all programs and the targets of their tail calls. If that fails, the
- * interpreter runs them.
- */
+/* Compile all programs. If that fails, the interpreter runs them. */
 static int gen_compile(struct nb_gen *g, struct nb_err *err)
 {
-	struct nb_exec_item *item = calloc(
-		NB_GEN_MAX_PROGS + g->npolicies * (size_t)NB_IMAGE_MAX_PROGS,
-		sizeof(*item));
+	struct nb_exec_item *item =
+		calloc(g->nprogs + g->nevents + 1, sizeof(*item));
 	uint32_t n;
 
 	if (!item)
@@ -385,16 +347,8 @@ static int add_view(struct nb_gen *g, uint32_t i, struct nb_err *err)
 	v->whole = g;
 	g->view[g->nviews++] = v;
 	for (uint32_t k = 0; k < g->npolicies; k++) {
-		struct nb_gen_policy *to = &v->policy[k];
-
-		*to = g->policy[k];
+		v->policy[k] = g->policy[k];
 		v->npolicies++;
-		to->targets = calloc(to->policy->img->nprogs,
-				     sizeof(struct nb_exec *));
-		if (!to->targets)
-			return nb_fail(err, NB_E_NOMEM, 0,
-				       "no memory for policy %s",
-				       to->policy->img->name);
 	}
 	rc = bind_part(v, true, err);
 	g->hooks |= v->hooks;

@@ -56,19 +56,6 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		COUNTED_CPUS);
 }
 
-/* Write the initial elements of map number @map. */
-static int map_fill(struct nb_map *m, const struct nb_image *img, uint32_t map,
-		    struct nb_err *err)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && i < img->nelems; i++)
-		if (img->elems[i].map == map)
-			rc = nb_map_write(m, &img->elems[i].key,
-					  &img->elems[i].value, NB_ANY, err);
-	return rc;
-}
-
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err)
 {
@@ -83,14 +70,11 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	rc = nb_map_new(out, &def, err);
 	if (rc)
 		return rc;
-	nb_map_set_programs(*out, nb_image_callable(img, map));
 	/* Coherent maps have their elements in the same order on all ranks. */
 	if (!(spec->tags & NB_MAPF_COHERENT))
 		nb_map_seed(*out);
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
-	else
-		rc = map_fill(*out, img, map, err);
 	if (spec->origin == NB_ORIGIN_RODATA)
 		nb_map_freeze(*out);
 	if (rc) {
@@ -218,11 +202,9 @@ void nb_policy_put(struct nb_policy *p)
 		policy_destroy(p);
 }
 
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration,
-			uint64_t tails)
+uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration)
 {
-	uint64_t iterations =
-		(uint64_t)e->iter_steps + e->passes + e->loops + tails;
+	uint64_t iterations = (uint64_t)e->iter_steps + e->passes + e->loops;
 
 	return iterations ? e->first + iteration * (iterations + 1) : e->first;
 }

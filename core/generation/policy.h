@@ -29,14 +29,12 @@ struct nb_policy_effort {
 /*
  * nb_effort_path - return the weighted instructions of a run's longest path,
  * with the steps of short iterators and one iteration of each kind of loop
- * @iteration: the longest iteration in all programs of the run
- * @tails: iterations that tail calls may add
+ * @iteration: the longest iteration of the run
  *
  * nb_effort_loops - return the weighted instructions of loops with a constant
  * bound
  */
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration,
-			uint64_t tails);
+uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration);
 uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration);
 
 /*

@@ -8,12 +8,6 @@
 #include "core/exec/run/exec.h"
 #include "core/generation/gen.h"
 
-enum {
-	/* A run makes at most 33 tail calls; each adds at most two
-	 * iterations. */
-	TAIL_ITERATIONS = 67
-};
-
 /* A program on the hook, with its share of the limit. */
 struct member {
 	struct nb_exec *x;
@@ -37,31 +31,12 @@ struct chain {
 	uint64_t sure, limit;
 };
 
-static uint32_t max_u32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
-/* Return the longest iteration or path of all programs that a tail call may
- * reach. */
-static uint32_t longest_piece(const struct nb_policy *p, uint32_t iteration,
-			      uint32_t hook)
-{
-	for (uint32_t i = 0; i < p->img->nprogs; i++)
-		if (p->img->progs[i].hook == hook)
-			iteration = max_u32(iteration,
-					    max_u32(p->effort[i].iteration,
-						    p->effort[i].first));
-	return iteration;
-}
-
 static void add_member(struct chain *c, const struct nb_gen *g,
 		       const struct nb_gen_prog *gp)
 {
 	const struct nb_policy *p = g->policy[gp->policy].policy;
 	struct member *m = &c->m[c->n];
 	uint32_t iteration = nb_exec_iteration(gp->exec);
-	uint64_t tails = 0;
 
 	if (!iteration)
 		/* Programs that were not verified occur only in tests. */
@@ -69,12 +44,8 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	*m =
 		(struct member){ gp->exec, p, &p->effort[gp->prog],
 				 gp->prog, 0, 0 };
-	if (nb_exec_jumps(gp->exec)) {
-		tails = TAIL_ITERATIONS;
-		iteration = longest_piece(p, iteration, gp->hook);
-	}
 	m->iterations = nb_effort_loops(m->effort, iteration);
-	m->sure = nb_effort_path(m->effort, iteration, tails) + m->iterations;
+	m->sure = nb_effort_path(m->effort, iteration) + m->iterations;
 	c->sure += m->sure;
 	c->kinds += m->effort->passes + m->effort->loops;
 	c->limit = p->max_run ? p->max_run : NB_RUN_LIMIT;

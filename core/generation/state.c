@@ -38,7 +38,7 @@ static bool is_filled(const struct nb_map *m)
 	const struct nb_map_type_spec *t =
 		nb_spec_map_type(nb_map_definition(m)->type);
 
-	return t->keys == NB_KEYS_INDEX && !(t->traits & NB_TRAIT_PROGS);
+	return t->keys == NB_KEYS_INDEX;
 }
 
 /* Can a change have written to map @i? */

@@ -180,52 +180,6 @@ static int check_map(const struct check *c, uint32_t i)
 	return 0;
 }
 
-/* Check initial element @i: elements ascend without duplicates, and name
- * programs that exist. */
-static int check_elem(const struct check *c, uint32_t i)
-{
-	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
-	uint32_t at = record_at(c, NB_SEC_ELEMS, i), most = c->img->nprogs;
-	const struct nb_map_type_spec *t;
-	const struct nb_map_spec *m;
-
-	if (e->map >= c->img->nmaps)
-		return bad_image(
-			c, at,
-			"initial element %u belongs to map %u; the image has %u maps",
-			i, e->map, c->img->nmaps);
-	m = &c->img->maps[e->map];
-	t = nb_spec_map_type(m->type);
-	if (!(t->traits & NB_TRAIT_PROGS))
-		return bad_image(
-			c, at,
-			"map %s: type %s takes no initial element, found element %u",
-			m->name, t->word, e->key);
-	if (e->key >= m->max_entries)
-		return bad_image(c, at,
-				 "map %s: initial element %u; the last is %u",
-				 m->name, e->key, m->max_entries - 1);
-	if (e->value >= most)
-		return bad_image(
-			c, at,
-			"map %s: initial element %u names number %u; allowed: below %u",
-			m->name, e->key, e->value, most);
-	if (!(nb_image_callable(c->img, e->map) >> e->value & 1))
-		return nb_fail(
-			c->err, NB_E_MAPDEF, at,
-			"map %s: element %u is program %s of hook %s; "
-			"tail calls stay within the hook of the programs that use the map",
-			m->name, e->key, c->img->progs[e->value].name,
-			nb_spec_hook(c->img->progs[e->value].hook)->word);
-	if (i && (before->map > e->map ||
-		  (before->map == e->map && before->key >= e->key)))
-		return bad_image(c, at,
-				 "initial element %u is out of order: "
-				 "elements ascend by map and key, each once",
-				 i);
-	return 0;
-}
-
 static int check_sig(const struct check *c, const struct nb_func *f,
 		     uint32_t at)
 {
@@ -537,8 +491,6 @@ static int check_counts(const struct check *c)
 		{ NB_SEC_MAPS, img->nmaps, 0, NB_IMAGE_MAX_MAPS, "maps" },
 		{ NB_SEC_PROGS, img->nprogs, 1, NB_IMAGE_MAX_PROGS,
 		  "programs" },
-		{ NB_SEC_ELEMS, img->nelems, 0, NB_IMAGE_MAX_ELEMS,
-		  "initial elements" },
 		{ NB_SEC_CTX, img->nctx_fields, 0, CTX_FIELDS_MAX,
 		  "context fields" },
 		{ NB_SEC_NAMES, img->nnames, 0, NB_IMAGE_MAX_NAMES, "names" },
@@ -589,8 +541,6 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at,
 		rc = check_map(&c, i);
 	if (!rc)
 		rc = check_progs(&c);
-	for (uint32_t i = 0; !rc && i < img->nelems; i++)
-		rc = check_elem(&c, i);
 	if (!rc)
 		rc = check_names(&c);
 	return rc ? rc : check_ctx(&c);

@@ -17,7 +17,7 @@
  * multiples of 8 and follow each other with zero bytes between.
  */
 #define NB_IMAGE_MAGIC "\x7fNCCLBPF"
-enum { NB_IMAGE_VERSION = 4, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
+enum { NB_IMAGE_VERSION = 5, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
 
 enum nb_section {
 	NB_SEC_MAPS,
@@ -30,7 +30,6 @@ enum nb_section {
 	NB_SEC_CTX,
 	NB_SEC_BTF,
 	NB_SEC_STRINGS,
-	NB_SEC_ELEMS,
 	NB_SEC_NAMES,
 	NB_NSECTIONS
 };

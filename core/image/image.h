@@ -30,8 +30,7 @@ enum {
 	NB_IMAGE_NAME = 64,	  /* Bytes of a name, with its NUL. */
 	NB_IMAGE_MAX_KEY = 512,
 	NB_IMAGE_MAX_NAMES = 4096,
-	NB_IMAGE_MAX_LEVEL = 8,	    /* Nesting of the names of map parts. */
-	NB_IMAGE_MAX_ELEMS = 65536, /* Initial elements, over all maps. */
+	NB_IMAGE_MAX_LEVEL = 8, /* Nesting of the names of map parts. */
 	NB_IMAGE_MAX_VALUE = 64 << 10,
 	NB_IMAGE_MAX_DATA = 1 << 20 /* Bytes of a read-only data section. */
 };
@@ -75,13 +74,6 @@ struct nb_map_spec {
 	/* Data sections: initial value of element 0, value_size bytes; NULL
 	 * for .bss and defined maps. */
 	const unsigned char *init;
-};
-
-/* An initial element of a map whose values are programs or maps. */
-struct nb_map_elem {
-	uint32_t map;	/* Number of the map in the image. */
-	uint32_t key;	/* The index, or a hash key of 4 bytes. */
-	uint32_t value; /* Number of the program or map in the image. */
 };
 
 /* A source line. It applies from slot @pc up to the next record's slot. */
@@ -188,9 +180,6 @@ struct nb_image {
 	uint32_t nprogs; /* Number of programs, at least 1. */
 	const struct nb_ctx_field *ctx_fields;
 	uint32_t nctx_fields;
-	/* Initial elements, sorted by map and then by key. */
-	const struct nb_map_elem *elems;
-	uint32_t nelems;
 	const struct nb_name *names;
 	uint32_t nnames;
 	const unsigned char *btf; /* BTF, for the shell; NULL for none. */
@@ -237,36 +226,6 @@ int nb_image_map(const struct nb_image *img, const char *name);
 const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
 /* Return the function that holds slot @pc. */
 const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
-
-/*
- * Does a hook run program @prog by itself? Initial elements of program
- * arrays are run by tail calls alone. If all programs are such elements,
- * the hook runs all of them.
- */
-bool nb_image_runs(const struct nb_image *img, uint32_t prog);
-
-static inline bool nb_image_has_prog_arrays(const struct nb_image *img)
-{
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
-			return true;
-	return false;
-}
-
-/*
- * Return the programs that tail calls may continue in, bit i for program i:
- * the initial elements of program arrays, or all programs if there are
- * none.
- */
-uint32_t nb_image_targets(const struct nb_image *img);
-
-/*
- * Return the programs that elements of program array @map may name, bit i
- * for program i: targets whose hook is that of a program that uses the map.
- * A tail call to any other program falls through. If no program uses the
- * map, these are all targets.
- */
-uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
 
 /* Return the definition for nb_map_new. */
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);

@@ -127,11 +127,6 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
 		return NB_E_MAPDEF;
-	if (m->tags & NB_MAPF_SHARED && t->traits & NB_TRAIT_PROGS)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a map of type %s cannot be shared: "
-			       "the map's values are numbers of one policy",
-			       m->name, t->word);
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
 	if (t->traits & NB_TRAIT_PERCPU)

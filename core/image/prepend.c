@@ -68,7 +68,7 @@ int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
 	if (!progs)
 		rc = nomem(err);
 	for (uint32_t i = 0; progs && !rc && i < in->nprogs; i++)
-		if (progs[i].hook == hook && nb_image_runs(in, i)) {
+		if (progs[i].hook == hook) {
 			rc = prepend_prog(&a, &progs[i], prefix, err);
 			n++;
 		}

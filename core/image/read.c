@@ -275,8 +275,6 @@ static int read_content(struct reader *r)
 		return r->rc;
 	img->nctx_fields = r->count[NB_SEC_CTX];
 	img->ctx_fields = read_records(r, NB_SEC_CTX, 0, img->nctx_fields);
-	img->nelems = r->count[NB_SEC_ELEMS];
-	img->elems = read_records(r, NB_SEC_ELEMS, 0, img->nelems);
 	img->nnames = r->count[NB_SEC_NAMES];
 	img->names = read_records(r, NB_SEC_NAMES, 0, img->nnames);
 	img->btf_size = r->count[NB_SEC_BTF];

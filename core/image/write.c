@@ -209,7 +209,6 @@ static uint32_t put_all(struct writer *w, const struct nb_image *in)
 		put_records(w, NB_SEC_LINES, p->lines, p->nlines);
 	}
 	put_records(w, NB_SEC_CTX, in->ctx_fields, in->nctx_fields);
-	put_records(w, NB_SEC_ELEMS, in->elems, in->nelems);
 	put_records(w, NB_SEC_NAMES, in->names, in->nnames);
 	if (in->btf_size)
 		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);

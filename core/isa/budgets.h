@@ -33,7 +33,6 @@ enum {
 	NB_MAX_COUNTED_ITERS = 64,
 	NB_MAX_COUNTED_RANGE = 4096,
 #endif
-	NB_TAIL_MAX = 33, /* Tail calls in a run (Linux: MAX_TAIL_CALL_CNT). */
 	NB_MAX_ITERATION_INSNS = 1000000
 };
 
@@ -42,13 +41,9 @@ enum {
  * a may_goto, after a callback, at an iterator step, or at the program's
  * end. The verifier knows how many instructions the longest iteration has.
  * For each kind of iteration a run may make NB_RUN_BUDGET divided by that
- * length. A tail call adds at most two iterations, so a run ends within
- * NB_RUN_MAX instructions.
+ * length, so a run ends within NB_RUN_MAX instructions.
  */
-enum {
-	NB_RUN_MAX = 3 * NB_RUN_BUDGET +
-		     (2 * NB_TAIL_MAX + 1) * NB_MAX_ITERATION_INSNS
-};
+enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + NB_MAX_ITERATION_INSNS };
 
 /* Return how many iterations of @iteration instructions a run may make, at most
  * @most. */

@@ -25,7 +25,7 @@ enum {
 
 /* Types of relocations in the BPF psABI, which Debian 12's elf.h lacks.
  * Compilers before the psABI also wrote 1 for pointers in data. */
-enum { NB_REL_64_64 = 1, NB_REL_64_ABS64 = 2, NB_REL_64_32 = 10 };
+enum { NB_REL_64_64 = 1, NB_REL_64_32 = 10 };
 
 struct nb_elf_section {
 	const char *name;

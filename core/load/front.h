@@ -64,8 +64,6 @@ struct nb_front {
 	uint32_t nctx_fields;
 	struct nb_name *names;
 	uint32_t nnames;
-	struct nb_map_elem *elems;
-	uint32_t nelems;
 };
 
 /*
@@ -117,13 +115,6 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
  * Requires: maps, code with info. Sets: progs.
  */
 int nb_front_link(struct nb_front *f, struct nb_err *err);
-
-/*
- * elems.c - read the initial elements of maps that hold programs
- *
- * Requires: maps, progs. Sets: elems.
- */
-int nb_front_elems(struct nb_front *f, struct nb_err *err);
 
 /*
  * Words of declaration tags on maps, without their prefix; a row without a

@@ -55,8 +55,6 @@ static int write_image(const struct nb_front *f, const char *name,
 		.nctx_fields = f->nctx_fields,
 		.names = f->names,
 		.nnames = f->nnames,
-		.elems = f->elems,
-		.nelems = f->nelems,
 	};
 
 	if (f->btf)
@@ -68,8 +66,8 @@ static int run_passes(struct nb_front *f, const void *bytes, size_t size,
 		      struct nb_err *err)
 {
 	static int (*const passes[])(struct nb_front *, struct nb_err *) = {
-		nb_front_code,	nb_front_maps, nb_front_info, nb_front_link,
-		nb_front_elems, nb_front_ctx,  nb_front_names
+		nb_front_code, nb_front_maps, nb_front_info,
+		nb_front_link, nb_front_ctx,  nb_front_names
 	};
 	int rc = check_structure(f, bytes, size, err);
 

@@ -19,7 +19,7 @@ enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
 	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
 	POINTER = 8,
-	MEMBERS = 5 /* Number of pointers of a definition; "values" follow. */
+	MEMBERS = 5 /* Number of pointers of a definition. */
 };
 
 static const char license[] = "Dual MIT/GPL";
@@ -33,7 +33,6 @@ struct writer {
 	Elf64_Sym sym[MAX_SYMBOLS];
 	uint32_t nsym, nlocal;
 	uint32_t map_sym[NB_IMAGE_MAX_MAPS];
-	uint32_t prog_sym[NB_IMAGE_MAX_PROGS];
 	uint32_t map_sec; /* Number of section .maps, or 0. */
 	struct btf *btf;
 };
@@ -43,7 +42,7 @@ static int notsup(struct writer *w, const char *what, const char *name)
 	return nb_fail(
 		w->err, NB_E_NOTSUP, 0,
 		"policy %s: %s %.60s: only programs of one function, "
-		"read-only data and maps of integers or programs become an object file again",
+		"read-only data and maps of integers become an object file again",
 		w->img->name, what, name);
 }
 
@@ -108,16 +107,6 @@ static int add_pointer_to_array(struct btf *b, int element, int index,
 	return array < 0 ? array : btf__add_ptr(b, array);
 }
 
-/* Add "values", pointers to functions, as __array(values, int ()) declares
- * it. */
-static int add_values(struct btf *b, int num)
-{
-	int func = btf__add_func_proto(b, num);
-	int ptr = func < 0 ? func : btf__add_ptr(b, func);
-
-	return ptr < 0 ? ptr : btf__add_array(b, num, ptr, 0);
-}
-
 static bool add_tags(struct btf *b, int var, uint32_t tags)
 {
 	char text[32];
@@ -138,8 +127,7 @@ static int add_definition(struct btf *b, const struct nb_map_spec *m)
 	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
 	int key = add_integer(b, m->key_size),
 	    value = add_integer(b, m->value_size);
-	bool progs = nb_spec_map_type(m->type)->traits & NB_TRAIT_PROGS;
-	int type, most, flags, pkey, pvalue, var, values = 0;
+	int type, most, flags, pkey, pvalue, var;
 
 	if (num <= 0 || key <= 0 || value <= 0)
 		return -1;
@@ -148,32 +136,16 @@ static int add_definition(struct btf *b, const struct nb_map_spec *m)
 	flags = add_pointer_to_array(b, num, num, m->flags);
 	pkey = btf__add_ptr(b, key);
 	pvalue = btf__add_ptr(b, value);
-	if (progs)
-		values = add_values(b, num);
 	var = btf__add_struct(b, "", MEMBERS * POINTER);
-	if (var < 0 || values < 0)
+	if (var < 0)
 		return -1;
 	btf__add_field(b, "type", type, 0, 0);
 	btf__add_field(b, "max_entries", most, 64, 0);
 	btf__add_field(b, "map_flags", flags, 128, 0);
 	btf__add_field(b, "key", pkey, 192, 0);
 	btf__add_field(b, "value", pvalue, 256, 0);
-	if (progs)
-		btf__add_field(b, "values", values, 320, 0);
 	var = btf__add_var(b, m->name, BTF_VAR_GLOBAL_ALLOCATED, var);
 	return var > 0 && !add_tags(b, var, m->tags) ? -1 : var;
-}
-
-/* Return the bytes of map @map in .maps: its definition and its initial
- * elements. */
-static uint32_t map_bytes(const struct nb_image *img, uint32_t map)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < img->nelems; i++)
-		if (img->elems[i].map == map && img->elems[i].key >= n)
-			n = img->elems[i].key + 1;
-	return (MEMBERS + n) * POINTER;
 }
 
 static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
@@ -185,7 +157,7 @@ static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
 		return notsup(w, "map", m->name);
 	w->map_sym[map] =
 		add_symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-			   w->map_sec, at, map_bytes(w->img, map));
+			   w->map_sec, at, MEMBERS * POINTER);
 	return 0;
 }
 
@@ -197,7 +169,7 @@ static int add_maps(struct writer *w)
 
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		if (img->maps[i].origin == NB_ORIGIN_DEFINED)
-			size += map_bytes(img, i);
+			size += MEMBERS * POINTER;
 	if (!size)
 		return 0;
 	w->btf = btf__new_empty();
@@ -213,17 +185,16 @@ static int add_maps(struct writer *w)
 			continue;
 		if (add_map(w, i, size, &vars[i]))
 			return NB_E_NOTSUP;
-		size += map_bytes(img, i);
+		size += MEMBERS * POINTER;
 	}
 	btf__add_datasec(w->btf, ".maps", size);
 	size = 0;
 	for (uint32_t i = 0; i < img->nmaps; i++) {
-		uint32_t bytes = map_bytes(img, i);
-
 		if (img->maps[i].origin != NB_ORIGIN_DEFINED)
 			continue;
-		btf__add_datasec_var_info(w->btf, vars[i], size, bytes);
-		size += bytes;
+		btf__add_datasec_var_info(w->btf, vars[i], size,
+					  MEMBERS * POINTER);
+		size += MEMBERS * POINTER;
 	}
 	return 0;
 }
@@ -296,9 +267,8 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 	sec = add_section(w, p->section, SHT_PROGBITS,
 			  SHF_ALLOC | SHF_EXECINSTR, slots,
 			  (size_t)p->nslots * sizeof(*slots));
-	w->prog_sym[p - w->img->progs] =
-		add_symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec,
-			   0, (uint64_t)p->nslots * sizeof(*slots));
+	add_symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
+		   (uint64_t)p->nslots * sizeof(*slots));
 	add_relocations(w, p->section, sec);
 	return 0;
 }
@@ -319,25 +289,6 @@ static int add_programs(struct writer *w)
 		rc = add_code(w, &w->img->progs[i], slots);
 	free(slots);
 	return rc;
-}
-
-/* Write relocations for the initial elements of program arrays. */
-static void add_elements(struct writer *w)
-{
-	nb_buf_clear(&w->rel);
-	for (uint32_t i = 0; i < w->img->nelems; i++) {
-		const struct nb_map_elem *e = &w->img->elems[i];
-		const Elf64_Sym *map = &w->sym[w->map_sym[e->map]];
-		Elf64_Rel rel = {
-			.r_offset = map->st_value +
-				    (MEMBERS + (uint64_t)e->key) * POINTER,
-			.r_info = ELF64_R_INFO((uint64_t)w->prog_sym[e->value],
-					       NB_REL_64_ABS64),
-		};
-
-		nb_buf_bytes(&w->rel, &rel, sizeof(rel));
-	}
-	add_relocations(w, ".maps", w->map_sec);
 }
 
 static int add_btf(struct writer *w)
@@ -415,7 +366,6 @@ static int write_all(struct writer *w)
 		rc = add_btf(w);
 	if (rc)
 		return rc;
-	add_elements(w);
 	add_section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
 		    sizeof(license));
 	add_tables(w);

@@ -26,6 +26,7 @@ static const struct {
 	uint32_t id;
 	const char *word, *instead;
 } replaced[] = {
+	{ 3, "prog_array", "static functions, or several policies on a hook" },
 	{ 5, "percpu_hash", "a hash with atomic additions, or a percpu_array" },
 	{ 10, "lru_percpu_hash", "an lru_hash with atomic additions" },
 	{ 11, "lpm_trie", "a hash with a look-up for each length" },
@@ -152,9 +153,6 @@ static int def_value(const struct nb_map_def *d, struct nb_err *err)
 	}
 	if (t->traits & NB_TRAIT_PERCPU && most > PERCPU_MAX)
 		most = PERCPU_MAX;
-	/* A value is the number of a program of the image. */
-	if (t->traits & NB_TRAIT_PROGS)
-		least = most = 4;
 	return def_size(d, "value", d->value_size, least, most, err);
 }
 

@@ -140,7 +140,6 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 
 	if (!m)
 		return rc;
-	m->programs = from->programs;
 	from->ops->copy(m, for_reading(from));
 	m->frozen = from->frozen || from->host;
 	return 0;
@@ -225,23 +224,12 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 		snprintf(text + at, 64 - (size_t)at, "...");
 }
 
-/* List the set bits, for example "0, 2, 5"; "none" if there is none. */
-static void list_bits(char *text, size_t size, uint32_t bits)
-{
-	size_t n = (size_t)snprintf(text, size, "%s", bits ? "" : "none");
-
-	for (unsigned i = 0; i < 32 && n < size; i++)
-		if (bits >> i & 1)
-			n += (size_t)snprintf(text + n, size - n, "%s%u",
-					      n ? ", " : "", i);
-}
-
 /* Turn the negative errno @rc of an operation into an error with a message. */
 static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 		    int rc, struct nb_err *err)
 {
 	const struct nb_map_type_spec *type = nb_spec_map_type(m->def.type);
-	char k[64], programs[160];
+	char k[64];
 
 	if (rc == -NB_ENOTSUPP || rc == -EOPNOTSUPP)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -270,13 +258,6 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			       "map \"%s\": no room for %s: all %" PRIu32
 			       " entries are in use",
 			       m->name, k, m->max_entries);
-	case -EBADF:
-		list_bits(programs, sizeof(programs), m->programs);
-		return nb_fail(err, NB_E_ARG, 0,
-			       "map \"%s\": %s: "
-			       "allowed values are the numbers of programs "
-			       "that tail calls of the map can reach: %s",
-			       m->name, k, programs);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "map \"%s\": %s stays busy; try again", m->name,
@@ -403,11 +384,6 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 			"map \"%s\": elements of an array cannot be deleted; write zeros instead",
 			m->name);
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
-}
-
-void nb_map_set_programs(struct nb_map *m, uint32_t programs)
-{
-	m->programs = programs;
 }
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)

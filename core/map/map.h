@@ -83,8 +83,7 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 /*
  * Store a value. Returns 0, NB_E_FULL (hash), NB_E_BIG (index of an array),
  * NB_E_EXISTS, NB_E_NOKEY, NB_E_FLAGS, NB_E_BUSY (a bucket was busy for
- * seconds), NB_E_NOTSUP (a ring buffer has no elements) or NB_E_ARG (no
- * such program or map). May sleep.
+ * seconds) or NB_E_NOTSUP (a ring buffer has no elements). May sleep.
  */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
@@ -117,16 +116,6 @@ int nb_map_next(const struct nb_map *m, const void *key, void *next);
  * the map. Clones are frozen as well.
  */
 void nb_map_freeze(struct nb_map *m);
-
-/*
- * Program arrays: allow program i as a value if bit i of @programs is set; a
- * new map allows none. Call it before other threads see the map. Clones inherit
- * it.
- */
-void nb_map_set_programs(struct nb_map *m, uint32_t programs);
-/* Return the program at @index, or -1. For bpf_tail_call; any thread, no
- * lock. */
-int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
 
 /* Return the address of element 0 of an array map, such as a data section;
  * NULL if the map has another type. */

@@ -88,8 +88,6 @@ struct nb_map {
 	bool frozen;	      /* The management side may only read. */
 	bool host;     /* This is a host map: base is a mapping (host.h). */
 	bool attached; /* Host maps: a descriptor is attached; atomic. */
-	/* Program arrays: bit i is set if i may be a value. */
-	uint32_t programs;
 	struct nb_map_def def;
 	size_t memory;
 	char name[NB_MAP_NAME];

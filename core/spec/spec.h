@@ -135,12 +135,7 @@ enum nb_map_type {
 /* The kinds of keys; see core/defs/maps.h. */
 enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_RING };
 
-enum {
-	NB_TRAIT_PERCPU = 1,
-	NB_TRAIT_LOCAL = 2,
-	NB_TRAIT_PROGS = 4,
-	NB_TRAIT_LRU = 8
-};
+enum { NB_TRAIT_PERCPU = 1, NB_TRAIT_LOCAL = 2, NB_TRAIT_LRU = 4 };
 
 struct nb_map_type_spec {
 	uint32_t id;
@@ -189,7 +184,6 @@ enum nb_effect {
 	NB_EFFECT_NONE,
 	NB_EFFECT_WRITES_MAP,
 	NB_EFFECT_CALLS,
-	NB_EFFECT_TAIL,
 	NB_EFFECT_ITER_NEW,
 	NB_EFFECT_ITER_NEXT,
 	NB_EFFECT_ITER_END
@@ -220,7 +214,6 @@ enum {
 	NB_MAPS_PERCPU = NB_MAP_BIT(PERCPU_ARRAY),
 	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) |
 		       NB_MAP_BIT(LRU_HASH) | NB_MAPS_PERCPU,
-	NB_MAPS_PROGS = NB_MAP_BIT(PROG_ARRAY),
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };
 

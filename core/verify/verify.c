@@ -80,9 +80,7 @@ static int decode(struct nb_env *env)
 
 static int prepare(struct nb_env *env)
 {
-	return nb_globals_init(env) && nb_found_init(env) && nb_budget_init(env)
-		       ? 0
-		       : NB_E_NOMEM;
+	return nb_globals_init(env) && nb_found_init(env) ? 0 : NB_E_NOMEM;
 }
 
 /* Does the program have loops that need a limit when the program runs? */
@@ -180,15 +178,14 @@ static int check_stack_sum(struct nb_env *env)
 static void note_loops(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
-	uint8_t uses = env->budget.tails ? env->budget.of_targets : 0;
+	uint8_t uses = 0;
 
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		uses |= nb_budget_of(&env->insns[pc]);
 	v->passes = uses & NB_BUDGET_PASSES;
 	v->reads_time = env->facts.reads_time;
 	v->loops = uses & NB_BUDGET_ITERATIONS;
-	v->iterations =
-		env->budget.few_iterations ? 0 : env->facts.needs.iterations;
+	v->iterations = env->few_iterations ? 0 : env->facts.needs.iterations;
 	nb_loops_fill(env);
 }
 
@@ -266,7 +263,7 @@ static int judge(struct nb_env *env)
 	/* Iterations are so long that a run is granted fewer than its loops
 	 * need. */
 	if (!rc && nb_budget_needs_more(env)) {
-		env->budget.few_iterations = true;
+		env->few_iterations = true;
 		rc = walk_labels(env);
 	}
 	return rc ? rc : check_verdict(env);

@@ -253,7 +253,7 @@ static void push_run(lua_State *L, const struct nb_verdict *v,
 		v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
 
 	nb_lua_set_int(L, "run",
-		       (lua_Integer)(nb_effort_path(&e, v->iteration, 0) +
+		       (lua_Integer)(nb_effort_path(&e, v->iteration) +
 				     nb_effort_loops(&e, v->iteration)));
 	nb_lua_set_bool(L, "loops", v->loops || v->passes);
 	if (v->loop.pc < p->nslots) {

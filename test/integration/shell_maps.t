@@ -30,12 +30,4 @@ status 0 "variables by their names" -o tsv -q map dump .bss
 has "and values" out counter 5
 status 0 "one variable" -o tsv -q map get .bss counter
 has "alone" out 5
-cp "$B/test/corpus/accept/tail_calls.bpf.o" .
-status 0 "load a policy with tail calls" policy load tail_calls.bpf.o
-status 0 "use it" policy use tail_calls
-status 0 "a program by its name" map set by_size 3 few
-status 0 "its element" -o tsv -q map get by_size 3
-has "is the program's name" out few
-fails 64 bad_argument "a program that is not there" map set by_size 3 nosuch
-fails 64 bad_argument "a program that no tail call reaches" map set by_size 3 tail_calls
 messages

@@ -18,10 +18,10 @@
 #include "core/ncclbpf.h"
 #include "test/unit/asm.h"
 
-enum { MAX = NB_IMAGE_MAX_SLOTS, NREGS = 10, NMAPS = 7, ALL = -1 };
+enum { MAX = NB_IMAGE_MAX_SLOTS, NREGS = 10, NMAPS = 6, ALL = -1 };
 
 /* Maps of random programs: the first two are arrays. */
-enum { PERCPU = 4, RING = 5, PROGS = 6 };
+enum { PERCPU = 4, RING = 5 };
 
 static const uint64_t edge[] = { 0,
 				 1,

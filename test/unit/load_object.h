@@ -239,15 +239,13 @@ struct refusal {
 	const char *word;
 };
 
-/* A program array with initial elements, two programs and more. */
-#define PROGS(values_)                                                 \
-	"int data = 1; __noinline int sub(int x) { return x * data; }" \
-	"SEC(\"tuner/a\") int a(void *c) { return 0; }"                \
-	"SEC(\"tuner/b\") int b(void *c) { return sub(1); }"           \
-	"struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY);"              \
-	"__uint(max_entries, 4); __uint(key_size, 4);"                 \
-	"__uint(value_size, 4); int (*values[])(void *); } m"          \
-	" SEC(\".maps\") = { .values = { " values_ " } };"
+/* A program array with a program in it, which is refused. */
+#define PROGS                                               \
+	"SEC(\"tuner/a\") int a(void *c) { return 0; }"     \
+	"struct { __uint(type, 3); __uint(max_entries, 4);" \
+	"__uint(key_size, 4); __uint(value_size, 4);"       \
+	"int (*values[])(void *); } m SEC(\".maps\")"       \
+	" = { .values = { [1] = (void *)&a } };"
 
 /* A map of maps, which is refused. */
 #define OUTER(more, values_)                                                \

@@ -239,7 +239,6 @@ static void fill_local_maps(const struct side *s)
 		size_t n;
 
 		if (!map || spec->tags & NB_MAPF_COHERENT ||
-		    spec->type == NB_MAP_PROG_ARRAY ||
 		    (n = nb_map_user_value_size(map)) > MAX)
 			continue;
 		for (int i = 0; i < 4; i++) {
@@ -487,57 +486,6 @@ START_TEST(on_every_accepted_object)
 }
 END_TEST
 
-#ifndef __aarch64__
-/* What program arrays name runs when it is called, not by itself. */
-static void tail_calls_of(const char *path)
-{
-	static const uint32_t want[4] = { 1, 3, 1, 3 };
-	struct nb_buf b;
-	size_t n;
-	char *bytes;
-
-	if (!strstr(path, "/tail_calls."))
-		return;
-	bytes = read_file(path, &n);
-	nb_buf_init(&b, 0);
-	ck_assert(!nb_object_image(&b, bytes, n, "object", NULL));
-	for (int interpret = 0; interpret < 2; interpret++) {
-		struct nb_gen_count count = { 0 };
-		struct side s;
-
-		ck_assert(make_side(&s, &b, interpret));
-		ck_assert_uint_eq(s.policy->img->nprogs, 3);
-		ck_assert_uint_eq(s.gen->nprogs, 1);
-		for (uint32_t p = 0; p < 3; p++)
-			ck_assert(nb_gen_exec(s.gen, s.policy, p) != NULL);
-		ck_assert(nb_gen_exec(s.gen, s.policy, 3) == NULL);
-		for (uint32_t ranks = 0; ranks < 4; ranks++) {
-			struct ncclbpf_tuner ctx = { .ranks = ranks };
-
-			nb_gen_run_tuner(s.gen, &ctx, &count);
-			ck_assert_uint_eq(ctx.channels, want[ranks]);
-		}
-		ck_assert_uint_eq(count.runs, 4);
-		drop(&s);
-	}
-	nb_buf_fini(&b);
-	accepted++;
-}
-
-START_TEST(tail_calls_go_to_the_policys_programs)
-{
-	below("B", "build/debug", "test/corpus/accept", ".bpf.o",
-	      tail_calls_of);
-	ck_assert_uint_eq(accepted, 1);
-}
-END_TEST
-
-#define OBJECT_TESTS tcase_add_test(tc, tail_calls_go_to_the_policys_programs);
-#else
-#define OBJECT_TESTS
-#endif
-
-UNIT_MAIN("agreement",
-	  OBJECT_TESTS tcase_add_test(tc, on_every_accepted_assembly_file);
+UNIT_MAIN("agreement", tcase_add_test(tc, on_every_accepted_assembly_file);
 	  tcase_add_test(tc, on_every_accepted_object);
 	  tcase_add_test(tc, of_two_hosts_on_what_is_coherent);)

@@ -157,7 +157,6 @@ static int make_maps(struct nb_err *err)
 	} row[] = {
 		{ NB_MAP_HASH, 8, 8, 4, 0 },
 		{ NB_MAP_ARRAY, 4, 8, 4, 0 },
-		{ NB_MAP_PROG_ARRAY, 4, 4, 2, 0 },
 		{ NB_MAP_PERCPU_ARRAY, 4, 8, 4, 0 },
 		{ NB_MAP_LRU_HASH, 8, 8, 4, 0 },
 		{ NB_MAP_RINGBUF, 0, 0, 4096, 0 },
@@ -183,79 +182,6 @@ static int make_maps(struct nb_err *err)
 	return rc;
 }
 
-enum { LINKED = 2, LINKED_SLOTS = 16 };
-static const char *const linked_text[LINKED] = {
-	"lddw %r2, 0x7000\nmov %r3, 1\ncall 12\nmov %r0, 1\nexit",
-	"mov %r0, 2\nexit",
-};
-
-/* Programs that go on in one another, machine code. */
-static int link_all(struct nb_exec **x, const struct nb_image *img,
-		    struct nb_err *err)
-{
-	const struct nb_map_def def = { "p", NB_MAP_PROG_ARRAY, 4, 4, 2, 0 };
-	struct nb_map *m = NULL;
-	int rc = nb_map_new(&m, &def, err);
-
-	for (uint32_t i = 0; !rc && i < LINKED; i++)
-		rc = nb_exec_new(&x[i], img, i, &m, NULL, err);
-	if (!rc)
-		rc = nb_exec_link(x, LINKED, UINT32_MAX, err);
-	for (uint32_t i = 0; !rc && i < LINKED; i++)
-		rc = nb_exec_compile(x[i], NULL, err);
-	nb_map_put(m);
-	return rc == NB_E_NOTSUP && !alloc_failed ? 0 : rc;
-}
-
-static struct nb_slot linked_slots[LINKED][LINKED_SLOTS];
-static uint32_t linked_n[LINKED];
-
-static void make_linked(void)
-{
-	size_t n;
-
-	for (unsigned i = 0; i < LINKED; i++) {
-		ck_assert(!nb_asm(linked_slots[i], LINKED_SLOTS, &n,
-				  linked_text[i], NULL));
-		linked_n[i] = (uint32_t)n;
-	}
-	linked_slots[0][0].regs |= 1 << 4; /* the map, by its index */
-	linked_slots[0][0].imm = 0;
-}
-
-static int link_programs(struct nb_err *err)
-{
-	static const struct nb_map_spec spec = { .name = "p",
-						 .type = NB_MAP_PROG_ARRAY,
-						 .key_size = 4,
-						 .value_size = 4,
-						 .max_entries = 2 };
-	const struct nb_func func[LINKED] = {
-		{ .name = "f", .end = linked_n[0] },
-		{ .name = "g", .end = linked_n[1] },
-	};
-	struct nb_prog prog[LINKED];
-	const struct nb_image img = { .name = "i",
-				      .maps = &spec,
-				      .nmaps = 1,
-				      .progs = prog,
-				      .nprogs = LINKED };
-	struct nb_exec *x[LINKED] = { NULL };
-	int rc;
-
-	for (unsigned i = 0; i < LINKED; i++)
-		prog[i] = (struct nb_prog){ .name = "f",
-					    .section = "tuner",
-					    .slots = linked_slots[i],
-					    .nslots = linked_n[i],
-					    .funcs = &func[i],
-					    .nfuncs = 1 };
-	rc = link_all(x, &img, err);
-	for (unsigned i = 0; i < LINKED; i++)
-		nb_exec_free(x[i]);
-	return rc;
-}
-
 static const struct work {
 	const char *what;
 	int (*work)(struct nb_err *err);
@@ -265,7 +191,6 @@ static const struct work {
 	{ "policy to generation", make_generation },
 	{ "object to image", read_object },
 	{ "maps of every type", make_maps },
-	{ "programs that are linked", link_programs },
 };
 
 static void read_file(struct nb_buf *to, const char *path)
@@ -307,7 +232,6 @@ START_TEST(each_allocation_fails)
 	long k;
 
 	made_image(&image, "made", text, maps, 3);
-	make_linked();
 	snprintf(path, sizeof(path), "%s/policies/slo_enforcer.bpf.o",
 		 getenv("B") ? getenv("B") : "build/debug");
 	read_file(&object, path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// What the engines execute themselves: bpf_loop, bpf_for_each_map_elem and
-// bpf_tail_call, by the interpreter and as machine code, with the same answer.
+// What the engines execute themselves: bpf_loop and bpf_for_each_map_elem, by
+// the interpreter and as machine code, with the same answer.
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -52,9 +52,6 @@ static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
 	return k;
 }
 
-/* How the programs made next are bound: 0: not at all; and linked. */
-static uint32_t iteration, targets = UINT32_MAX;
-
 static void make(struct made *m, const char *const *text, uint32_t n,
 		 struct nb_map *const *maps, uint32_t nmaps, bool jit)
 {
@@ -84,9 +81,6 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 		ck_assert_msg(
 			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
 			"%s", err.text);
-	for (uint32_t i = 0; iteration && i < n; i++)
-		nb_exec_bound(m->x[i], iteration, NB_MAX_COUNTED_RANGE);
-	ck_assert(!nb_exec_link(m->x, n, targets, &err));
 	for (uint32_t i = 0; jit && i < n; i++)
 		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
 			      err.text);
@@ -481,246 +475,6 @@ START_TEST(each_while_the_map_changes)
 }
 END_TEST
 
-/* ---- bpf_tail_call ---- */
-
-#define TAIL(index) "lddw map %r2, 0\nmov %r3, " index "\ncall 12\n"
-
-enum { EMPTY = 99, NONE_SUCH = 9 };
-
-/* Element i of the map is the program of that number, or none. */
-static struct nb_map *program_array(const uint32_t *programs, uint32_t n)
-{
-	struct nb_map *m = map_new(NB_MAP_PROG_ARRAY, 4, 4, n);
-	struct nb_err err;
-
-	nb_map_set_programs(m, (2u << NONE_SUCH) - 1);
-	for (uint32_t i = 0; i < n; i++)
-		if (programs[i] != EMPTY)
-			ck_assert(!nb_map_write(m, &i, &programs[i], 0, &err));
-	return m;
-}
-
-START_TEST(tail_call_goes_to_the_program)
-{
-	static const char *const text[] = {
-		"ldxdw %r6, [%r1]\nstdw [%r10-8], 1\n" TAIL("2") //
-		"mov %r0, 111\nexit",
-		"mov %r0, 222\nexit",
-		"ldxdw %r0, [%r1]\nadd %r0, 1\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1, 2 }, 3);
-	uint64_t ctx = 41;
-
-	ck_assert_uint_eq(run_progs(text, 3, &m, 1, &ctx), 42);
-	nb_map_put(m);
-}
-END_TEST
-
-START_TEST(tail_call_that_finds_none_goes_on)
-{
-	static const char *const text[] = {
-		"mov %r6, %r1\nldxdw %r3, [%r1]\nlddw map %r2, 0\n"
-		"call 12\nldxdw %r0, [%r6]\nadd %r0, 100\nexit",
-		"mov %r0, 7\nexit",
-	};
-	/* no such program, no such element */
-	struct nb_map *m =
-		program_array((uint32_t[]){ NONE_SUCH, 1, EMPTY }, 3);
-	static const uint64_t index[] = { 0, 2, 3, UINT32_MAX, 0x7fffffff };
-
-	for (size_t i = 0; i < 5; i++) {
-		uint64_t ctx = index[i];
-
-		ck_assert_uint_eq(run_progs(text, 2, &m, 1, &ctx),
-				  index[i] + 100);
-	}
-	/* the index has 32 bits */
-	ck_assert_uint_eq(
-		run_progs(text, 2, &m, 1, (uint64_t[]){ 0xabc00000001 }), 7);
-	nb_map_put(m);
-}
-END_TEST
-
-START_TEST(tail_calls_without_programs_go_on)
-{
-	static const char text[] = "lddw map %r2, 0\nmov %r3, 0\ncall 12\n"
-				   "mov %r0, 5\nexit";
-	struct nb_map *m = program_array((uint32_t[]){ 0 }, 1);
-	static struct made made;
-	struct nb_err err;
-
-	make(&made, (const char *const[]){ text }, 1, &m, 1, false);
-	nb_exec_free(made.x[0]);
-	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
-		ck_assert(
-			!nb_exec_new(&made.x[0], &made.img, 0, &m, NULL, &err));
-		ck_assert(!jit || !nb_exec_compile(made.x[0], NULL, &err));
-		ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 5);
-		nb_exec_free(made.x[0]);
-	}
-	nb_map_put(m);
-}
-END_TEST
-
-/* Numbers that a run keeps apart for its first iterators are its first
- * program's: those of a target come out of the turns, here one. */
-START_TEST(tail_call_leaves_no_numbers)
-{
-#define COUNT                                                           \
-	"mov %r7, 0\nmov %r1, %r10\nadd %r1, -8\nmov %r2, 0\n"          \
-	"mov %r3, 5\ncall 0x10001\nnext:\nmov %r1, %r10\nadd %r1, -8\n" \
-	"call 0x10002\njeq %r0, 0, end\nadd %r7, 1\nja next\nend:\n"    \
-	"mov %r0, %r7\nexit"
-	static const char *const text[] = { TAIL("1") COUNT, COUNT };
-	struct nb_map *there = program_array((uint32_t[]){ 0, 1 }, 2);
-	struct nb_map *empty = program_array((uint32_t[]){ 0, EMPTY }, 2);
-
-	iteration = NB_RUN_BUDGET;
-	ck_assert_uint_eq(run_progs(text, 2, &there, 1, NULL), 1);
-	ck_assert_uint_eq(run_progs(text, 2, &empty, 1, NULL), 5);
-	iteration = 0;
-	nb_map_put(there);
-	nb_map_put(empty);
-}
-END_TEST
-
-START_TEST(tail_call_to_what_is_no_target_goes_on)
-{
-	static const char *const text[] = { TAIL("1") "mov %r0, 5\nexit",
-					    "mov %r0, 7\nexit" };
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
-
-	targets = 2;
-	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 7);
-	targets = 1;
-	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 5);
-	targets = UINT32_MAX;
-	nb_map_put(m);
-}
-END_TEST
-
-/* 33 go through, the next one does not. */
-START_TEST(tail_calls_of_a_run_are_limited)
-{
-	static const char *const text[] = {
-		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1], %r2\n" TAIL("1") //
-		"ldxdw %r0, [%r6]\nexit",
-		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1+8], %r2\n" TAIL("0") //
-		"ldxdw %r0, [%r6]\nldxdw %r1, [%r6+8]\nlsh %r1, 32\n"
-		"or %r0, %r1\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
-
-	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
-		uint64_t ctx[2] = { 0 };
-		static struct made made;
-
-		make(&made, text, 2, &m, 1, jit);
-		for (uint64_t n = 1; n < 4; n++)
-			ck_assert_uint_eq(nb_exec_run(made.x[0], ctx, 0),
-					  17 * n << 32 | 17 * n);
-		drop(&made);
-	}
-	nb_map_put(m);
-}
-END_TEST
-
-/* The program takes the place of the function that made the call and returns
- * to its caller, who finds registers and frame again. */
-START_TEST(tail_call_in_a_function)
-{
-	static const char *const text[] = {
-		"mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nstdw [%r10-8], 8\n"
-		"call local f\nadd %r0, %r6\nadd %r0, %r7\n"
-		"add %r0, %r8\nldxdw %r1, [%r10-8]\nadd %r0, %r1\nexit\n"
-		"f:\nstdw [%r10-8], 99\n" TAIL("1") "mov %r0, 1000\nexit",
-		"mov %r6, 50\nmov %r7, 50\nmov %r8, 50\nmov %r9, 50\n"
-		"stdw [%r10-8], 50\ncall local g\nexit\n"
-		"g:\nmov %r9, 3\nmov %r0, 16\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
-
-	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 31);
-	nb_map_put(m);
-}
-END_TEST
-
-/* Each program calls a function that makes the next tail call: frames add up,
- * and where the next program would not fit any more the call goes on. */
-START_TEST(tail_calls_stay_within_the_frames)
-{
-	static const char *const text[] = {
-		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1], %r2\n"
-		"stdw [%r10-512], 7\ncall local f\n"
-		"ldxdw %r1, [%r10-512]\nadd %r0, %r1\nexit\n"
-		"f:\nmov %r6, %r1\n" TAIL("0") "mov %r0, 100\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0 }, 1);
-
-	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
-		static struct made made;
-		uint64_t ctx = 0;
-
-		make(&made, text, 1, &m, 1, jit);
-		ck_assert_uint_eq(made.x[0]->depth, 2);
-		for (int again = 0; again < 2; again++) {
-			ctx = 0;
-			/* frames 0 to 6 hold the program, 7 its function */
-			ck_assert_uint_eq(nb_exec_run(made.x[0], &ctx, 0),
-					  100 + 7 * 7);
-			ck_assert_uint_eq(ctx, 7);
-		}
-		drop(&made);
-	}
-	nb_map_put(m);
-}
-END_TEST
-
-START_TEST(tail_call_in_a_callback)
-{
-	static const char *const text[] = {
-		"mov %r6, %r1\nmov %r1, 10\nlddw func %r2, f\nmov %r3, %r6\n"
-		"mov %r4, 0\ncall 181\nldxdw %r1, [%r6]\nlsh %r1, 32\n"
-		"or %r0, %r1\nexit\n"
-		"f:\nmov %r1, %r2\n" TAIL("1") "mov %r0, 1\nexit",
-		"mov %r2, 1\nlock add [%r1], %r2\nmov %r0, 0\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
-
-	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
-		static struct made made;
-		uint64_t ctx = 0;
-
-		make(&made, text, 2, &m, 1, jit);
-		ck_assert_uint_eq(nb_exec_run(made.x[0], &ctx, 0),
-				  10ull << 32 | 10);
-		drop(&made);
-	}
-	nb_map_put(m);
-}
-END_TEST
-
-/* Compiled once and then not: a policy's programs run on one engine. */
-START_TEST(linked_programs_may_be_interpreted_again)
-{
-	static const char *const text[] = {
-		TAIL("1") "mov %r0, 1\nexit",
-		"mov %r0, 2\nexit",
-	};
-	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
-	static struct made made;
-
-	make(&made, text, 2, &m, 1, !no_jit(true));
-	ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 2);
-	for (int i = 0; i < 2; i++)
-		nb_exec_interpret_again(made.x[i]);
-	ck_assert_uint_eq(nb_exec_compiled(made.x[0]), 0);
-	ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 2);
-	drop(&made);
-	nb_map_put(m);
-}
-END_TEST
-
 UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, loop_with_arguments_at_their_limits);
 	  tcase_add_test(tc, loop_keeps_r6_to_r9_and_the_frame);
@@ -735,14 +489,4 @@ UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, each_element_of_this_cpus_array);
 	  tcase_add_test(tc, each_element_of_a_hash);
 	  tcase_add_test(tc, each_ends_where_the_callback_says);
-	  tcase_add_test(tc, each_while_the_map_changes);
-	  tcase_add_test(tc, tail_call_goes_to_the_program);
-	  tcase_add_test(tc, tail_call_that_finds_none_goes_on);
-	  tcase_add_test(tc, tail_calls_without_programs_go_on);
-	  tcase_add_test(tc, tail_call_leaves_no_numbers);
-	  tcase_add_test(tc, tail_call_to_what_is_no_target_goes_on);
-	  tcase_add_test(tc, tail_calls_of_a_run_are_limited);
-	  tcase_add_test(tc, tail_call_in_a_function);
-	  tcase_add_test(tc, tail_calls_stay_within_the_frames);
-	  tcase_add_test(tc, tail_call_in_a_callback);
-	  tcase_add_test(tc, linked_programs_may_be_interpreted_again);)
+	  tcase_add_test(tc, each_while_the_map_changes);)

@@ -211,114 +211,6 @@ START_TEST(references_must_hit_something)
 }
 END_TEST
 
-START_TEST(initial_elements_ascend_and_hit_programs)
-{
-	static const struct {
-		struct nb_map_elem e[2];
-		int rc;
-		const char *word;
-	} rows[] = {
-		{ { { 2, 0, 0 }, { 2, 3, 0 } }, 0, "" },
-		{ { { 2, 3, 0 }, { 2, 0, 0 } }, NB_E_IMAGE, "ascend" },
-		{ { { 2, 3, 0 }, { 2, 3, 0 } }, NB_E_IMAGE, "ascend" },
-		{ { { 2, 0, 0 }, { 2, 4, 0 } }, NB_E_IMAGE, "the last is 3" },
-		{ { { 2, 0, 0 }, { 2, 1, 1 } },
-		  NB_E_IMAGE,
-		  "names number 1; allowed: below 1" },
-		{ { { 2, 0, 0 }, { 3, 1, 0 } },
-		  NB_E_IMAGE,
-		  "map 3; the image has 3 maps" },
-		{ { { 0, 0, 0 }, { 2, 1, 0 } }, NB_E_IMAGE, "type hash" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct nb_map_spec all[3];
-		struct nb_image *in;
-		struct nb_err err = { .text = "" };
-		struct nb_buf b;
-
-		fresh();
-		memcpy(all, maps, sizeof(maps[0]) * 2);
-		all[2] = (struct nb_map_spec){ .name = "jump",
-					       .type = NB_MAP_PROG_ARRAY,
-					       .key_size = 4,
-					       .value_size = 4,
-					       .max_entries = 4 };
-		img.maps = all;
-		img.nmaps = 3;
-		img.elems = rows[i].e;
-		img.nelems = 2;
-		ck_assert_msg(refused(&err) == rows[i].rc, "row %zu: %s", i,
-			      err.text);
-		ck_assert_ptr_nonnull(strstr(err.text, rows[i].word));
-		if (rows[i].rc)
-			continue;
-		b = written();
-		ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err), 0);
-		ck_assert_uint_eq(in->nelems, 2);
-		ck_assert_uint_eq(in->elems[1].key, 3);
-		nb_image_free(in);
-		nb_buf_fini(&b);
-	}
-}
-END_TEST
-
-/* A tail call to a program of another hook would fall through, unseen. */
-START_TEST(program_arrays_hold_programs_of_their_users_hook)
-{
-	const struct nb_slot uses[] = {
-		{ .opcode = 0x18, .regs = 1 | 1 << 4, .imm = 2 },
-		{ .opcode = 0 },
-		{ .opcode = 0xb7 },
-		{ .opcode = 0x95 }
-	};
-	struct nb_func func = { .name = "f", .end = 4 };
-	struct nb_map_elem elem = { .map = 2, .key = 0, .value = 1 };
-	struct nb_map_spec all[3];
-	struct nb_prog two[2];
-	struct nb_err err = { .text = "" };
-
-	fresh();
-	memcpy(all, maps, sizeof(maps[0]) * 2);
-	all[2] = (struct nb_map_spec){ .name = "jump",
-				       .type = NB_MAP_PROG_ARRAY,
-				       .key_size = 4,
-				       .value_size = 4,
-				       .max_entries = 4 };
-	two[0] = (struct nb_prog){ .name = "first",
-				   .section = "tuner",
-				   .hook = NB_HOOK_TUNER,
-				   .slots = uses,
-				   .nslots = 4,
-				   .funcs = &func,
-				   .nfuncs = 1 };
-	two[1] = two[0];
-	two[1].name = "second";
-	img.maps = all;
-	img.nmaps = 3;
-	img.progs = two;
-	img.nprogs = 2;
-	img.elems = &elem;
-	img.nelems = 1;
-	ck_assert_msg(!refused(&err), "%s", err.text);
-	/* the only target is the program that an array names */
-	ck_assert_uint_eq(nb_image_callable(&img, 2), 2);
-	two[1].hook = NB_HOOK_GROUP;
-	two[1].section = "profiler/group";
-	/* used by programs of both hooks: either may be named */
-	ck_assert_msg(!refused(&err), "%s", err.text);
-	two[1].slots = uses + 2;
-	two[1].nslots = 2;
-	two[1].funcs = &(struct nb_func){ .name = "g", .end = 2 };
-	ck_assert_int_eq(refused(&err), NB_E_MAPDEF);
-	ck_assert_str_eq(err.text,
-			 "map jump: element 0 is program second of hook "
-			 "profiler/group; tail calls stay within the hook of "
-			 "the programs that use the map");
-	ck_assert_uint_eq(nb_image_callable(&img, 2), 0);
-}
-END_TEST
-
 START_TEST(names_nest_in_what_they_name)
 {
 	/* of a map of keys of 8 and values of 16 bytes */
@@ -526,10 +418,7 @@ static const struct map_case map_cases[] = {
 	{ M(NB_MAP_RINGBUF, 0, 0, 2048, 0), NB_E_MAPDEF },
 	{ M(NB_MAP_RINGBUF, 0, 0, 12288, 0), NB_E_MAPDEF },
 	{ M(NB_MAP_RINGBUF, 0, 0, 4096, NB_F_RDONLY_PROG), NB_E_MAPDEF },
-	{ M(NB_MAP_PROG_ARRAY, 4, 4, 8, 0), 0 },
-	{ M(NB_MAP_PROG_ARRAY, 8, 4, 8, 0), NB_E_MAPDEF },
-	{ M(NB_MAP_PROG_ARRAY, 4, 8, 8, 0), NB_E_MAPDEF },
-	{ M(NB_MAP_PROG_ARRAY, 4, 4, 8, NB_F_RDONLY_PROG), NB_E_MAPDEF },
+	{ M(3, 4, 4, 8, 0), NB_E_MAPDEF },
 	{ M(NB_MAP_ARRAY, 4, 65536, 1, 0), 0 },
 	{ M(NB_MAP_ARRAY, 4, 65537, 1, 0), NB_E_LIMIT },
 	{ M(NB_MAP_ARRAY, 4, 65536, 1u << 20, 0), NB_E_LIMIT },
@@ -677,8 +566,6 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, every_other_length_is_refused);
 	  tcase_add_test(tc, another_version_is_said_to_be_one);
 	  tcase_add_test(tc, references_must_hit_something);
-	  tcase_add_test(tc, initial_elements_ascend_and_hit_programs);
-	  tcase_add_test(tc, program_arrays_hold_programs_of_their_users_hook);
 	  tcase_add_test(tc, names_nest_in_what_they_name);
 	  tcase_add_test(tc, functions_tile_the_program);
 	  tcase_add_test(tc, lines_ascend_and_are_printable);

@@ -46,31 +46,20 @@ START_TEST(a_front_moves_what_it_stands_before)
 }
 END_TEST
 
-START_TEST(a_front_is_for_programs_that_run)
+START_TEST(a_front_is_for_programs_of_its_hook)
 {
 	struct nb_prog two[2];
-	struct nb_map_elem elem = { .map = 2, .key = 0, .value = 1 };
-	struct nb_map_spec with[3];
 	struct nb_err err = { .text = "" };
 	struct nb_image *in;
 	struct nb_buf b;
 
 	fresh();
-	memcpy(with, maps, sizeof(maps));
-	with[2] = (struct nb_map_spec){ .name = "calls",
-					.type = NB_MAP_PROG_ARRAY,
-					.key_size = 4,
-					.value_size = 4,
-					.max_entries = 4 };
 	two[0] = two[1] = prog;
-	two[1].name = "target";
-	img.maps = with;
-	img.nmaps = 3;
+	two[1].name = "group";
+	two[1].section = "profiler/group";
+	two[1].hook = NB_HOOK_GROUP;
 	img.progs = two;
 	img.nprogs = 2;
-	img.elems = &elem;
-	img.nelems = 1;
-	ck_assert(nb_image_runs(&img, 0) && !nb_image_runs(&img, 1));
 	nb_buf_init(&b, 0);
 	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err),
 		      "%s", err.text);
@@ -93,4 +82,4 @@ END_TEST
 
 UNIT_MAIN("image prepend",
 	  tcase_add_test(tc, a_front_moves_what_it_stands_before);
-	  tcase_add_test(tc, a_front_is_for_programs_that_run);)
+	  tcase_add_test(tc, a_front_is_for_programs_of_its_hook);)

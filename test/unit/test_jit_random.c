@@ -196,7 +196,6 @@ static const char *const helper_calls[] = {
 	"mov %r4, 1\nmov %r5, 2\ncall 6",
 	"call 7\nmov %r0, $K",
 	"call 8",
-	"ldxdw %r1, [%r10-8]\nlddw map %r2, 6\nmov %r3, $S\ncall 12",
 	"mov %r1, %r10\nadd %r1, -168\nmov %r2, $L\nmov %r3, $B\n"
 	"mov %r4, %r10\nadd %r4, -112\ncall 105",
 	"mov %r1, %r10\nadd %r1, -144\nmov %r2, $L\nmov %r3, $B\n"
@@ -629,7 +628,6 @@ START_TEST(random_programs)
 		map_new(NB_MAP_HASH, 4, 16, 16),
 		map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 5),
 		map_new(NB_MAP_RINGBUF, 0, 0, 4096),
-		map_new(NB_MAP_PROG_ARRAY, 4, 4, 2),
 	};
 
 	seed = s ? strtoull(s, NULL, 0) : 0x9e3779b97f4a7c15;

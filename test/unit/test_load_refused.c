@@ -87,9 +87,8 @@ static const struct refusal refusals[] = {
 		  "__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1);"
 		  "__type(key, __u32); __type(value, struct bpf_spin_lock);"),
 	  "-g", NB_E_MAPDEF, "is not supported: use atomic operations" },
-	{ PROGS("[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
-	{ PROGS("[0] = (void *)&sub"), "-g", NB_E_RELOC, "no program" },
-	{ PROGS("[0] = (void *)&data"), "-g", NB_E_RELOC, "no function" },
+	{ PROGS, "-g", NB_E_MAPDEF,
+	  "map m: type prog_array is not supported: use static functions" },
 	{ "int x; struct {" ARRAY "void *values[]; } m SEC(\".maps\") ="
 	  "{ .values = { [0] = &x } };"
 	  "SEC(\"tuner\") int f(void *c) { return 0; }",

@@ -17,7 +17,7 @@
 #include "core/map/ringbuf.h"
 #include "test/unit/verify_image.h"
 
-enum { RING = 11, CTX = 256 };
+enum { RING = 9, CTX = 256 };
 
 struct made {
 	struct case_image c;

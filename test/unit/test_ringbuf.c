@@ -306,48 +306,6 @@ START_TEST(random_sequences_act_as_the_model)
 }
 END_TEST
 
-/* ---- program arrays ----------------------------------------------------- */
-
-START_TEST(program_arrays_hold_numbers_of_programs)
-{
-	const struct nb_map_def def = { "p", NB_MAP_PROG_ARRAY, 4, 4, 3, 0 };
-	struct nb_map *m, *copy;
-	uint32_t i = 1, far = 3, v = 7;
-	struct nb_err err;
-
-	ck_assert_int_eq(nb_map_new(&m, &def, &err), 0);
-	nb_map_set_programs(m, 0xff ^ 1 << 2);
-	ck_assert_uint_eq(nb_map_count(m), 0);
-	ck_assert_int_eq(nb_prog_array_at(m, 1), -1);
-	ck_assert_int_eq(nb_prog_array_at(m, 3), -1);
-	ck_assert_int_eq(nb_prog_array_at(m, UINT32_MAX), -1);
-	ck_assert_int_eq(nb_map_read(m, &i, &v, &err), NB_E_NOKEY);
-	ck_assert_int_eq(nb_map_erase(m, &i, &err), NB_E_NOKEY);
-	ck_assert_int_eq(nb_map_write(m, &i, &v, NB_EXIST, &err), NB_E_FLAGS);
-	ck_assert_int_eq(nb_map_write(m, &far, &v, 0, &err), NB_E_BIG);
-	ck_assert_int_eq(nb_map_erase(m, &far, &err), NB_E_BIG);
-	ck_assert_int_eq(nb_map_write(m, &i, &v, 0, &err), 0);
-	ck_assert_int_eq(nb_prog_array_at(m, 1), 7);
-	v = 8;
-	ck_assert_int_eq(nb_map_write(m, &i, &v, 0, &err), NB_E_ARG);
-	ck_assert_str_eq(err.text,
-			 "map \"p\": index 1: allowed values are the numbers "
-			 "of programs that tail calls of the map can "
-			 "reach: 0, 1, 3, 4, 5, 6, 7");
-	v = 2;
-	ck_assert_int_eq(nb_map_write(m, &i, &v, 0, &err), NB_E_ARG);
-	ck_assert_int_eq(nb_map_clone(&copy, m, NULL), 0);
-	ck_assert_int_eq(nb_map_erase(m, &i, &err), 0);
-	ck_assert_int_eq(nb_prog_array_at(m, 1), -1);
-	ck_assert_int_eq(nb_prog_array_at(copy, 1), 7);
-	ck_assert_int_eq(nb_map_read(copy, &i, &v, &err), 0);
-	ck_assert_uint_eq(v, 7);
-	ck_assert_int_eq(nb_map_write(copy, &i, &v, 0, &err), 0);
-	nb_map_put(m);
-	nb_map_put(copy);
-}
-END_TEST
-
 UNIT_MAIN("ringbuf", tcase_add_test(tc, records_come_in_order_of_reservation);
 	  tcase_add_test(tc, discarded_records_are_never_seen);
 	  tcase_add_test(tc, a_ring_is_never_filled_to_the_last_byte);
@@ -355,5 +313,4 @@ UNIT_MAIN("ringbuf", tcase_add_test(tc, records_come_in_order_of_reservation);
 	  tcase_add_test(tc, peeking_takes_nothing);
 	  tcase_add_test(tc, a_clone_has_the_complete_records);
 	  tcase_add_test(tc, a_ring_has_no_elements);
-	  tcase_add_test(tc, random_sequences_act_as_the_model);
-	  tcase_add_test(tc, program_arrays_hold_numbers_of_programs);)
+	  tcase_add_test(tc, random_sequences_act_as_the_model);)

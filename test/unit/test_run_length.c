@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
 // A run ends within NB_RUN_MAX instructions, whatever is accepted: the worst
-// programs that loops, iterators, may_goto, callbacks, global functions and
-// tail calls make. Each adds up in a map how many instructions it ran, not all
-// of them, and both engines have to come to the same number.
+// programs that loops, iterators, may_goto, callbacks and global functions
+// make. Each adds up in a map how many instructions it ran, not all of them,
+// and both engines have to come to the same number.
 #include "test/unit/unit.h"
 
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 #include "core/verify/verify.h"
 #include "test/unit/asm.h"
 
-enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 4, ELEMS = 1 << 16 };
-enum { COUNT, JUMPS, MANY, TEXT };
+enum { SLOTS = 1024, FUNCS = 10, MAPS = 3, ELEMS = 1 << 16 };
+enum { COUNT, MANY, TEXT };
 enum { LONG_TEXT = 3000 };
 
 static unsigned char letters[LONG_TEXT + 1]; /* filled before the tests */
@@ -33,11 +33,6 @@ static const struct nb_map_spec spec[MAPS] = {
 		    .max_entries = 1,
 		    .flags = NB_F_MMAPABLE,
 		    .origin = NB_ORIGIN_BSS },
-	[JUMPS] = { .name = "jumps",
-		    .type = NB_MAP_PROG_ARRAY,
-		    .key_size = 4,
-		    .value_size = 4,
-		    .max_entries = PROGS },
 	[MANY] = { .name = "many",
 		   .type = NB_MAP_ARRAY,
 		   .key_size = 4,
@@ -55,27 +50,24 @@ static const struct nb_map_spec spec[MAPS] = {
 
 /* ---- programs as text ---- */
 
-static char text[PROGS][1 << 14];
+static char text[1 << 14];
 static size_t used;
-static unsigned nprogs;
 
-/* What follows is of the next program. */
 static void begin(void)
 {
 	used = 0;
-	text[nprogs++][0] = '\0';
+	*text = '\0';
 }
 
 __attribute__((format(printf, 1, 2))) static void put(const char *format, ...)
 {
-	char *to = text[nprogs - 1];
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(to + used, sizeof(text[0]) - used, format, args);
+	n = vsnprintf(text + used, sizeof(text) - used, format, args);
 	va_end(args);
-	ck_assert(n >= 0 && (size_t)n < sizeof(text[0]) - used);
+	ck_assert(n >= 0 && (size_t)n < sizeof(text) - used);
 	used += (size_t)n;
 }
 
@@ -125,28 +117,28 @@ static void iterated(unsigned n)
 /* ---- running them ---- */
 
 struct image {
-	struct nb_slot slots[PROGS][SLOTS];
-	struct nb_func func[PROGS][FUNCS];
-	struct nb_prog prog[PROGS];
+	struct nb_slot slots[SLOTS];
+	struct nb_func func[FUNCS];
+	struct nb_prog prog;
 	struct nb_image img;
 	struct nb_map *maps[MAPS];
-	struct nb_verdict *verdict[PROGS];
+	struct nb_verdict *verdict;
 };
 
 static struct image im;
 
 /* Functions begin where calls lead; those that are called are global, if
  * @global, and callbacks static. */
-static void functions(unsigned p, size_t n, bool global)
+static void functions(size_t n, bool global)
 {
 	static struct nb_insn in[SLOTS];
 	static const struct nb_func_sig sig = { .returns_scalar = true };
-	struct nb_func *f = im.func[p];
+	struct nb_func *f = im.func;
 	uint8_t starts[SLOTS] = { 1 };
 	uint32_t k = 0;
 	struct nb_err err;
 
-	ck_assert(!nb_decode(in, im.slots[p], n, &err));
+	ck_assert(!nb_decode(in, im.slots, n, &err));
 	for (size_t pc = 0; pc < n; pc++)
 		if (in[pc].op == NB_OP_CALL_LOCAL ||
 		    in[pc].op == NB_OP_LDDW_FUNC)
@@ -162,7 +154,7 @@ static void functions(unsigned p, size_t n, bool global)
 						   .sig = sig };
 		f[k - 1].end = pc + 1;
 	}
-	im.prog[p].nfuncs = k;
+	im.prog.nfuncs = k;
 }
 
 static void make_maps(void)
@@ -180,70 +172,52 @@ static void make_maps(void)
 	}
 	ck_assert(!nb_map_write(im.maps[TEXT], &(uint32_t){ 0 }, letters, 0,
 				&err));
-	nb_map_set_programs(im.maps[JUMPS], (1u << PROGS) - 1);
-	for (uint32_t i = 0; i < nprogs; i++)
-		ck_assert(!nb_map_write(im.maps[JUMPS], &i, &i, 0, &err));
 }
 
 static void judge(bool global)
 {
 	const struct nb_verify_opts o = { .coherence_off = true };
+	struct nb_verdict *v;
 	struct nb_err err = { 0 };
+	size_t n;
 
-	for (unsigned i = 0; i < nprogs; i++) {
-		size_t n;
-
-		ck_assert_msg(!nb_asm(im.slots[i], SLOTS, &n, text[i], &err),
-			      "%s", err.text);
-		im.prog[i] = (struct nb_prog){ .name = "f",
-					       .section = "tuner",
-					       .slots = im.slots[i],
-					       .nslots = (uint32_t)n,
-					       .funcs = im.func[i] };
-		functions(i, n, global);
-	}
+	ck_assert_msg(!nb_asm(im.slots, SLOTS, &n, text, &err), "%s", err.text);
+	im.prog = (struct nb_prog){ .name = "f",
+				    .section = "tuner",
+				    .slots = im.slots,
+				    .nslots = (uint32_t)n,
+				    .funcs = im.func };
+	functions(n, global);
 	im.img = (struct nb_image){ .name = "long",
 				    .maps = spec,
 				    .nmaps = MAPS,
-				    .progs = im.prog,
-				    .nprogs = nprogs };
-	for (unsigned i = 0; i < nprogs; i++) {
-		struct nb_verdict **v = &im.verdict[i];
-
-		ck_assert_msg(!nb_verify(v, &im.img, i, &o, &err), "%s",
-			      err.text);
-		ck_assert_msg((*v)->accepted, "slot %u: %s; %s",
-			      (*v)->finding.pc, (*v)->finding.required,
-			      (*v)->finding.known);
-		ck_assert_uint_le((*v)->iteration, NB_MAX_ITERATION_INSNS);
-		ck_assert_uint_le((*v)->first, NB_MAX_ITERATION_INSNS);
-	}
+				    .progs = &im.prog,
+				    .nprogs = 1 };
+	ck_assert_msg(!nb_verify(&v, &im.img, 0, &o, &err), "%s", err.text);
+	ck_assert_msg(v->accepted, "slot %u: %s; %s", v->finding.pc,
+		      v->finding.required, v->finding.known);
+	ck_assert_uint_le(v->iteration, NB_MAX_ITERATION_INSNS);
+	ck_assert_uint_le(v->first, NB_MAX_ITERATION_INSNS);
+	im.verdict = v;
 }
 
 /* Instructions that one engine counts. */
 static uint64_t length(bool compiled)
 {
-	struct nb_exec *x[PROGS] = { NULL };
+	struct nb_exec *x;
 	struct nb_err err = { 0 };
 	uint64_t ctx[32] = { 0 }, n;
 
 	make_maps();
-	for (unsigned i = 0; i < nprogs; i++) {
-		ck_assert_msg(
-			!nb_exec_new(&x[i], &im.img, i, im.maps, NULL, &err),
-			"%s", err.text);
-		nb_exec_bound(x[i], im.verdict[i]->iteration,
-			      im.verdict[i]->iter_steps);
-	}
-	ck_assert(!nb_exec_link(x, nprogs, UINT32_MAX, &err));
-	for (unsigned i = 0; compiled && i < nprogs; i++)
-		ck_assert_msg(!nb_exec_compile(x[i], im.verdict[i]->aux, &err),
-			      "%s", err.text);
-	nb_exec_run(x[0], ctx, sizeof(ctx));
+	ck_assert_msg(!nb_exec_new(&x, &im.img, 0, im.maps, NULL, &err), "%s",
+		      err.text);
+	nb_exec_bound(x, im.verdict->iteration, im.verdict->iter_steps);
+	ck_assert_msg(!compiled || !nb_exec_compile(x, im.verdict->aux, &err),
+		      "%s", err.text);
+	nb_exec_run(x, ctx, sizeof(ctx));
 	memcpy(&n, nb_map_lookup(im.maps[COUNT], &(uint32_t){ 0 }, 0),
 	       sizeof(n));
-	for (unsigned i = 0; i < nprogs; i++)
-		nb_exec_free(x[i]);
+	nb_exec_free(x);
 	for (unsigned i = 0; i < MAPS; i++)
 		nb_map_put(im.maps[i]);
 	return n;
@@ -259,12 +233,10 @@ static void ends(const char *what, bool global)
 	if (nb_jit_available())
 		ck_assert_uint_eq(n, length(true));
 	printf("# %s: iterations of %u instructions, %llu in a run\n", what,
-	       im.verdict[0]->iteration, (unsigned long long)n);
+	       im.verdict->iteration, (unsigned long long)n);
 	ck_assert_uint_le(n, NB_RUN_MAX);
 	ck_assert_uint_gt(n, NB_RUN_BUDGET / 8);
-	for (unsigned i = 0; i < nprogs; i++)
-		nb_verdict_free(im.verdict[i]);
-	nprogs = 0;
+	nb_verdict_free(im.verdict);
 }
 
 START_TEST(loops_in_loops)
@@ -394,7 +366,7 @@ START_TEST(everything_in_everything)
 	iterated(0);
 	put("ja again\nout:\n");
 	end();
-	put("f1:\nlddw map %%r1, 2\nlddw func %%r2, f2\nmov %%r3, 0\n"
+	put("f1:\nlddw map %%r1, 1\nlddw func %%r2, f2\nmov %%r3, 0\n"
 	    "mov %%r4, 0\ncall 164\n");
 	end();
 	put("f2:\nmore:\nmay_goto done\n");
@@ -412,7 +384,7 @@ START_TEST(each_element_of_each)
 	for (unsigned i = 0; i < 4; i++) {
 		if (i)
 			put("f%u:\n", i);
-		put("lddw map %%r1, 2\nlddw func %%r2, f%u\nmov %%r3, 0\n"
+		put("lddw map %%r1, 1\nlddw func %%r2, f%u\nmov %%r3, 0\n"
 		    "mov %%r4, 0\ncall 164\n",
 		    i + 1);
 		end();
@@ -458,26 +430,6 @@ START_TEST(loops_in_global_functions)
 }
 END_TEST
 
-/* One budget for all; the longest iteration of any of them says of how many. */
-START_TEST(tail_calls)
-{
-	begin();
-	put("mov %%r6, %%r1\nagain:\nmay_goto out\n");
-	count(5);
-	put("ja again\nout:\nmov %%r1, %%r6\nlddw map %%r2, 1\n"
-	    "mov %%r3, 1\ncall 12\n");
-	end();
-	begin();
-	put("mov %%r6, %%r1\nagain:\nmay_goto out\n");
-	plain(2000, 0);
-	put("ja again\nout:\n");
-	plain(100000, 1);
-	put("mov %%r1, %%r6\nlddw map %%r2, 1\nmov %%r3, 1\ncall 12\n");
-	end();
-	ends("tail calls", false);
-}
-END_TEST
-
 UNIT_MAIN("run length", tcase_set_timeout(tc, 900);
 	  memset(letters, 'a', LONG_TEXT); tcase_add_test(tc, loops_in_loops);
 	  tcase_add_test(tc, long_turns); tcase_add_test(tc, long_formats);
@@ -488,5 +440,4 @@ UNIT_MAIN("run length", tcase_set_timeout(tc, 900);
 	  tcase_add_test(tc, everything_in_everything);
 	  tcase_add_test(tc, each_element_of_each);
 	  tcase_add_test(tc, global_functions);
-	  tcase_add_test(tc, loops_in_global_functions);
-	  tcase_add_test(tc, tail_calls);)
+	  tcase_add_test(tc, loops_in_global_functions);)

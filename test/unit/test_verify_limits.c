@@ -208,11 +208,6 @@ static const struct {
 	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+80]\nexit\n"
 	  "f:\nmov %r0, 0\nexit",
 	  NB_FIND_CTX_NEWER },
-	{ "a read outside behind a tail call in a callee",
-	  "mov %r6, %r1\ncall local f\nldxw %r0, [%r6+80]\nexit\n"
-	  "f:\nlddw map %r2, @jumps\nmov %r3, 0\ncall 12\n"
-	  "mov %r0, 0\nexit",
-	  NB_FIND_CTX_NEWER },
 	{ "a bound that is not there",
 	  "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
 	  "lddw map %r1, @counts\ncall 1\njeq %r0, 0, o\n"

@@ -170,7 +170,7 @@ static void stack_written(void)
 /* All of the stack as a helper's memory. */
 static void helper_reads(void)
 {
-	enum { RING = 11 }; /* of case_maps */
+	enum { RING = 9 }; /* of case_maps */
 
 	begin();
 	for (int i = 0; i < 100; i++) {

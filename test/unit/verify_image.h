@@ -16,8 +16,8 @@
  */
 enum {
 	CASE_SLOTS = 4096,
-	CASE_PLAIN = 11, /* the first ones: no ring buffer */
-	CASE_MAPS = 12
+	CASE_PLAIN = 9, /* the first ones: no ring buffer */
+	CASE_MAPS = 10
 };
 
 struct case_image {
@@ -83,17 +83,6 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .type = NB_MAP_PERCPU_ARRAY,
 	  .key_size = 4,
 	  .value_size = 64,
-	  .max_entries = 4 },
-	{ .name = "jumps",
-	  .type = NB_MAP_PROG_ARRAY,
-	  .key_size = 4,
-	  .value_size = 4,
-	  .max_entries = 4,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "loose",
-	  .type = NB_MAP_PROG_ARRAY,
-	  .key_size = 4,
-	  .value_size = 4,
 	  .max_entries = 4 },
 	{ .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 };

@@ -15,22 +15,6 @@ static bool holds_code(const struct nb_exec *x, const struct nb_code *ip)
 	return x && ip >= x->code && ip < x->code + x->ncodes;
 }
 
-/* Find the program that @ip belongs to, because a tail call may have changed
- * the program; returns false if no program contains @ip. */
-static bool locate(struct nb_path *w, const struct nb_code *ip)
-{
-	const struct nb_links *links = w->x->links;
-
-	if (holds_code(w->x, ip))
-		return true;
-	for (uint32_t i = 0; links && i < links->n; i++)
-		if (holds_code(links->link[i].x, ip)) {
-			w->x = links->link[i].x;
-			return true;
-		}
-	return false;
-}
-
 static struct nb_path_site site(const struct nb_path *w,
 				const struct nb_code *ip)
 {
@@ -240,7 +224,7 @@ static void path_step(void *arg, const struct nb_code *ip, const uint64_t *r)
 	struct nb_path *w = arg;
 
 	/* The run is between two iterations of a callback. */
-	if (!locate(w, ip)) {
+	if (!holds_code(w->x, ip)) {
 		clear(w, 0, 10);
 		return;
 	}

@@ -83,9 +83,6 @@ static void stub(struct nb_jit_ctx *c)
 	}
 	nb_emit_call_slot(c, 0);
 	leave_entry(c);
-	c->body = c->pos;
-	if (c->needs.links)
-		a4(c, A_BTI_J);
 }
 
 void nb_emit_begin(struct nb_jit_ctx *c)

@@ -146,11 +146,6 @@ void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more)
 		a_pop_pair(c, list[n - 2], list[n - 1]);
 }
 
-void nb_emit_jump_to(struct nb_jit_ctx *c)
-{
-	a4(c, A_BR | R0 << 5);
-}
-
 /* Emit R0 += @reg * @size; changes T3. */
 static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {

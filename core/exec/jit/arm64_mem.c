@@ -148,13 +148,6 @@ void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
 	a_mem_reg(c, A_LOAD, 2, T0, T0, T1);
 }
 
-void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up)
-{
-	nb_emit_get(c, log, T0, m);
-	a_add_imm(c, log == 3, up ? A_ADD : A_SUB, T0, T0, 1);
-	nb_emit_put(c, log, T0, m);
-}
-
 void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 {
 	nb_emit_get(c, 2, to, m);

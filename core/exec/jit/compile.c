@@ -24,8 +24,6 @@ static void exec_load(struct nb_exec *x, struct nb_jit *jit)
 	x->jit = jit;
 	x->unload = exec_unload;
 	x->head.run = jit->entry;
-	if (x->links)
-		x->links->link[x->number].body = jit->body;
 }
 
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
@@ -64,8 +62,6 @@ void nb_exec_interpret_again(struct nb_exec *x)
 {
 	exec_unload(x);
 	x->head.run = nb_exec_interpret;
-	if (x->links)
-		x->links->link[x->number].body = NULL;
 }
 
 size_t nb_exec_compiled(const struct nb_exec *x)

@@ -29,8 +29,6 @@ struct nb_jit_pages {
 /* The machine code of a program. */
 struct nb_jit {
 	nb_engine_fn *entry; /* The entry of the program that was compiled. */
-	/* The code after the prologue, where tail calls enter. */
-	const void *body;
 	unsigned char *code;
 	size_t size; /* Size of the code in bytes. */
 	struct nb_jit_pages *pages;
@@ -91,7 +89,6 @@ struct nb_jit_needs {
 	bool calls_local;
 	bool may_goto;
 	bool iterations; /* The program counts its remaining loop iterations. */
-	bool links;	 /* Tail calls link the program to other programs. */
 };
 
 struct nb_jit_ctx {
@@ -113,7 +110,6 @@ struct nb_jit_ctx {
 	size_t room; /* Room at @out in bytes. */
 	uint32_t pos;
 	struct nb_jit *jit; /* The result; NULL once the caller owns it. */
-	uint32_t body;	    /* Offset of the code where tail calls enter. */
 	/* Number of slots whose address is taken, each counted once. */
 	uint32_t ncallbacks;
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
@@ -121,12 +117,7 @@ struct nb_jit_ctx {
 
 /* Offsets in a run's data on the stack: struct nb_run comes first, then
  * fields of the engines. */
-enum {
-	NB_JIT_RUN_PASSES = 32,
-	/* Keeps r1 while a tail call looks up its target. */
-	NB_JIT_RUN_CTX = 40,
-	NB_JIT_RUN_SIZE = 48
-};
+enum { NB_JIT_RUN_PASSES = 24, NB_JIT_RUN_SIZE = 32 };
 _Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");
 
 static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)

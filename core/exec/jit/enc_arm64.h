@@ -76,10 +76,8 @@ enum {
 #define A_BCOND 0x54000000u
 #define A_BL 0x94000000u
 #define A_BTI_C 0xd503245fu
-#define A_BTI_J 0xd503249fu
 /* The barrier DMB ISH, for the inner shareable domain. */
 #define A_DMB 0xd5033bbfu
-#define A_BR 0xd61f0000u
 #define A_BLR 0xd63f0000u
 #define A_MRS_TPIDR 0xd53bd040u /* MRS of TPIDR_EL0, the thread pointer. */
 #define A_RET 0xd65f03c0u

@@ -371,16 +371,6 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 	n->iterations |= counts_iterations(c);
 }
 
-/* Linked programs all set up the same frame, because a tail call continues in
- * the frame of the first program. */
-static void link_needs(struct nb_jit_needs *n)
-{
-	n->links = true;
-	n->written |= bit(6) | bit(7) | bit(8) | bit(9);
-	n->run = n->calls_out = n->calls_local = n->may_goto = true;
-	n->iterations = true;
-}
-
 int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 {
 	struct known k;
@@ -402,8 +392,6 @@ int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 		learn(c->x, &k, code, f);
 		add_needs(&c->needs, code, f);
 	}
-	if (c->x->links)
-		link_needs(&c->needs);
 	if (c->needs.written >> NB_R10 & 1)
 		return nb_fail(err, NB_E_NOTSUP, 0,
 			       "the program writes r10, which is read-only");

@@ -217,7 +217,6 @@ static int emit_planned(struct nb_jit **out, struct nb_jit_ctx *c,
 	/* ISO C has no cast from a data pointer to a function pointer, so
 	 * memcpy converts it. */
 	memcpy(&j->entry, &code, sizeof(code));
-	j->body = code + c->body;
 	j->off = c->off;
 	c->off = NULL;
 	j->pages = p;

@@ -2,7 +2,7 @@
 /*
  * The lowering that all machines share: code for each slot, helpers and
  * their inline forms (maps, records, the CPU's number), functions of
- * the program, callbacks and tail calls. machine.h declares the instructions.
+ * the program and callbacks. machine.h declares the instructions.
  */
 #include "core/exec/jit/lower.h"
 
@@ -64,10 +64,6 @@ void nb_lower_run_data(struct nb_jit_ctx *c)
 		nb_emit_put(c, 3, nb_machine.temp,
 			    nb_emit_run(c, offsetof(struct nb_run, trace)));
 		see_cpu(c);
-	}
-	if (c->needs.links) {
-		field_init(c, offsetof(struct nb_run, tails), 0);
-		field_init(c, offsetof(struct nb_run, depth), 0);
 	}
 	if (c->needs.iterations) {
 		field_init(c, offsetof(struct nb_run, iterations),
@@ -199,32 +195,11 @@ static void lookup(struct nb_jit_ctx *c, uint32_t pc)
 	}
 }
 
-/* Programs that make tail calls count their frames. */
-static void count_frame(struct nb_jit_ctx *c, bool up)
-{
-	if (c->needs.links)
-		nb_emit_count(c, 2,
-			      nb_emit_run(c, offsetof(struct nb_run, depth)),
-			      up);
-}
-
-static void enter_frame(struct nb_jit_ctx *c, uint32_t more)
-{
-	nb_emit_push_frame(c, more);
-	count_frame(c, true);
-}
-
-static void leave_frame(struct nb_jit_ctx *c, uint32_t more)
-{
-	count_frame(c, false);
-	nb_emit_pop_frame(c, more);
-}
-
 static void call_local(struct nb_jit_ctx *c, uint32_t pc)
 {
-	enter_frame(c, 0);
+	nb_emit_push_frame(c, 0);
 	nb_emit_call_slot(c, nb_jit_target(c, pc));
-	leave_frame(c, 0);
+	nb_emit_pop_frame(c, 0);
 }
 
 static void call(struct nb_jit_ctx *c, uint32_t pc)
@@ -313,7 +288,7 @@ static uint32_t refuse_flags(struct nb_jit_ctx *c)
  * helper's arguments. */
 static void begin_loop(struct nb_jit_ctx *c, uint32_t pc)
 {
-	enter_frame(c, LOOP_SIZE);
+	nb_emit_push_frame(c, LOOP_SIZE);
 	nb_emit_put_const(c, 3, nb_emit_loop(LOOP_DONE), 0);
 	put_loop(c, 3, 3, LOOP_CTX);
 	if (!(c->fact[pc].flags & NB_JIT_CALLBACK))
@@ -323,7 +298,7 @@ static void begin_loop(struct nb_jit_ctx *c, uint32_t pc)
 static void end_loop(struct nb_jit_ctx *c)
 {
 	get_loop(c, 2, 0, LOOP_DONE);
-	leave_frame(c, LOOP_SIZE);
+	nb_emit_pop_frame(c, LOOP_SIZE);
 }
 
 static void loop(struct nb_jit_ctx *c, uint32_t pc)
@@ -377,27 +352,6 @@ static void each(struct nb_jit_ctx *c, uint32_t pc)
 	nb_emit_land(c, end);
 	end_loop(c);
 	nb_emit_land(c, bad_flags);
-}
-
-/*
- * Emit a tail call. All linked programs keep run data, the frame, the
- * return address and saved registers in the same places, so that one can
- * continue in the frame of another. The map and index are already in
- * argument registers.
- */
-static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
-{
-	const struct mem ctx = nb_emit_run(c, NB_JIT_RUN_CTX);
-	uint32_t none;
-
-	nb_emit_put(c, 3, reg_of(1), ctx);
-	run_as_argument(c);
-	nb_emit_const(c, nb_machine.arg[1], (uint64_t)i->imm);
-	call_out(c, ADDRESS_OF(nb_tail_body));
-	none = nb_emit_skip_if_const(c, NB_ORDER_EQ, true, reg_of(0), 0, false);
-	nb_emit_get(c, 3, reg_of(1), ctx);
-	nb_emit_jump_to(c);
-	nb_emit_land(c, none);
 }
 
 static void alu(struct nb_jit_ctx *c, uint32_t pc,
@@ -506,12 +460,6 @@ uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc)
 		return 1;
 	case NB_CODE_EACH:
 		each(c, pc);
-		return 1;
-	case NB_CODE_TAIL:
-		if (c->needs.links)
-			tail_call(c, i);
-		else
-			nb_emit_const(c, reg_of(0), 0);
 		return 1;
 	}
 	plain(c, pc);

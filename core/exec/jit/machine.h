@@ -103,8 +103,6 @@ void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
 /* Load four bytes at @off from the thread pointer into the scratch register
  * temp. */
 void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off);
-/* Add 1 to memory (@up), or subtract 1. */
-void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up);
 /* Load four bytes, then add 1 to them in memory. */
 void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m);
 
@@ -136,8 +134,6 @@ void nb_emit_call_slot(struct nb_jit_ctx *c, uint32_t slot);
  * above it, a multiple of 16; nb_emit_pop_frame undoes that. */
 void nb_emit_push_frame(struct nb_jit_ctx *c, uint32_t more);
 void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more);
-/* Emit a jump to the address in r0. */
-void nb_emit_jump_to(struct nb_jit_ctx *c);
 
 /* Emit r0 = address of the array element whose index r2 points to. */
 void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m);

@@ -97,9 +97,6 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 	nb_x86_push_saved(c);
 	if (c->needs.calls_local) {
 		stub(c);
-		c->body = c->pos;
-		if (c->needs.links)
-			e4(c, 0xfa1e0ff3);
 		return;
 	}
 	if (frame_in_rbp(c))

@@ -43,7 +43,7 @@ uint32_t nb_emit_skip_or_take(struct nb_jit_ctx *c, struct mem m)
 	op_rm(c, false, 0x83, X_CMP, m);
 	e1(c, 0);
 	none = x_skip_if(c, CC_E, true);
-	nb_emit_count(c, 2, m, false);
+	op_rm(c, false, 0xff, 1, m); /* The instruction DEC */
 	return none;
 }
 
@@ -118,12 +118,6 @@ void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more)
 	move_rsp(c, X_ADD, frame_size(c, more));
 	x_pop(c, RBP);
 	nb_x86_pop_saved(c);
-}
-
-void nb_emit_jump_to(struct nb_jit_ctx *c)
-{
-	e1(c, 0xff);
-	e1(c, 0xe0); /* The instruction JMP RAX */
 }
 
 /* Emit reg *= size; changes RDI. */

@@ -116,16 +116,10 @@ void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
 	x_load_thread(c, R11, off);
 }
 
-void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up)
-{
-	/* The instruction INC or DEC */
-	op_rm(c, log == 3, 0xff, up ? 0 : 1, m);
-}
-
 void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 {
 	nb_emit_get(c, 2, to, m);
-	nb_emit_count(c, 2, m, true);
+	op_rm(c, false, 0xff, 0, m); /* The instruction INC */
 }
 
 void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,

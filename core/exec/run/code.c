@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Functions that both the interpreter and machine code call: they find the
- * CPU of a run, the next element of a loop over a map, and the target of a
- * tail call.
+ * CPU of a run and the next element of a loop over a map.
  */
 #include "core/exec/run/code.h"
 
@@ -24,32 +23,4 @@ bool nb_each_next(struct nb_run *run, struct nb_each *e)
 	run->iterations--;
 	e->done++;
 	return true;
-}
-
-const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
-				   const struct nb_map *map, uint32_t index)
-{
-	const struct nb_links *links = x->links;
-	int64_t number = nb_prog_array_at(map, index);
-	const struct nb_link *link;
-
-	if (!links || run->tails >= NB_TAIL_MAX || number < 0 ||
-	    number >= links->n)
-		return NULL;
-	link = &links->link[number];
-	if (!link->x || run->depth + link->x->depth > NB_MAX_FRAMES)
-		return NULL;
-	run->tails++;
-	/* The target has no reserved iterator steps: see
-	 * core/verify/state/budget.c. */
-	run->iter_steps = 0;
-	return link;
-}
-
-const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
-			 const struct nb_map *map, uint32_t index)
-{
-	const struct nb_link *link = nb_tail_link(run, x, map, index);
-
-	return link ? link->body : NULL;
 }

@@ -29,8 +29,6 @@ enum {
 	 * repeatedly. */
 	NB_CODE_LOOP,
 	NB_CODE_EACH,
-	/* Run bpf_tail_call: continue in another program. */
-	NB_CODE_TAIL,
 	/* The code that callbacks return to; it occurs in no program. */
 	NB_CODE_LOOP_NEXT,
 	NB_CODE_EACH_NEXT,
@@ -67,20 +65,6 @@ _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 
 struct nb_jit;
 
-/* A program that bpf_tail_call may continue in. */
-struct nb_link {
-	/* The program; NULL if no program of this number is bound. */
-	const struct nb_exec *x;
-	/* The program's machine code; NULL if it is interpreted. */
-	const void *body;
-};
-
-/* The programs of an image by number. All of them share this table. */
-struct nb_links {
-	uint32_t refs, n;
-	struct nb_link link[];
-};
-
 /* State of bpf_for_each_map_elem between two calls of its callback. */
 struct nb_each {
 	struct nb_map *map;
@@ -111,20 +95,6 @@ static inline uint32_t nb_run_cpu_for(struct nb_run *run,
  * steps are left. */
 bool nb_each_next(struct nb_run *run, struct nb_each *e);
 
-/*
- * Count a tail call of @x and return the link of its target. Returns NULL
- * if the call fails, and then execution continues after the call: the
- * element is empty, the run has made NB_TAIL_MAX tail calls, or too few
- * frames are left. run->depth is the number of frames below the current
- * one.
- */
-const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
-				   const struct nb_map *map, uint32_t index);
-/* Like nb_tail_link for machine code: return the address to jump to, or
- * NULL. */
-const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
-			 const struct nb_map *map, uint32_t index);
-
 struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
@@ -134,13 +104,8 @@ struct nb_exec {
 	void (*unload)(struct nb_exec *x);
 	struct nb_map **maps; /* The nmaps maps, with one reference to each. */
 	uint32_t nmaps;
-	/* Targets of tail calls; NULL if the program makes none. */
-	struct nb_links *links;
 	uint32_t number; /* The program's number in its image. */
-	uint32_t depth;	 /* Frames that the program needs, including its own. */
-	bool tails;	 /* The program makes tail calls. */
-	/* Limits of a run, see NB_RUN_BUDGET. After a tail call the target
-	 * gets the remainder. */
+	/* Limits of a run, see NB_RUN_BUDGET. */
 	uint32_t iteration, iterations, passes, iter_steps;
 	uint32_t ncodes;
 	struct nb_code code[];

@@ -21,8 +21,6 @@ enum { HELPER_LOOKUP = 1 };
 static uint16_t engine_code(int64_t helper)
 {
 	switch (helper) {
-	case NB_HELPER_TAIL_CALL:
-		return NB_CODE_TAIL;
 	case NB_HELPER_EACH:
 		return NB_CODE_EACH;
 	case NB_HELPER_LOOP:
@@ -38,7 +36,6 @@ static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 
 	c->op = engine_code(in->imm);
 	c->imm = (int64_t)(uintptr_t)x;
-	x->tails |= c->op == NB_CODE_TAIL;
 	if (c->op != NB_OP_CALL_HELPER)
 		return 0;
 	body = nb_helper_body((int32_t)in->imm);
@@ -95,59 +92,6 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 	return nb_insn_names_map(in) ? bind_map(c, in, pc, x, err) : 0;
 }
 
-/* Return the number of the function that begins at slot @pc; nfuncs if none
- * does. */
-static uint32_t func_at(const struct nb_prog *p, int64_t pc)
-{
-	uint32_t lo = 0, hi = p->nfuncs;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->funcs[mid].start == pc)
-			return mid;
-		if (p->funcs[mid].start < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return p->nfuncs;
-}
-
-/* Return how many frames function @f needs: one more than its deepest
- * callee. A call into the middle of a function counts as the maximum. */
-static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
-			  const uint32_t *height, uint32_t f)
-{
-	uint32_t most = 0, to;
-
-	for (uint32_t pc = p->funcs[f].start; pc < p->funcs[f].end; pc++) {
-		if (in[pc].op != NB_OP_CALL_LOCAL &&
-		    in[pc].op != NB_OP_LDDW_FUNC)
-			continue;
-		to = func_at(p, (int64_t)pc + 1 + in[pc].off);
-		if (to == p->nfuncs)
-			return NB_MAX_FRAMES;
-		if (height[to] > most)
-			most = height[to];
-	}
-	return most < NB_MAX_FRAMES ? most + 1 : NB_MAX_FRAMES;
-}
-
-/* Return the frames of the deepest call chain from the entry, at most
- * NB_MAX_FRAMES. */
-static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
-{
-	uint32_t height[NB_IMAGE_MAX_FUNCS] = { 1 };
-
-	for (uint32_t f = 0; f < p->nfuncs; f++)
-		height[f] = 1;
-	for (int round = 1; round < NB_MAX_FRAMES; round++)
-		for (uint32_t f = 0; f < p->nfuncs; f++)
-			height[f] = height_of(p, in, height, f);
-	return height[0];
-}
-
 /* Take a reference to each of @n maps; returns false if out of memory. */
 static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 {
@@ -191,11 +135,6 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 		goto out;
 	x->number = prog;
 	nb_exec_bound(x, 0, 0);
-	x->depth = NB_MAX_FRAMES;
-	/* Without program arrays there are no tail calls, and the depth is
-	 * not needed. */
-	if (nb_image_has_prog_arrays(img))
-		x->depth = depth_of(p, insns);
 	*out = x;
 	x = NULL;
 out:
@@ -213,8 +152,6 @@ void nb_exec_free(struct nb_exec *x)
 	free(x->maps);
 	if (x->unload)
 		x->unload(x);
-	if (x->links && --x->links->refs == 0)
-		free(x->links);
 	free(x);
 }
 
@@ -241,57 +178,4 @@ void nb_exec_limit(struct nb_exec *x, uint64_t iterations, uint64_t passes)
 uint32_t nb_exec_iteration(const struct nb_exec *x)
 {
 	return x->iteration;
-}
-
-bool nb_exec_jumps(const struct nb_exec *x)
-{
-	return x->tails;
-}
-
-/* May a run continue from @x into another program, or the other way round? */
-static bool is_linked(const struct nb_exec *x, uint32_t i, uint32_t targets)
-{
-	return x && (x->tails || targets >> i & 1);
-}
-
-/* A run may go through all linked programs, so the longest iteration of any
- * of them bounds it. */
-static void bound_all(struct nb_exec *const *x, uint32_t n, uint32_t targets)
-{
-	uint32_t iteration = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (is_linked(x[i], i, targets) && x[i]->iteration > iteration)
-			iteration = x[i]->iteration;
-	for (uint32_t i = 0; i < n; i++)
-		if (is_linked(x[i], i, targets))
-			nb_exec_bound(x[i], iteration, x[i]->iter_steps);
-}
-
-int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
-		 struct nb_err *err)
-{
-	struct nb_links *links;
-	bool wanted = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		wanted |= x[i] && x[i]->tails;
-	if (!wanted)
-		return 0;
-	links = calloc(1, sizeof(*links) + n * sizeof(links->link[0]));
-	if (!links)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to link %" PRIu32 " programs", n);
-	links->n = n;
-	for (uint32_t i = 0; i < n; i++) {
-		links->link[i].x = targets >> i & 1 ? x[i] : NULL;
-		if (!x[i])
-			continue;
-		assert(!x[i]->links && !x[i]->jit);
-		x[i]->links = links;
-		x[i]->number = i;
-		links->refs++;
-	}
-	bound_all(x, n, targets);
-	return 0;
 }

@@ -43,7 +43,7 @@ void nb_exec_free(struct nb_exec *x);
  * @iteration, @iter_steps: of the program's verdict; 0 and 0 mean that they are
  * not known, and then a run may take more than NB_RUN_MAX instructions
  *
- * Call it once, before the program is linked or compiled.
+ * Call it once, before the program is compiled.
  */
 void nb_exec_bound(struct nb_exec *x, uint32_t iteration, uint32_t iter_steps);
 
@@ -52,30 +52,12 @@ void nb_exec_bound(struct nb_exec *x, uint32_t iteration, uint32_t iter_steps);
  * @iterations: budget of callback invocations and iterator steps together
  * @passes: budget of may_goto
  *
- * The limits never exceed those of nb_exec_bound. Call it once, after the
- * program was linked and before it is compiled.
+ * The limits never exceed those of nb_exec_bound. Call it once, before the
+ * program is compiled.
  */
 void nb_exec_limit(struct nb_exec *x, uint64_t iterations, uint64_t passes);
-/* Return the longest iteration of a run, over all linked programs; 0
- * if not known. */
+/* Return the longest iteration of a run; 0 if not known. */
 uint32_t nb_exec_iteration(const struct nb_exec *x);
-/* Does the program make tail calls? */
-bool nb_exec_jumps(const struct nb_exec *x);
-
-/*
- * nb_exec_link - let the programs of an image call one another
- * @x: @n elements: program i of the image, or NULL where none is bound
- * @targets: bit i: a tail call may continue in program i (nb_image_targets); a
- *         call of another program falls through
- *
- * Call it once, before any of the programs is compiled. The programs share a
- * table from then on, and none may run after one of them was freed. If no
- * program makes tail calls, this does nothing. Unlinked programs fall through
- * at a tail call. Linked programs must all be compiled or all be interpreted.
- * Returns 0 or NB_E_NOMEM.
- */
-int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
-		 struct nb_err *err);
 
 /*
  * nb_exec_run - run the program once

@@ -208,7 +208,6 @@ uint64_t helper_mul_div(NB_HELPER_ARGS)
 }
 
 /* The engines execute these helpers themselves. */
-#define helper_tail_call NULL
 #define helper_for_each_map_elem NULL
 #define helper_loop NULL
 

@@ -7,11 +7,9 @@
 /*
  * Return the function of a helper of core/defs/helpers.h. Returns NULL for
  * other numbers, and for helpers that the engines execute themselves
- * because they call back into the program or leave it: bpf_tail_call,
- * bpf_for_each_map_elem, bpf_loop.
+ * because they call back into the program: bpf_for_each_map_elem, bpf_loop.
  */
 enum {
-	NB_HELPER_TAIL_CALL = 12,
 	NB_HELPER_EACH = 164,
 	NB_HELPER_LOOP = 181,
 	NB_HELPER_ITER_NEW = 0x10001

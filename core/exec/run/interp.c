@@ -303,7 +303,6 @@ interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
 		[NB_CODE_FUNC] = &&op_CONST,
 		[NB_CODE_LOOP] = &&op_LOOP,
 		[NB_CODE_EACH] = &&op_EACH,
-		[NB_CODE_TAIL] = &&op_TAIL,
 		[NB_CODE_LOOP_NEXT] = &&op_LOOP_NEXT,
 		[NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
 	};
@@ -316,7 +315,6 @@ interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
 			      .iterations = x->iterations,
 			      .iter_steps = x->iter_steps,
 			      .cpu = nb_cpu_seen() };
-	const struct nb_link *link;
 	uint32_t passes = x->passes;
 	const struct nb_code *ip = x->code;
 	uint64_t r[NB_NREGS] = { 0 };
@@ -469,16 +467,6 @@ op_EACH_NEXT:
 	if (!r[0])
 		goto each_iteration;
 	goto callback_done;
-op_TAIL:
-	run.depth = (uint32_t)(f - frames);
-	link = nb_tail_link(&run, exec_of(ip),
-			    (const struct nb_map *)(uintptr_t)r[2],
-			    (uint32_t)r[3]);
-	r[0] = 0;
-	if (!link)
-		NEXT();
-	ip = link->x->code;
-	GO();
 op_EXIT:
 	if (f == frames)
 		return r[0];

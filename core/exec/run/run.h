@@ -26,10 +26,6 @@ struct nb_run {
 	/* The CPU from nb_cpu_seen at the start. A value of nb_ncpus() or
 	 * more means unknown; then nb_run_cpu asks the system. */
 	uint32_t cpu;
-	uint32_t tails; /* Number of tail calls made. */
-	uint32_t
-		/* Frames below the current one; set before a tail call. */
-		depth;
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,

@@ -16,7 +16,6 @@
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/helper_cost.h"
 #include "core/verify/feature/iter.h"
-#include "core/verify/feature/tail.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/insn/branch.h"
 #include "core/verify/insn/step.h"
@@ -293,26 +292,6 @@ static int call_local(struct nb_walk *w)
 	return 0;
 }
 
-/*
- * Walk a tail call. Either the target runs and returns to the caller of
- * this function, or the slot of the program array is empty and the path
- * continues.
- */
-static int tail_call(struct nb_walk *w)
-{
-	uint32_t pc = w->pc;
-	int rc = 0;
-
-	nb_global_note_tail(w->env);
-	if (w->st->nframes > 1) {
-		nb_history_add(w, pc);
-		nb_history_set(w, false, true);
-		rc = push_after(w, nb_tail_return, pc, nb_top(w->st)->ret);
-	}
-	nb_step(w->env, w->st, w->pc++);
-	return rc;
-}
-
 static int leave_function(struct nb_walk *w, bool *more)
 {
 	struct nb_state *st = w->st;
@@ -355,8 +334,6 @@ int nb_advance(struct nb_walk *w, bool *more)
 		nb_step_addresses(env, w->st, w->pc);
 		if (nb_calls_back(insn))
 			return call_back(w, more);
-		if (nb_is_tail_call(insn))
-			return tail_call(w);
 		if (nb_is_iter_next(insn))
 			return step_iterator(w, more);
 		nb_length_add_helper(w);

@@ -14,11 +14,10 @@
  * local. A call that respects the assumption (coherent arguments and memory,
  * no local control, a may_goto budget that is coherent or unused) has just
  * these effects. Any other call is a call with rank-local data. The function,
- * and those it calls, must then write no output and make no tail call on any
- * path. Its result, the memory of its arguments and the iterations it used are
- * rank-local afterwards. That is enough: ranks can differ only in outputs,
- * tail calls and verdicts. The function has neither outputs nor tail calls,
- * and the verdict is its caller's, which depends on the result.
+ * and those it calls, must then write no output on any path. Its result, the
+ * memory of its arguments and the iterations it used are rank-local afterwards.
+ * That is enough: ranks can differ only in outputs and verdicts. The function
+ * has no outputs, and the verdict is its caller's, which depends on the result.
  */
 #include "core/verify/feature/global.h"
 
@@ -29,7 +28,6 @@
 #include "core/verify/access/stack.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/resources.h"
-#include "core/verify/feature/tail.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
 
@@ -82,7 +80,6 @@ static void keep_call(struct nb_call_facts *to,
 	if (to->frames < from->frames)
 		to->frames = from->frames;
 	to->outputs |= from->outputs;
-	to->tails |= from->tails;
 	to->uses |= from->uses;
 	to->local |= from->local;
 	to->local_uses |= from->local_uses;
@@ -188,20 +185,6 @@ void nb_global_note_frames(struct nb_env *env, uint32_t frames)
 void nb_global_note_outputs(struct nb_env *env)
 {
 	env->found.call.outputs = true;
-}
-
-/* Record a tail call: the target may write outputs, and may spend an amount of
- * the budget that depends on rank-local data. */
-void nb_global_note_tail(struct nb_env *env)
-{
-	struct nb_call_facts *c = &env->found.call;
-
-	if (!current(env))
-		return;
-	c->outputs = c->tails = true;
-	c->uses |= env->budget.of_targets;
-	c->local_uses |= env->budget.of_targets;
-	env->found.saw_local |= env->budget.of_targets != 0;
 }
 
 static bool is_argument(const struct nb_env *env, const struct nb_reg *r)
@@ -433,8 +416,6 @@ int nb_check_global_call(const struct at *a, struct nb_global *g)
 	const struct nb_func_sig *sig = &g->func->sig;
 	int rc = 0;
 
-	if (g->facts.tails)
-		rc = nb_check_tail_place(a);
 	for (unsigned i = 0; !rc && i < sig->nargs; i++)
 		rc = check_arg(a, g, i);
 	if (rc)
@@ -456,7 +437,6 @@ static void pass_on(struct nb_env *env, const struct nb_state *st,
 	struct nb_call_facts *c = &env->found.call;
 
 	c->outputs |= g->facts.outputs;
-	c->tails |= g->facts.tails;
 	for (unsigned i = 0; i < g->func->sig.nargs; i++)
 		c->local |= local && is_argument(env, &r[i + 1]);
 }
@@ -480,8 +460,6 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 						sig->mem_size[i], &byte);
 	nb_budget_spend(env, st, pc, g->facts.uses,
 			local ? g->facts.uses : g->facts.local_uses);
-	if (g->facts.tails)
-		nb_budget_lose_iter_steps(st);
 	nb_global_note_frames(env, st->nframes + g->facts.frames);
 	pass_on(env, st, g, local || own);
 	nb_clobber(st);

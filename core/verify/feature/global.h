@@ -36,7 +36,6 @@ void nb_global_exit(struct nb_env *env, struct nb_state *st);
  * global function. */
 void nb_global_note_frames(struct nb_env *env, uint32_t frames);
 void nb_global_note_outputs(struct nb_env *env);
-void nb_global_note_tail(struct nb_env *env);
 /* Record that @v is stored in memory behind an argument. */
 void nb_global_note_store(struct nb_env *env, const struct nb_state *st,
 			  const struct nb_reg *ptr, const struct nb_reg *v);

@@ -23,8 +23,8 @@ int nb_check_call_held(const struct at *a);
 int nb_check_room(const struct at *a);
 
 /*
- * Check that no resource is held when the program ends or tail-calls
- * (@frame 0). At the end of a callback, check the resources that its frame
+ * Check that no resource is held when the program ends (@frame 0). At the end
+ * of a callback, check the resources that its frame
  * @frame acquired.
  */
 int nb_check_all_returned(const struct at *a, uint32_t frame);

@@ -12,13 +12,14 @@
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
-#include "core/verify/feature/tail.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/state/operands.h"
 
 /* Return the rule that a call of helper @id of Linux breaks. */
 static enum nb_rule kernel_rule(int64_t id)
 {
+	if (id == 12)
+		return NB_RULE_HELPER_TAIL;
 	if (id == 93 || id == 94)
 		return NB_RULE_HELPER_LOCK;
 	return id >= 197 && id <= 203 ? NB_RULE_HELPER_DYNPTR
@@ -218,7 +219,5 @@ int nb_check_helper(const struct at *a)
 	for (int i = 1; !rc && i <= 5; i++)
 		if (is_memory(a->helper->arg[i - 1]))
 			rc = check_mem_arg(a, i);
-	if (!rc && a->helper->effect == NB_EFFECT_TAIL)
-		rc = nb_check_tail_call(a);
 	return rc;
 }

@@ -73,15 +73,6 @@ static void add_answers(struct notes *to, uint32_t pc)
 			    });
 }
 
-/* A tail call may let another program answer in place of this one. */
-static bool calls_tail(const struct nb_env *env)
-{
-	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_TAIL)
-			return true;
-	return false;
-}
-
 static void add_no_answer(struct notes *to)
 {
 	struct nb_env *env = to->env;
@@ -89,7 +80,7 @@ static void add_no_answer(struct notes *to)
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
-	if (env->facts.answered || calls_tail(env) || env->opts.plain_mem)
+	if (env->facts.answered || env->opts.plain_mem)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].hook == env->hook->id)

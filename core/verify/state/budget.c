@@ -15,11 +15,6 @@
  * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each
  * yields at most NB_MAX_COUNTED_RANGE numbers. @iter_steps is the
  * sum of these numbers, and the run time reserves as many steps for them.
- *
- * A tail call continues the run in another program. The target inherits the
- * remaining budgets, except for the reserved iterator steps, which the run
- * time cancels. After the target returns, the verifier knows nothing about the
- * remaining budgets.
  */
 #include "core/verify/state/budget.h"
 
@@ -45,67 +40,6 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 		       : 0;
 }
 
-/* Add the budgets that program @p spends to @uses. Does @p make tail calls? */
-static bool add_program(const struct nb_prog *p, struct nb_insn *insns,
-			uint8_t *uses)
-{
-	bool tails = false;
-
-	/* An undecodable program fails its own verification or is never
-	 * verified. */
-	if (nb_decode(insns, p->slots, p->nslots, NULL))
-		return false;
-	for (uint32_t pc = 0; pc < p->nslots; pc++) {
-		*uses |= nb_budget_of(&insns[pc]);
-		tails |= nb_insn_effect(&insns[pc]) == NB_EFFECT_TAIL;
-	}
-	return tails;
-}
-
-/* Collect what the programs of this hook spend: tail calls link only
- * programs of the same hook. */
-static void add_hook(struct nb_env *env, struct nb_insn *insns)
-{
-	const struct nb_image *img = env->img;
-	uint32_t targets = nb_image_targets(img);
-	bool any = false;
-
-	for (uint32_t i = 0; i < img->nprogs; i++) {
-		const struct nb_prog *p = &img->progs[i];
-		uint8_t uses = 0;
-		bool tails;
-
-		if (p->hook != env->prog->hook)
-			continue;
-		tails = add_program(p, insns, &uses);
-		any |= tails;
-		if (p == env->prog)
-			env->budget.tails = tails;
-		if (targets >> i & 1) {
-			env->budget.target |= p == env->prog;
-			env->budget.of_targets |= uses;
-		}
-	}
-	env->budget.target &= any;
-}
-
-bool nb_budget_init(struct nb_env *env)
-{
-	const struct nb_image *img = env->img;
-	struct nb_insn *insns;
-	uint32_t most = 0;
-
-	if (!nb_image_has_prog_arrays(img))
-		return true;
-	for (uint32_t i = 0; i < img->nprogs; i++)
-		if (img->progs[i].nslots > most)
-			most = img->progs[i].nslots;
-	insns = nb_arena_array(env->arena, most, sizeof(*insns));
-	if (insns)
-		add_hook(env, insns);
-	return insns;
-}
-
 static void forget_iterations(const struct nb_env *env, struct nb_budget *b)
 {
 	b->loops = env->labels ? LOOPS_MANY : 0;
@@ -123,13 +57,10 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	struct nb_budget *b = &st->budget;
 
 	*b = (struct nb_budget){ 0 };
-	/* A run may make fewer iterations if the iterations of any linked
-	 * program are long. Their lengths are not known yet. */
-	if (env->budget.tails || env->budget.few_iterations)
+	if (env->few_iterations)
 		forget_iterations(env, b);
-	/* The callers, or the program that made the tail call, may have
-	 * spent some of the budgets. */
-	if (env->root || env->budget.target) {
+	/* The callers may have spent some of the budgets. */
+	if (env->root) {
 		forget_iterations(env, b);
 		forget_iter_steps(b);
 	}
@@ -234,25 +165,6 @@ void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		forget_iterations(env, &st->budget);
 		forget_iter_steps(&st->budget);
 	}
-}
-
-void nb_budget_lose_iter_steps(struct nb_state *st)
-{
-	forget_iter_steps(&st->budget);
-}
-
-/*
- * Record that a tail call spends each budget that its targets use.
- * Rank-local data may decide how much, because the verdict on a target does
- * not state the amount. The run time gives reserved iterator steps back.
- */
-void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st, uint32_t pc)
-{
-	uint8_t uses = env->budget.of_targets;
-
-	env->found.saw_local |= uses != 0;
-	nb_budget_spend(env, st, pc, uses, uses);
-	forget_iter_steps(&st->budget);
 }
 
 uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets)

@@ -10,13 +10,6 @@
 /* The budgets (NB_BUDGET_* bits) that the instruction itself spends. */
 uint8_t nb_budget_of(const struct nb_insn *insn);
 
-/*
- * nb_budget_init - find the tail calls of the image that concern this program
- *
- * Call it once, before the walks. Returns false if out of memory.
- */
-bool nb_budget_init(struct nb_env *env);
-
 /* Set the budgets of @st for the first instruction of the program, or of
  * the global function env->root. */
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st);
@@ -54,14 +47,6 @@ void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
  */
 void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		     uint8_t budgets, uint8_t local);
-
-/* Forget how many iterator steps are spent, because a tail call may have
- * run. */
-void nb_budget_lose_iter_steps(struct nb_state *st);
-
-/* Record the return of the tail call at @pc: its target spent as much as it is
- * allowed to. */
-void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /* Return the members of @budgets whose remainder depends on rank-local data. */
 uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets);

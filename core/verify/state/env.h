@@ -138,12 +138,8 @@ struct nb_odd_store {
 struct nb_call_facts {
 	uint32_t frames; /* Largest number of frames in use at once, including
 			    its own. */
-	/* It may write outputs, or tail-call a program that may. */
-	bool outputs;
-	/* The function, or a function it calls, makes tail calls. */
-	bool tails;
-	/* NB_BUDGET_* bits that it, or a program it tail-calls, spends. */
-	uint8_t uses;
+	bool outputs;	 /* It may write outputs. */
+	uint8_t uses;	 /* NB_BUDGET_* bits of the budgets that it spends. */
 	/*
 	 * Results of a walk with labels and coherent arguments. @local: the
 	 * value it returns or leaves in memory is rank-local. @local_uses:
@@ -218,7 +214,8 @@ struct nb_env {
 	bool failed; /* The finding v->finding is filled. */
 	bool nomem;
 	struct nb_regions regions;
-	struct nb_budgets budget;
+	/* The walks assume that even the first loop of a run may end early. */
+	bool few_iterations;
 	/* Global functions by number. @root is the number of the function
 	 * being walked; 0 is the program itself. */
 	struct nb_global **globals;

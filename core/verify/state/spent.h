@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Budgets of one run, with all functions and tail calls of the run: passes
- * of may_goto (PASSES), and iterations of helpers' loops plus iterator
- * steps (ITERATIONS, NB_MAX_ITERATIONS). Only budget.c changes the two structs
- * below. */
+/* Budgets of one run, with all functions of the run: passes of may_goto
+ * (PASSES), and iterations of helpers' loops plus iterator steps (ITERATIONS,
+ * NB_MAX_ITERATIONS). Only budget.c changes the two structs below. */
 enum { NB_BUDGET_PASSES = 1, NB_BUDGET_ITERATIONS = 2 };
 
 /* The budgets that a path has spent so far. */
@@ -33,15 +32,6 @@ struct nb_budget {
  * steps. @iter_steps_pc is the iterator that raised @iter_steps last. */
 struct nb_budget_needs {
 	uint32_t iterations, iter_steps, iter_steps_pc;
-};
-
-/* What all walks of one verification assume. */
-struct nb_budgets {
-	bool few_iterations; /* Even the first loop of a run may end early. */
-	bool tails;	     /* This program makes tail calls. */
-	bool target;	     /* Another program may tail-call this one. */
-	/* NB_BUDGET_* bits that targets of tail calls spend. */
-	uint8_t of_targets;
 };
 
 #endif

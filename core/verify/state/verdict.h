@@ -167,8 +167,8 @@ struct nb_verdict {
 	 * iterations. @constant_iterations: iterations of loops whose number is
 	 * constant; nested loops multiply. */
 	uint32_t iterations, constant_iterations;
-	/* The program or a target of its tail calls has may_goto loops
-	 * (@passes) or loops of helpers (@loops). */
+	/* The program has may_goto loops (@passes) or loops of helpers
+	 * (@loops). */
 	bool passes, loops;
 	/* Some path reads a field of the context whose unit is ns. */
 	bool reads_time;

@@ -261,8 +261,8 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 }
 
 /*
- * Describe the outcome of a call that has two outcomes: of an iterator, a loop
- * over callbacks or a tail call.
+ * Describe the outcome of a call that has two outcomes: of an iterator or a
+ * loop over callbacks.
  */
 static const char *called_back(const struct nb_insn *insn,
 			       const struct nb_trail_step *s,
@@ -273,8 +273,6 @@ static const char *called_back(const struct nb_insn *insn,
 							   : "one more number";
 	if (next->nframes > s->nframes)
 		return "the callback is called once more";
-	if (next->nframes < s->nframes)
-		return "the other program runs in place of this one";
 	return "no more calls";
 }
 
@@ -593,7 +591,7 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 	uint32_t i;
 
 	if (f->cls != NB_FIND_LOCAL_OUTPUT && f->cls != NB_FIND_LOCAL_CONTROL &&
-	    f->cls != NB_FIND_LOCAL_VERDICT && f->cls != NB_FIND_LOCAL_TAIL)
+	    f->cls != NB_FIND_LOCAL_VERDICT)
 		return;
 	i = origin(t, f);
 	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)

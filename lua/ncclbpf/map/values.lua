@@ -5,7 +5,6 @@ local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
-local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -31,10 +30,6 @@ local function hex(bytes)
 end
 M.hex, M.unhex = hex, unhex
 
-local function names_of(list)
-	return lists.map(list, "name")
-end
-
 -- Read the types and names of a policy's image, once for each session.
 local function image_of(s, member, digest)
 	if type(digest) ~= "string" or digest == "" then return {} end
@@ -46,9 +41,8 @@ local function image_of(s, member, digest)
 	known = {}
 	local image = r.data and core.image(r.object)
 	if image then
-		local blob, info = image:btf(), image:info()
+		local blob = image:btf()
 		known.btf = blob and core.btf(blob) or nil
-		known.programs = names_of(info.programs)
 	elseif r.err and (r.err.code == "timed_out" or r.err.code == "no_target") then
 		return known -- nil, so the next command tries again
 	end
@@ -65,11 +59,7 @@ local function convert(image, m)
 			-- Positions in a ring buffer are numbers too.
 			index = tostring(m.type):find("array", 1, true) ~= nil or m.key_size == 0,
 		},
-		value = {
-			size = m.value_size, id = read.number(m.btf_value),
-			-- values are numbers of these programs
-			names = m.type == "prog_array" and image.programs or nil,
-		},
+		value = { size = m.value_size, id = read.number(m.btf_value) },
 	}
 end
 
@@ -85,9 +75,8 @@ end
 
 -- Return the codec of a map of a local image. @m: its row of image:info()
 function M.codec_of(image, m)
-	local blob, info = image:btf(), image:info()
-	return convert({ btf = blob and core.btf(blob) or nil,
-		programs = names_of(info.programs) }, m)
+	local blob = image:btf()
+	return convert({ btf = blob and core.btf(blob) or nil }, m)
 end
 
 local function decode(c, part, bytes, exact)
@@ -96,8 +85,6 @@ local function decode(c, part, bytes, exact)
 		if err then return "hex:" .. hex(bytes) end
 		return v
 	end
-	local n = part.names and #bytes == 4 and string.unpack("<I4", bytes)
-	if n then return part.names[n + 1] or n end
 	if part.index and #bytes == 4 then return (string.unpack("<I4", bytes)) end
 	if part.index and #bytes == 8 then return (string.unpack("<i8", bytes)) end
 	return "hex:" .. hex(bytes)
@@ -157,18 +144,6 @@ local function evaluate(text)
 	return v
 end
 
--- Programs and maps are numbered from 0 in the order of the image.
-local function number_of(names, name)
-	for i, n in ipairs(names) do
-		if n == name then return i - 1 end
-	end
-end
-
-local function numbered(names)
-	local list = lists.map(names, function(n, i) return ("%s (%d)"):format(n, i - 1) end)
-	return table.concat(list, ", ")
-end
-
 local function encode(c, part, v, what)
 	if type(v) == "string" and v:sub(1, 4) == "hex:" then
 		local bytes = unhex(v:sub(5))
@@ -192,7 +167,7 @@ local function encode(c, part, v, what)
 		end
 		return bytes
 	end
-	local n = math.tointeger(tonumber(v)) or part.names and number_of(part.names, v)
+	local n = math.tointeger(tonumber(v))
 	if n and part.size <= 8 then
 		local fits = part.size == 8 or (n >= -(1 << (part.size * 8 - 1))
 			and n < 1 << (part.size * 8))
@@ -201,11 +176,6 @@ local function encode(c, part, v, what)
 				part.size)
 		end
 		return string.pack("<i8", n):sub(1, part.size)
-	end
-	if part.names then
-		return nil, errors.new("bad_argument",
-			("%s: %s is no program of the policy"):format(what, tostring(v)),
-			{ hint = "write a name or its number: " .. numbered(part.names) })
 	end
 	return nil, errors.new(
 		"bad_argument", (

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tier: full  load: cpu  limit: 900  needs: qemu-aarch64,aarch64-linux-gnu-gcc
 # The engines on 64-bit Arm, compiled across and run by qemu-user: unit tests
-# (every lowering over edge values, random programs), callbacks and tail calls,
+# (every lowering over edge values, random programs), callbacks,
 # the corpus, and bpf_conformance's programs by both engines.
 set -u
 A=$B/arm64

@@ -209,12 +209,10 @@ static void control(void)
 	   "cbnz x7, . - 1048576");
 	IS(a_b(c, A_B, -134217728), "b . - 134217728");
 	IS(a_b(c, A_BL, 134217724), "bl . + 134217724");
-	IS(a4(c, A_BR | 3 << 5), "br x3");
 	IS(a4(c, A_BLR | 16 << 5), "blr x16");
 	IS(a4(c, A_RET), "ret");
 	IS(a4(c, A_DMB), "dmb ish");
 	IS(a4(c, A_BTI_C), "bti c");
-	IS(a4(c, A_BTI_J), "bti j");
 	IS(a4(c, A_UDF), "udf #0");
 	IS(a_csel(c, 7, 8, ZR, CC_LO), "csel x7, x8, xzr, lo");
 	IS(a_add_shifted(c, 7, 8, 9, 13), "add x7, x8, x9, lsl #13");

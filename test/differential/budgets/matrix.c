@@ -27,8 +27,6 @@ enum via {
 	STATIC,
 	GLOBAL,
 	CALLBACK,
-	STATIC_TAIL,
-	GLOBAL_TAIL,
 	NPLAIN,
 	ITERATED = NPLAIN, /* in a loop over an iterator */
 	ELEMENT,	   /* in a callback for the element of a map */
@@ -37,16 +35,10 @@ enum via {
 	NVIAS
 };
 enum held { NOTHING, RECORD, ITERATOR, NHELD };
-enum { JUMPS, FOUR, RING, ONE, NMAPS };
-enum { PROGS = 3, SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
+enum { FOUR, RING, ONE, NMAPS };
+enum { SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
 
 static const struct nb_map_spec specs[NMAPS] = {
-	[JUMPS] = { .name = "jumps",
-		    .type = NB_MAP_PROG_ARRAY,
-		    .key_size = 4,
-		    .value_size = 4,
-		    .max_entries = 2,
-		    .tags = NB_MAPF_COHERENT },
 	[FOUR] = { .name = "four",
 		   .type = NB_MAP_ARRAY,
 		   .key_size = 4,
@@ -61,16 +53,15 @@ static const struct nb_map_spec specs[NMAPS] = {
 		  .value_size = 8,
 		  .max_entries = 1 },
 };
-static const struct nb_map_elem elems[] = { { JUMPS, 0, 1 }, { JUMPS, 1, 2 } };
 
 /* ---- the text of a program ---- */
 
 static char text[16384], funcs[8192];
 static size_t ntext, nfuncs;
 static unsigned labels;
-static struct nb_slot slots[PROGS][SLOTS];
-static struct nb_func func[PROGS][FUNCS];
-static struct nb_prog prog[PROGS];
+static struct nb_slot slots[SLOTS];
+static struct nb_func func[FUNCS];
+static struct nb_prog prog;
 
 __attribute__((format(printf, 3, 4))) static void put(char *to, size_t *n,
 						      const char *fmt, ...)
@@ -226,7 +217,7 @@ static int reach(enum via via, const char *name, const char *between)
 	return 1;
 }
 
-/* The part by a transfer of control; programs 1 and 2 are targets. */
+/* The part by a transfer of control. */
 static void transfer(enum via via, bool spends, enum budget b, int field)
 {
 	const char *name = spends ? "spends" : "observes";
@@ -242,20 +233,14 @@ static void transfer(enum via via, bool spends, enum budget b, int field)
 	begin_function(
 		name,
 		reach(via, name, spends ? "before_spends" : "before_observes"));
-	if (via == STATIC_TAIL || via == GLOBAL_TAIL)
-		put(funcs, &nfuncs,
-		    "mov %%r1, %%r6\nlddw map %%r2, %d\nmov %%r3, %d\n"
-		    "call 12\n",
-		    JUMPS, !spends);
-	else
-		part(funcs, &nfuncs, spends, b, field);
+	part(funcs, &nfuncs, spends, b, field);
 	put(funcs, &nfuncs, "%s", go_on);
 }
 
 static void hold(enum held h)
 {
 	static const char *const how[NHELD] = {
-		[RECORD] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\ncall 131\n"
+		[RECORD] = "lddw map %r1, 1\nmov %r2, 8\nmov %r3, 0\ncall 131\n"
 			   "mov %r8, %r0\njeq %r8, 0, out\n",
 		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\nmov %r2, 0\n"
 			     "mov %r3, 2\ncall 0x10001\n",
@@ -286,7 +271,7 @@ static int64_t target_of(const struct nb_slot *s, uint32_t pc)
 
 static bool is_global(enum via via)
 {
-	return via == GLOBAL || via == GLOBAL_TAIL || via == GLOBAL_CALLBACK ||
+	return via == GLOBAL || via == GLOBAL_CALLBACK ||
 	       via == CALLBACK_GLOBAL;
 }
 
@@ -297,11 +282,9 @@ static bool calls_spender(void)
 	       strstr(text, "local before_spends");
 }
 
-/* The slots of program @i, whose functions called @global are global. */
-static void assemble(unsigned i, bool global_spends, bool global_observes)
+/* The program's slots; its functions are global where it is said. */
+static void assemble(bool global_spends, bool global_observes)
 {
-	static const char *const names[PROGS] = { "main", "spender",
-						  "observer" };
 	bool spends_first = calls_spender();
 	static const char *const func_names[FUNCS] = { "f0", "f1", "f2", "f3",
 						       "f4", "f5", "f6", "f7" };
@@ -314,21 +297,21 @@ static void assemble(unsigned i, bool global_spends, bool global_observes)
 	    strstr(text, "nothing") || strstr(funcs, "nothing")
 		    ? "nothing:\nmov %r0, 0\nexit\n"
 		    : "");
-	ck_assert_msg(!nb_asm(slots[i], SLOTS, &n, text, &err), "%s\n%s",
-		      err.text, text);
+	ck_assert_msg(!nb_asm(slots, SLOTS, &n, text, &err), "%s\n%s", err.text,
+		      text);
 	for (uint32_t pc = 0; pc < n; pc++) {
-		int64_t to = target_of(&slots[i][pc], pc);
+		int64_t to = target_of(&slots[pc], pc);
 
 		if (to < 0)
 			continue;
 		starts[to] = true;
-		if (slots[i][pc].opcode == 0x85)
+		if (slots[pc].opcode == 0x85)
 			global[to] = calls++ || !spends_first ? global_observes
 							      : global_spends;
 	}
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc]) {
-			func[i][k] = (struct nb_func){
+			func[k] = (struct nb_func){
 				.name = func_names[k],
 				.start = pc,
 				.linkage = global[pc] ? NB_FUNC_GLOBAL
@@ -340,25 +323,17 @@ static void assemble(unsigned i, bool global_spends, bool global_observes)
 			};
 			k++;
 		}
-		func[i][k - 1].end = pc + 1;
+		func[k - 1].end = pc + 1;
 	}
-	prog[i] = (struct nb_prog){ .name = names[i],
-				    .section = "tuner",
-				    .hook = NB_HOOK_TUNER,
-				    .slots = slots[i],
-				    .nslots = (uint32_t)n,
-				    .funcs = func[i],
-				    .nfuncs = k };
+	prog = (struct nb_prog){ .name = "main",
+				 .section = "tuner",
+				 .hook = NB_HOOK_TUNER,
+				 .slots = slots,
+				 .nslots = (uint32_t)n,
+				 .funcs = func,
+				 .nfuncs = k };
 	ntext = nfuncs = 0;
 	*text = *funcs = '\0';
-}
-
-static void assemble_target(unsigned i, bool spends, enum budget b, int field)
-{
-	put(text, &ntext, "mov %%r6, %%r1\n");
-	part(text, &ntext, spends, b, field);
-	put(text, &ntext, "%s", go_on);
-	assemble(i, false, false);
 }
 
 /* ---- judged and run ---- */
@@ -366,13 +341,11 @@ static void assemble_target(unsigned i, bool spends, enum budget b, int field)
 static const struct nb_image img = { .name = "matrix",
 				     .maps = specs,
 				     .nmaps = NMAPS,
-				     .progs = prog,
-				     .nprogs = PROGS,
-				     .elems = elems,
-				     .nelems = 2 };
+				     .progs = &prog,
+				     .nprogs = 1 };
 static struct nb_map *maps[NMAPS];
-static struct nb_exec *exec[PROGS];
-static struct nb_policy_effort effort[PROGS];
+static struct nb_exec *exec;
+static struct nb_policy_effort effort;
 
 static void make_maps(void)
 {
@@ -389,34 +362,26 @@ static void make_maps(void)
 
 		ck_assert_msg(!nb_map_new(&maps[i], &def, &err), "%s",
 			      err.text);
-		nb_map_set_programs(maps[i], (1u << PROGS) - 1);
 	}
-	for (uint32_t i = 0; i < 2; i++)
-		ck_assert(!nb_map_write(maps[JUMPS], &elems[i].key,
-					&elems[i].value, NB_ANY, &err));
 }
 
-/* All programs are, and are bound. */
+/* The program is, and is bound. */
 static bool accepted(void)
 {
 	const struct nb_verify_opts opts = { .max_insns = 4000 };
+	struct nb_verdict *v;
 	struct nb_err err;
-	bool all = true;
+	bool yes;
 
-	for (uint32_t i = 0; all && i < PROGS; i++) {
-		struct nb_verdict *v;
-
-		ck_assert(!nb_verify(&v, &img, i, &opts, &err));
-		all = v->accepted;
-		if (all) {
-			ck_assert(!nb_exec_new(&exec[i], &img, i, maps, NULL,
-					       &err));
-			nb_exec_bound(exec[i], v->iteration, v->iter_steps);
-			effort[i] = nb_policy_effort_of(v);
-		}
-		nb_verdict_free(v);
+	ck_assert(!nb_verify(&v, &img, 0, &opts, &err));
+	yes = v->accepted;
+	if (yes) {
+		ck_assert(!nb_exec_new(&exec, &img, 0, maps, NULL, &err));
+		nb_exec_bound(exec, v->iteration, v->iter_steps);
+		effort = nb_policy_effort_of(v);
 	}
-	return all;
+	nb_verdict_free(v);
+	return yes;
 }
 
 static uint64_t rank(uint32_t local, struct ncclbpf_tuner *ctx)
@@ -424,7 +389,7 @@ static uint64_t rank(uint32_t local, struct ncclbpf_tuner *ctx)
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->ranks = 1;
 	ctx->reg_buff = local;
-	return nb_exec_run(exec[0], ctx, sizeof(*ctx));
+	return nb_exec_run(exec, ctx, sizeof(*ctx));
 }
 
 static bool ranks_agree(void)
@@ -462,27 +427,11 @@ static uint64_t longest(const struct nb_exec *x)
 	return most;
 }
 
-/* What run_limit.c adds up for a chain of this policy alone; *@iteration: its
- * longest piece. */
-static uint64_t sure(uint64_t *iteration)
+/* What run_limit.c adds up for a chain of this policy alone. */
+static uint64_t sure(uint64_t iteration)
 {
-	enum { TAIL_ITERATIONS = 67 };
-	uint64_t tails = 0;
-
-	*iteration = nb_exec_iteration(exec[0]);
-	if (nb_exec_jumps(exec[0])) {
-		tails = TAIL_ITERATIONS;
-		for (uint32_t i = 0; i < PROGS; i++) {
-			*iteration = effort[i].iteration > *iteration
-					     ? effort[i].iteration
-					     : *iteration;
-			*iteration = effort[i].first > *iteration
-					     ? effort[i].first
-					     : *iteration;
-		}
-	}
-	return nb_effort_path(&effort[0], *iteration, tails) +
-	       nb_effort_loops(&effort[0], *iteration);
+	return nb_effort_path(&effort, iteration) +
+	       nb_effort_loops(&effort, iteration);
 }
 
 /* The error of a generation that may take @limit; 0, and the steps of its
@@ -511,15 +460,14 @@ static int in_generation(struct nb_buf *image, uint64_t limit, uint64_t *steps)
 static void check_length(void)
 {
 	static const uint64_t more[] = { 0, 50, 500 };
-	uint64_t iteration, least = sure(&iteration), steps = longest(exec[0]);
-	uint64_t shortest = 0;
-	uint32_t each = nb_exec_iteration(exec[0]);
+	uint32_t each = nb_exec_iteration(exec);
+	uint64_t least = sure(each), steps = longest(exec), shortest = 0;
 	uint64_t loops = (uint64_t)nb_loop_limit(each, NB_MAX_ITERATIONS) +
 			 nb_loop_limit(each, NB_MAY_GOTO_PASSES);
 	struct nb_err err = { 0 };
 	struct nb_buf image;
 
-	ck_assert_uint_le(steps, least + iteration * loops);
+	ck_assert_uint_le(steps, least + each * loops);
 	nb_buf_init(&image, 0);
 	ck_assert_msg(!nb_image_write(&image, &img, &err), "%s", err.text);
 	ck_assert_int_eq(in_generation(&image, least - 1, &steps), NB_E_LIMIT);
@@ -538,7 +486,7 @@ static void check_length(void)
 static void cell(enum budget s, enum via by, enum budget o, enum via then,
 		 enum held h, int field)
 {
-	bool agree, all;
+	bool agree, yes;
 
 	ntext = nfuncs = labels = 0;
 	*text = *funcs = '\0';
@@ -548,29 +496,23 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 	release(h);
 	transfer(then, false, o, field);
 	put(text, &ntext, "%s%s", h == RECORD ? "out:\n" : "", go_on);
-	assemble(0, is_global(by), is_global(then));
-	assemble_target(1, true, s, field);
-	assemble_target(2, false, o, field);
-	memset(exec, 0, sizeof(exec));
-	all = accepted();
-	ck_assert(!all ||
-		  !nb_exec_link(exec, PROGS, nb_image_targets(&img), NULL));
+	assemble(is_global(by), is_global(then));
+	exec = NULL;
+	yes = accepted();
 	programs++;
-	if (all)
+	if (yes)
 		check_length();
-	taken += all;
-	taken_local += all && field == LOCAL;
-	for (int jit = 0; all && jit < (nb_jit_available() ? 2 : 1); jit++) {
-		for (uint32_t i = 0; jit && i < PROGS; i++)
-			ck_assert(!nb_exec_compile(exec[i], NULL, NULL));
+	taken += yes;
+	taken_local += yes && field == LOCAL;
+	for (int jit = 0; yes && jit < (nb_jit_available() ? 2 : 1); jit++) {
+		ck_assert(!jit || !nb_exec_compile(exec, NULL, NULL));
 		agree = ranks_agree();
 		ck_assert_msg(agree,
 			      "ranks disagree (engine %d): spends %d by %d, "
 			      "observes %d by %d, holds %d, field %d",
 			      jit, s, by, o, then, h, field);
 	}
-	for (uint32_t i = 0; i < PROGS; i++)
-		nb_exec_free(exec[i]);
+	nb_exec_free(exec);
 }
 
 /* With nothing held by local and by coherent data, else by one of them. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/verify/feature/tail.h"
 #include "core/verify/verify.h"
 
 enum { MAX_STEPS = 30000, MOST_OUT = EM_CTX + 8 };
@@ -134,23 +133,11 @@ static bool run_all(struct em_trial *t, const struct said *job, uint64_t seed)
 	return true;
 }
 
-static bool makes_tail_calls(void)
-{
-	for (uint32_t pc = 0; pc < em_prog.n; pc++)
-		if (nb_is_tail_call(&em_prog.insns[pc]))
-			return true;
-	return false;
-}
-
-/* What a run of the program has; of linked ones the longest iteration counts,
- * which may be that of a target. */
+/* What a run of the program has. */
 static void bound_run(const struct said *job)
 {
 	em.budget = nb_loop_limit(job->iteration, NB_MAY_GOTO_PASSES);
 	em.iterations = nb_loop_limit(job->iteration, NB_MAX_ITERATIONS);
-	if (makes_tail_calls())
-		em.iterations =
-			(uint32_t)em_mix(em.shared, 2) % (em.iterations + 1);
 }
 
 /* A run of all ranks' data and of one rank's own; its answer. */

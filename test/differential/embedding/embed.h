@@ -40,8 +40,6 @@ enum em_map {
 	EM_CONFIG,
 	EM_PERCPU,
 	EM_LRU,
-	EM_JUMPS,
-	EM_LOOSE,
 	EM_RING,
 	EM_MAPS
 };
@@ -56,9 +54,7 @@ struct em_prog {
 	struct nb_insn insns[EM_SLOTS];
 	struct nb_func funcs[EM_FUNCS];
 	struct nb_prog prog;
-	struct nb_prog both[2]; /* the same, and a target of its tail calls */
 	struct nb_image img;
-	uint8_t targets_spend; /* NB_BUDGET_*: what tail calls may spend */
 	uint32_t n, nfuncs;
 	const struct nb_hook_spec *hook;
 	uint32_t plain; /* r1 is of so many bytes, not the context */
@@ -183,7 +179,7 @@ struct em_machine {
 	uint32_t nheld;
 	bool over;  /* more than this machine has room for */
 	bool lacks; /* a helper that this machine does not have */
-	bool ended; /* the program, or another in its place, is done */
+	bool ended; /* the program is done */
 	const char *fault;
 	bool ran[EM_NFEATURES];
 };

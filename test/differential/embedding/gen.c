@@ -774,13 +774,9 @@ bool em_generate(uint64_t seed)
 	p->img = (struct nb_image){ .name = "embed",
 				    .maps = em_maps,
 				    .nmaps = EM_MAPS,
-				    .progs = p->both,
+				    .progs = &p->prog,
 				    .nprogs = 1,
 				    .ctx_fields = newer,
 				    .nctx_fields = 1 };
-	p->both[0] = p->prog;
-	if (nb_decode(p->insns, p->slots, p->n, &err))
-		return false;
-	g_target();
-	return true;
+	return !nb_decode(p->insns, p->slots, p->n, &err);
 }

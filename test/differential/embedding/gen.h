@@ -82,10 +82,9 @@ void g_calls(unsigned depth);
 void g_far_pointer(void);
 
 /* gen_budget.c: spend what a run has by local data; let an output depend on
- * what is left of it; a target for the tail calls. */
+ * what is left of it. */
 void g_spend(void);
 void g_observe(void);
 void g_budgets(void);
-void g_target(void);
 
 #endif

@@ -4,8 +4,6 @@
 // must refuse every program where the first can change the second.
 #include "test/differential/embedding/gen.h"
 
-#include "core/verify/state/budget.h"
-
 enum { TIMES = 3, CHANNELS = 76, RANDOM = 7 };
 
 /* r@dst: 0 or @most, by local or by coherent data. */
@@ -162,38 +160,4 @@ void g_budgets(void)
 			g_calls(0);
 			break;
 		}
-}
-
-/*
- * The target of the program's tail calls: one that spends nothing, one that
- * spends all budgets, or the program itself.
- */
-void g_target(void)
-{
-	static const struct nb_map_elem named[] = { { EM_JUMPS, 0, 1 },
-						    { EM_LOOSE, 0, 1 } };
-	static const struct nb_slot plain[] = { { 0xb7, 0, 0, 0 },
-						{ 0x95, 0, 0, 0 } };
-	static const struct nb_slot spends[] = { { 0xb7, 0, 0, 0 },
-						 { 0xe5, 0, 0, 0 },
-						 { 0x85, 0, 0, 181 },
-						 { 0x95, 0, 0, 0 } };
-	struct em_prog *p = &em_prog;
-	unsigned how = g_below(3);
-
-	p->targets_spend = 0;
-	if (how == 2) {
-		for (uint32_t pc = 0; pc < p->n; pc++)
-			p->targets_spend |= nb_budget_of(&p->insns[pc]);
-		return;
-	}
-	p->both[1] = p->prog;
-	p->both[1].name = "target";
-	p->both[1].slots = how ? spends : plain;
-	p->both[1].nslots = how ? 4 : 2;
-	p->img.nprogs = 2;
-	p->img.elems = named;
-	p->img.nelems = 2;
-	if (how)
-		p->targets_spend = NB_BUDGET_PASSES | NB_BUDGET_ITERATIONS;
 }

@@ -403,21 +403,10 @@ static void call_back(bool each)
 	g_numbers(1, 5);
 }
 
-static void tail_call(void)
-{
-	if (!g.ctx || g.held || g_below(2))
-		return;
-	g_mov(1, G_CTX);
-	g_lddw(2, 1, g_chance(70) ? EM_JUMPS : EM_LOOSE, 0);
-	g_imm(3, (int32_t)g_below(5));
-	g_helper(12);
-	g_numbers(0, 5);
-}
-
 void g_calls(unsigned depth)
 {
 	(void)depth;
-	switch (g_below(G_SMALL ? 10 : 8)) {
+	switch (g_below(G_SMALL ? 9 : 7)) {
 	case 0:
 	case 1:
 		call_static();
@@ -434,9 +423,6 @@ void g_calls(unsigned depth)
 		call_back(true);
 		break;
 	case 7:
-		tail_call();
-		break;
-	case 8:
 		g_spend();
 		break;
 	default:

@@ -84,7 +84,7 @@ static bool lookup(bool of_cpu)
 	if (!needs(of_cpu ? 3 : 2) || map == NONE ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL))
 		return false;
-	if (!em_maps[map].key_size || em_maps[map].type == NB_MAP_PROG_ARRAY)
+	if (!em_maps[map].key_size)
 		return em_fault("a map without look-ups");
 	e = of_cpu && (uint32_t)arg(3) >= 4 ? -1 : element(map, key);
 	if (e < 0)

@@ -8,7 +8,6 @@
 
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/iter.h"
-#include "core/verify/feature/tail.h"
 
 enum { BUDGET = 64, TURNS = 48 };
 
@@ -373,75 +372,6 @@ static bool leave(void)
 	return true;
 }
 
-static bool in_a_callback(void)
-{
-	for (uint32_t i = 0; i < em.nframes; i++)
-		if (em.frames[i].callback)
-			return true;
-	return false;
-}
-
-/* What a target finds of the budgets that it spends: it may decide by that. */
-static uint64_t left_for_target(void)
-{
-	uint64_t left = 0;
-
-	if (em_prog.targets_spend & NB_BUDGET_PASSES)
-		left = em_mix(left, em.budget);
-	if (em_prog.targets_spend & NB_BUDGET_ITERATIONS)
-		left = em_mix(left, em.iterations);
-	return left;
-}
-
-/* How much of them it spends, may depend on local data. */
-static void spend_as_target(void)
-{
-	if (em_prog.targets_spend & NB_BUDGET_PASSES)
-		em.budget -= (uint32_t)(em_local() >> 8) % (em.budget + 1);
-	if (em_prog.targets_spend & NB_BUDGET_ITERATIONS)
-		em.iterations -=
-			(uint32_t)(em_local() >> 8) % (em.iterations + 1);
-	em.iter_steps = 0;
-}
-
-/* Another program takes the place of this function's, or there is none. */
-static bool tail_call(void)
-{
-	struct em_frame *f = em_top();
-	uint32_t map = em_region(f->reg[2]) - EM_R_HANDLE;
-	uint64_t how;
-
-	for (unsigned r = 1; r <= 3; r++)
-		if (!em_need(r))
-			return false;
-	if (map >= em_nmaps || em_maps[map].type != NB_MAP_PROG_ARRAY ||
-	    f->reg[1] != em_address(EM_R_CTX, 0))
-		return em_fault("not the arguments of a tail call");
-	if (em.nheld)
-		return em_fault("a tail call, and something is held");
-	if (in_a_callback())
-		return em_fault("a tail call in a callback");
-	em.ran[EM_F_TAIL] = true;
-	how = em_map_is_local(map)
-		      ? em_local()
-		      : em_mix(em.shared + 77, (uint32_t)f->reg[3]);
-	if ((uint32_t)f->reg[3] >= em_maps[map].max_entries || how % 3 == 0) {
-		f->written &= ~0x3fu;
-		em.pc++;
-		return true;
-	}
-	how = em_mix(how, left_for_target());
-	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
-		const struct nb_field_spec *o = &em_prog.hook->fields[i];
-
-		if (o->access == NB_OUT && how >> (8 + i % 12) & 1)
-			memset(em.ctx + o->off, (int)(how >> 20 & 3), o->size);
-	}
-	em_set(0, em_mix(how, 1));
-	spend_as_target();
-	return leave();
-}
-
 static bool call(const struct nb_insn *in)
 {
 	uint32_t to = (uint32_t)((int64_t)em.pc + 1 + in->off);
@@ -450,8 +380,6 @@ static bool call(const struct nb_insn *in)
 		return local_call(to);
 	if (in->imm == 181 || in->imm == 164)
 		return call_back(in->imm == 164);
-	if (in->imm == 12)
-		return tail_call();
 	if (!em_helper(in->imm))
 		return false;
 	em.pc++;

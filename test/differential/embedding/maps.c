@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "core/verify/state/budget.h"
-
 static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 const struct nb_map_spec em_made_maps[EM_MAPS] = {
@@ -62,17 +60,6 @@ const struct nb_map_spec em_made_maps[EM_MAPS] = {
 		     .key_size = 4,
 		     .value_size = 32,
 		     .max_entries = 8 },
-	[EM_JUMPS] = { .name = "jumps",
-		       .type = NB_MAP_PROG_ARRAY,
-		       .key_size = 4,
-		       .value_size = 4,
-		       .max_entries = 4,
-		       .tags = NB_MAPF_COHERENT },
-	[EM_LOOSE] = { .name = "loose",
-		       .type = NB_MAP_PROG_ARRAY,
-		       .key_size = 4,
-		       .value_size = 4,
-		       .max_entries = 4 },
 	[EM_RING] = { .name = "ring",
 		      .type = NB_MAP_RINGBUF,
 		      .max_entries = 4096 },
@@ -119,25 +106,6 @@ static bool find_functions(struct em_prog *p)
 	return true;
 }
 
-/* What programs of this hook spend that tail calls of the image may go to. */
-static uint8_t spent_by_targets(const struct nb_image *img, uint16_t hook)
-{
-	static struct nb_insn insns[EM_SLOTS];
-	uint8_t spent = 0;
-
-	for (uint32_t i = 0; i < img->nprogs; i++) {
-		const struct nb_prog *p = &img->progs[i];
-
-		if (p->hook != hook || p->nslots > EM_SLOTS ||
-		    !(nb_image_targets(img) >> i & 1) ||
-		    nb_decode(insns, p->slots, p->nslots, NULL))
-			continue;
-		for (uint32_t pc = 0; pc < p->nslots; pc++)
-			spent |= nb_budget_of(&insns[pc]);
-	}
-	return spent;
-}
-
 bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
 {
 	const struct nb_prog *from = &img->progs[prog];
@@ -158,7 +126,6 @@ bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
 	p->prog = *from;
 	p->prog.slots = p->slots;
 	p->img = *img;
-	p->targets_spend = spent_by_targets(img, (uint16_t)from->hook);
 	p->hook = nb_spec_hook(from->hook);
 	p->plain = plain;
 	em_maps = img->maps;

@@ -30,7 +30,4 @@ int ok_end(void);
  * and @why. */
 int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m,
 	      int fd, char *why, size_t size);
-/* @n sequences of each shape of those types. */
-void fd_sequences(uint64_t seed, int n);
-
 #endif

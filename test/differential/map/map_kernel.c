@@ -94,10 +94,6 @@ static const struct nb_map_def offers[] = {
 	{ "NO_COMMON_LRU", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_NO_COMMON_LRU },
 	{ "NO_PREALLOC", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_NO_PREALLOC },
 	{ "MMAPABLE", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_MMAPABLE },
-	{ "good", NB_MAP_PROG_ARRAY, 4, 4, 8, 0 },
-	{ "key of 8", NB_MAP_PROG_ARRAY, 8, 4, 8, 0 },
-	{ "value of 8", NB_MAP_PROG_ARRAY, 4, 8, 8, 0 },
-	{ "RDONLY_PROG", NB_MAP_PROG_ARRAY, 4, 4, 8, NB_F_RDONLY_PROG },
 	{ "good", NB_MAP_RINGBUF, 0, 0, 4096, 0 },
 	{ "key", NB_MAP_RINGBUF, 4, 0, 4096, 0 },
 	{ "value", NB_MAP_RINGBUF, 0, 4, 4096, 0 },
@@ -141,7 +137,6 @@ int main(int argc, char **argv)
 	printf("# SEED=%llu\n", (unsigned long long)seed);
 	for (size_t i = 0; i < nshapes; i++)
 		sequence(&shapes[i], seed + i, steps, sequences);
-	fd_sequences(seed, 2 * sequences);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);
 	return ok_end();

@@ -14,7 +14,7 @@ $(B)/test/differential/map/ring_kernel: $(B)/test/differential/map/ring_kernel.o
 	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/map/map_kernel: $(addprefix $(B)/test/differential/map/,map_kernel.o sequence.o \
-		kernel.o batch_kernel.o fd_kernel.o) \
+		kernel.o batch_kernel.o) \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
 	$(ld) -o $@ $^ -lpthread
 

@@ -394,29 +394,6 @@ static void stmt_turns(struct gen *g, unsigned f)
 	}
 }
 
-/* Perhaps another program goes on. */
-static void stmt_tail(struct gen *g)
-{
-	int ctx = gen_pick(g, CTX);
-	uint32_t map;
-
-	for (map = 0; map < g->o->nmaps; map++)
-		if (g->o->maps[map].type == NB_MAP_PROG_ARRAY &&
-		    gen_chance(g, 60))
-			break;
-	if (ctx < 0 || map == g->o->nmaps || g->o->kernel)
-		return;
-	if (gen_chance(g, 60))
-		gen_emit(g, 0xb7, 3, 0, 0, (int32_t)gen_below(g, 6));
-	else
-		gen_emit(g, 0xbf, 3, gen_number(g), 0, 0);
-	if (ctx != 1)
-		gen_emit(g, 0xbf, 1, (unsigned)ctx, 0, 0);
-	gen_emit_lddw(g, 2, 1, map, 0);
-	gen_emit(g, 0x85, 0, 0, 0, 12);
-	gen_kill(g, 0, 5);
-}
-
 static void stmt_call(struct gen *g)
 {
 	unsigned f;
@@ -466,9 +443,7 @@ static void statement(struct gen *g)
 		return;
 	}
 	if (gen_chance(g, 1)) {
-		if (gen_chance(g, 40))
-			stmt_tail(g);
-		else if (gen_chance(g, 50))
+		if (gen_chance(g, 50))
 			stmt_two_lookups(g);
 		else
 			gen_stmt_printk(g);
@@ -643,8 +618,6 @@ uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o,
 			continue;
 		g.turns[f] = (uint8_t)(1 + rng_below(r, 2));
 		g.turn_map[f] = (uint8_t)rng_below(r, o->nmaps);
-		if (o->maps[g.turn_map[f]].type == NB_MAP_PROG_ARRAY)
-			g.turns[f] = NUMBERED;
 	}
 	for (unsigned f = 0; f < g.nfuncs; f++) {
 		uint32_t from = g.ncalls;

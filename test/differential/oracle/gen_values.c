@@ -290,12 +290,7 @@ void gen_stmt_bound(struct gen *g)
 
 uint32_t gen_pick_map(struct gen *g)
 {
-	uint32_t map = gen_below(g, g->o->nmaps);
-
-	/* Of programs: nothing to look up. */
-	while (g->o->maps[map].type == NB_MAP_PROG_ARRAY)
-		map = gen_below(g, g->o->nmaps);
-	return map;
+	return gen_below(g, g->o->nmaps);
 }
 
 /* The key at r10-8 (or in a value); leaves r2 pointing at it. */

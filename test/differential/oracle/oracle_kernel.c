@@ -48,7 +48,6 @@ static const struct exception {
 	{ "context pointer moved", "negative offset ctx ptr", false },
 	/* It wants BTF for these, before it asks what they do. */
 	{ "no BTF", "missing btf func_info", true },
-	{ "no BTF", "tail_call is not allowed in subprogs without BTF", true },
 	/* It rewrites accesses to the context, which we do not. */
 	{ "context or other memory at one instruction",
 	  "same insn cannot be used with different pointers", false },

@@ -440,30 +440,6 @@ static void check_way(struct shadow *s, bool taken)
 			taken ? "jumps" : "falls through");
 }
 
-/*
- * What other programs there are and what they do is not known here: whether
- * one is found follows from the map's label, its answer is what all ranks get.
- */
-static bool tail_call(struct shadow *s)
-{
-	struct rng r;
-
-	if (s->r[1].kind != POINTER || s->r[2].kind != HANDLE ||
-	    s->r[2].region == NO_MAP || s->r[3].kind != NUMBER) {
-		sh_fail(s, SH_WILD, "r1 to r3 of a tail call");
-		return false;
-	}
-	r.s = (sh_is_local(&s->img->maps[s->r[2].region]) ? rng_next(&s->local)
-							  : s->in->coherent) ^
-	      (uint32_t)s->r[3].v;
-	for (int i = 0; i <= 5; i++)
-		s->r[i].kind = UNDEF;
-	if ((uint32_t)s->r[3].v >= 4 || rng_percent(&r, 50))
-		return false;
-	s->r[0] = sh_number(sh_edge(&r, s->in));
-	return true;
-}
-
 static uint32_t jump(struct shadow *s, const struct nb_insn *in)
 {
 	struct val a = s->r[in->dst], b = operand(s, in);
@@ -545,10 +521,6 @@ static bool step(struct shadow *s)
 		} else if (in->imm == 181 || in->imm == 164) {
 			call_back(s, in->imm, next);
 			return true;
-		} else if (in->imm == 12) {
-			if (tail_call(s))
-				return s->nframes > 1 ? (leave(s), true)
-						      : false;
 		} else {
 			helper(s, in->imm);
 		}

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject map_kind 4
 # opts: held
 lddw map %r1, @counts # near: lddw map %r1, @ring
