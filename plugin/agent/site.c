@@ -16,6 +16,7 @@
 #include "plugin/agent/target.h"
 #include "plugin/agent/view.h"
 #include "plugin/controller/election.h"
+#include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -55,17 +56,16 @@ bool nb_site_shared(const struct nb_site *s, uint32_t i)
 	return is_shared(entry(s, i));
 }
 
-static uint64_t announced(const struct nb_seg_comm *c)
+static struct nb_record site_record(const struct nb_site *s, uint32_t i)
 {
-	uint64_t most = 0;
+	return nb_record_here(s->seg, entry(s, i), false);
+}
 
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		uint64_t n = load64(&c->slot[i].announced);
+static uint64_t announced(const struct nb_site *s, uint32_t i)
+{
+	const struct nb_record r = site_record(s, i);
 
-		if (load32(&c->slot[i].state) != NB_SLOT_FREE && n > most)
-			most = n;
-	}
-	return most;
+	return nb_fence_announced(&r);
 }
 
 /* A new agent continues with the copy of the one before it. */
@@ -93,59 +93,13 @@ void nb_site_measure(struct nb_site *s)
 			begin_comm(k, entry(s, i));
 		if (k->at_us && now < k->at_us + RATE_US)
 			continue;
-		n = announced(entry(s, i));
+		n = announced(s, i);
 		if (k->at_us && n >= k->announced)
 			k->per_s =
 				(n - k->announced) * 1000000 / (now - k->at_us);
 		k->announced = n;
 		k->at_us = now;
 	}
-}
-
-/*
- * Position of the furthest rank relative to the fence of an armed word.
- * UNSTAGED: a rank's process does not hold the generation.
- */
-enum stand { BELOW, AT, BEYOND, UNSTAGED };
-
-static const char *const stand_words[] = { "below", "at", "beyond",
-					   "unstaged" };
-
-static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
-{
-	uint64_t fence = nb_fence_word_seq(word);
-	bool far = nb_seg_clock(c) == NB_CLOCK_CALLS;
-	enum stand worst = BELOW;
-
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		const struct nb_seg_slot *slot = &c->slot[i];
-		/*
-		 * read waiting first, because a rank announces before it waits
-		 */
-		uint64_t waiting = load64(&slot->waiting);
-		uint64_t n = load64(&slot->announced);
-
-		if (load32(&slot->state) == NB_SLOT_FREE || n <= fence)
-			continue;
-		if (n > fence + 1 && !(far && waiting == word))
-			return BEYOND;
-		if (waiting != word)
-			worst = AT;
-	}
-	return worst;
-}
-
-/*
- * Returns true if every living rank of this site has switched to generation
- * @number.
- */
-static bool all_taken(const struct nb_seg_comm *c, uint32_t number)
-{
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		if (load32(&c->slot[i].state) == NB_SLOT_LIVE &&
-		    load32(&c->slot[i].generation) != number)
-			return false;
-	return true;
 }
 
 static uint32_t count_waiting(const struct nb_seg_comm *c)
@@ -365,12 +319,14 @@ bool nb_site_armed(const struct nb_site *s)
 	return false;
 }
 
+/* Returns true if some rank has yet to switch to the committed generation. */
 static bool is_pending(const struct nb_site *s, uint32_t i)
 {
+	const struct nb_record r = site_record(s, i);
 	uint64_t word = s->comm[i].word;
 
 	return nb_fence_word_state(word) == NB_FENCE_COMMIT &&
-	       !all_taken(entry(s, i), nb_fence_word_gen(word));
+	       !nb_fence_adopted(&r, nb_fence_word_gen(word));
 }
 
 bool nb_site_pending(const struct nb_site *s)
@@ -430,12 +386,27 @@ static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c,
 	return true;
 }
 
+/*
+ * Returns the position of the furthest rank relative to the fence of an armed
+ * copy, as the key seen/SITE has it. "unstaged": a rank's process does not
+ * hold the generation.
+ */
+static const char *stand_of(const struct nb_site *s, uint32_t i)
+{
+	static const char *const words[] = { "below", "at", "beyond" };
+	const struct nb_record r = site_record(s, i);
+	uint64_t word = s->comm[i].word;
+
+	if (!all_hold(s, entry(s, i), word))
+		return "unstaged";
+	return words[nb_fence_furthest(&r, word)];
+}
+
 static json_t *seen_of(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
 	const struct nb_site_comm *k = &s->comm[i];
-	unsigned state = nb_fence_word_state(k->word);
-	enum stand stand = BELOW;
+	const char *stand = "below";
 	uint64_t end = nb_clock_system() + 1000000;
 
 	/*
@@ -443,20 +414,17 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 	 * read the word before the word was armed; a process without the
 	 * generation may just be removed from the segment
 	 */
-	if (state == NB_FENCE_ARMED)
+	if (nb_fence_word_state(k->word) == NB_FENCE_ARMED)
 		do
-			stand = all_hold(s, c, k->word) ? stand_of(c, k->word)
-							: UNSTAGED;
-		while ((stand == AT || stand == UNSTAGED) &&
+			stand = stand_of(s, i);
+		while ((!strcmp(stand, "at") || !strcmp(stand, "unstaged")) &&
 		       nb_clock_system() < end);
-	return json_pack(
-		"{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
-		"id", (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
-		"announced", (json_int_t)announced(c), "per_s",
-		(json_int_t)k->per_s, "stand", stand_words[stand], "taken",
-		state != NB_FENCE_COMMIT ||
-			all_taken(c, nb_fence_word_gen(k->word)),
-		"waiting", (int)count_waiting(c));
+	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev",
+			 (json_int_t)k->mod, "id",
+			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
+			 "announced", (json_int_t)announced(s, i), "per_s",
+			 (json_int_t)k->per_s, "stand", stand, "taken",
+			 !is_pending(s, i), "waiting", (int)count_waiting(c));
 }
 
 json_t *nb_site_seen(const struct nb_site *s)

@@ -251,12 +251,7 @@ uint64_t nb_fence_announced(const struct nb_record *r)
 	return most;
 }
 
-/*
- * Returns true if every rank has adopted generation @number. An announcement at
- * the fence is not enough, because the rank may not have read the word yet, or
- * may not have found the generation that the word names.
- */
-static bool all_adopted(const struct nb_record *r, uint32_t number)
+bool nb_fence_adopted(const struct nb_record *r, uint32_t number)
 {
 	for (uint32_t i = 0; i < r->nranks; i++) {
 		const struct standing s = rank_standing(r, i);
@@ -312,7 +307,7 @@ bool nb_fence_ready(const struct nb_record *r)
 
 	return nb_fence_word_state(word) != NB_FENCE_COMMIT ||
 	       nb_fence_announced(r) <= nb_fence_word_seq(word) ||
-	       all_adopted(r, nb_fence_word_gen(word));
+	       nb_fence_adopted(r, nb_fence_word_gen(word));
 }
 
 enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
@@ -341,8 +336,6 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 					     : NB_FENCE_OVERRUN;
 }
 
-enum position { BELOW, AT_FENCE, BEYOND };
-
 /*
  * Returns true if fence numbers may skip values. A waiting rank has then
  * checked first_past.
@@ -353,15 +346,12 @@ static bool clock_jumps(const struct nb_record *r)
 				  NB_CLOCK_CALLS;
 }
 
-/*
- * Returns the position of the furthest rank relative to the fence of @word. A
- * rank that waits at the fence has not decided yet and counts as below.
- */
-static enum position furthest_rank(const struct nb_record *r, uint64_t word)
+enum nb_fence_position nb_fence_furthest(const struct nb_record *r,
+					 uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	bool far = clock_jumps(r);
-	enum position worst = BELOW;
+	enum nb_fence_position worst = NB_FENCE_BELOW;
 
 	for (uint32_t i = 0; i < r->nranks; i++) {
 		const struct standing s = rank_standing(r, i);
@@ -369,9 +359,9 @@ static enum position furthest_rank(const struct nb_record *r, uint64_t word)
 		if (s.announced <= fence || !has_decided(&s))
 			continue;
 		if (s.announced > fence + 1 && !(s.waiting == word && far))
-			return BEYOND;
+			return NB_FENCE_BEYOND;
 		if (s.waiting != word)
-			worst = AT_FENCE;
+			worst = NB_FENCE_AT;
 	}
 	return worst;
 }
@@ -384,13 +374,13 @@ static enum position furthest_rank(const struct nb_record *r, uint64_t word)
 static bool none_past(const struct nb_record *r, uint64_t word)
 {
 	uint64_t deadline = nb_clock_system() + 1000000;
-	enum position st = furthest_rank(r, word);
+	enum nb_fence_position st = nb_fence_furthest(r, word);
 
-	while (st == AT_FENCE && nb_clock_system() < deadline) {
+	while (st == NB_FENCE_AT && nb_clock_system() < deadline) {
 		let_others_run(0);
-		st = furthest_rank(r, word);
+		st = nb_fence_furthest(r, word);
 	}
-	return st == BELOW;
+	return st == NB_FENCE_BELOW;
 }
 
 enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)

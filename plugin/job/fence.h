@@ -213,6 +213,7 @@ struct nb_record nb_record_here(const struct nb_segment *seg,
 
 /*
  * The coordinator calls the functions below while it holds the segment's lock.
+ * The agent of a site calls those that only read the ranks.
  */
 
 struct nb_fence_opts {
@@ -278,6 +279,25 @@ void nb_fence_recover(const struct nb_record *r);
 
 /* Returns the largest number of decisions that a rank has begun. */
 uint64_t nb_fence_announced(const struct nb_record *r);
+/*
+ * Returns the position of the furthest rank relative to the fence of the armed
+ * word @word. A rank that waits at the fence has not decided yet and counts as
+ * below.
+ */
+enum nb_fence_position {
+	NB_FENCE_BELOW,
+	/* a rank is at the fence and has not announced that it waits */
+	NB_FENCE_AT,
+	NB_FENCE_BEYOND /* a rank has decided past the fence */
+};
+enum nb_fence_position nb_fence_furthest(const struct nb_record *r,
+					 uint64_t word);
+/*
+ * Returns true if every living rank has adopted generation @number. An
+ * announcement at the fence is not enough, because the rank may not have read
+ * the word yet, or may not have found the generation that the word names.
+ */
+bool nb_fence_adopted(const struct nb_record *r, uint32_t number);
 /* Returns how many ranks have begun decision @fence or have ended. */
 uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence);
 /*
