@@ -87,8 +87,8 @@ else
 fi
 # until all sites have told the store of their ranks
 for _ in $(seq 600); do
-	[ "$("$etcd" ctl "$dir/etcd" get --prefix --keys-only /ncclbpf/1/llm/comm/ |
-		grep -c /comm/)" -eq 3 ] &&
+	[ "$("$etcd" ctl "$dir/etcd" get --prefix --print-value-only /ncclbpf/1/llm/site/ |
+		grep -c '"comms":{"')" -eq 3 ] &&
 		! timeout 20 ncclbpf-shell -o wide comm list 2>/dev/null |
 		grep -q 'have registered' && break
 	sleep 0.1

@@ -1,16 +1,80 @@
 // SPDX-License-Identifier: MIT
 /*
- * What all parts of the agent use: its clock, log, names of keys, and what it
- * says about the store.
+ * The agent of a site: its clock, log and names of keys, what it says about the
+ * store, and its main loop: the lease, the facts and answers of the site,
+ * copies of fleet records, and ranks that wait at a fence.
  */
 #include "plugin/agent/agent.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/target.h"
+#include "plugin/agent/times.h"
+#include "plugin/agent/view.h"
+#include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/clock.h"
+
+/* ---- times ---- */
+
+enum { MOST_MS = 1 << 30 };
+
+struct nb_agent_times nb_agent_times = {
+#define TIME(name, ms, what) .name = (ms),
+	NB_AGENT_TIME_ROWS(TIME)
+#undef TIME
+};
+
+static const struct {
+	const char *name;
+	size_t at;
+} rows[] = {
+#define TIME(name, ms, what) { #name, offsetof(struct nb_agent_times, name) },
+	NB_AGENT_TIME_ROWS(TIME)
+#undef TIME
+};
+
+static bool times_set_one(const char *name, size_t size, uint64_t ms)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strlen(rows[i].name) == size &&
+		    !memcmp(rows[i].name, name, size)) {
+			memcpy((char *)&nb_agent_times + rows[i].at, &ms,
+			       sizeof(ms));
+			return true;
+		}
+	return false;
+}
+
+bool nb_agent_times_set(const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, "=,");
+		char *end = NULL;
+		uint64_t ms;
+
+		if (text[size] != '=')
+			return false;
+		ms = strtoull(text + size + 1, &end, 10);
+		if (text[size + 1] < '0' || text[size + 1] > '9' ||
+		    ms > MOST_MS || (*end && *end != ',') ||
+		    !times_set_one(text, size, ms))
+			return false;
+		text = *end ? end + 1 : end;
+	}
+	return true;
+}
+
+uint64_t nb_agent_ms(void)
+{
+	return nb_clock_system() / 1000000;
+}
+
+/* ---- log, keys and state ---- */
 
 enum {
 	/* high estimate of the time that the store needs for one site */
@@ -25,13 +89,24 @@ uint64_t nb_agent_crowd(const struct nb_agent *a)
 	return ms < CROWD_MS ? ms : CROWD_MS;
 }
 
+/* Returns true if the key is one that no agent watches. */
+static bool key_is_data(const char *key)
+{
+	return !strncmp(key, "image/", 6) || !strncmp(key, "audit/", 6) ||
+	       !strncmp(key, "reply/", 6);
+}
+
 const char *nb_agent_key(const struct nb_agent *a, const char *key)
 {
 	static char text[4][NB_STORE_KEY_SIZE];
 	static unsigned next;
 	char *to = text[next++ % 4];
 
-	snprintf(to, NB_STORE_KEY_SIZE, "%s%s", a->own.prefix, key);
+	if (key_is_data(key))
+		snprintf(to, NB_STORE_KEY_SIZE, "/ncclbpf/1-data/%s/%s",
+			 a->dir.job, key);
+	else
+		snprintf(to, NB_STORE_KEY_SIZE, "%s%s", a->own.prefix, key);
 	return to;
 }
 
@@ -89,4 +164,509 @@ void nb_agent_failed(struct nb_agent *a, const struct nb_err *err)
 	if (!told)
 		nb_agent_log("%s", text);
 	nb_agent_state(a, false, text);
+}
+
+/* ---- the main loop ---- */
+
+enum {
+	ARMED_MS = 2,
+	/* for this many sites, an agent scans its ranks 1 ms later */
+	LOOK_SITES = 32,
+	PENDING_MS = 10,
+	/* longest delay of the answers that follow an outcome */
+	LATE_SEEN_MS = 300,
+	/*
+	 * delay of the report that all ranks have switched, while no change is
+	 * in progress
+	 */
+	TAKEN_MS = 1000,
+	HASTY_MS = 3000,
+	/* added to the compare interval for each site, and most of it */
+	COMPARE_SITE_MS = 24,
+	COMPARE_MORE_MS = 25000,
+	/* keepalives of large jobs come later by this time at most */
+	KEEP_MORE_MS = 800
+};
+
+static void lease_lost(struct nb_agent *a)
+{
+	a->lease = 0;
+	nb_own_lease(&a->own, 0);
+	nb_coord_reset(a->coord);
+}
+
+static void lease_granted(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	a->lease_ms = nb_agent_ms();
+	if (r->err) {
+		nb_agent_failed(a, r->err);
+		return;
+	}
+	nb_agent_revision(a, r->revision);
+	a->lease = r->lease;
+	nb_own_lease(&a->own, r->lease);
+	nb_agent_state(a, true, "");
+	/*
+	 * a store that has lost its data has lost the lease, too: its revisions
+	 * begin anew, so watches of later ones would report nothing
+	 */
+	nb_agent_follow(a, false);
+}
+
+static void lease_kept(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	if (r->err && r->err->code != NB_E_NOENT) {
+		nb_agent_failed(a, r->err);
+		return;
+	}
+	a->lease_ms = nb_agent_ms();
+	nb_agent_revision(a, r->revision);
+	nb_agent_state(a, true, "");
+	if (r->err || !r->ttl_s)
+		lease_lost(a);
+}
+
+/*
+ * Returns the time between two keepalives. Those of a large job are a large
+ * part of the store's work; two of three may still fail.
+ */
+static uint64_t keep_ms(const struct nb_agent *a)
+{
+	unsigned more = a->sites < KEEP_MORE_MS ? a->sites : KEEP_MORE_MS;
+
+	return nb_agent_times.keep + more;
+}
+
+static void lease_tick(struct nb_agent *a)
+{
+	uint64_t due = a->lease ? keep_ms(a) : nb_agent_times.retry;
+
+	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
+		return;
+	a->lease_busy =
+		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease,
+						      lease_kept, a, NULL)
+			   : nb_store_lease_grant(
+				     a->store,
+				     (int64_t)(nb_agent_times.lease / 1000),
+				     lease_granted, a, NULL));
+	a->lease_ms = nb_agent_ms();
+}
+
+/*
+ * Returns the communicators of this site that may have ranks on others, with
+ * their facts.
+ */
+static json_t *describe_comms(const struct nb_agent *a)
+{
+	json_t *comms = json_object();
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		char id[17];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(id, sizeof(id), "%016llx",
+			 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+		json_object_set_new(comms, id, nb_site_describe(&a->site, i));
+	}
+	return comms;
+}
+
+/* Returns the number of the value of site/SITE that is wanted now. */
+static uint64_t set_facts(struct nb_agent *a)
+{
+	json_t *o = nb_site_self(&a->site);
+
+	json_object_set_new(o, "host", json_string(a->host));
+	json_object_set_new(o, "address", json_string(a->address));
+	json_object_set_new(o, "comms", describe_comms(a));
+	return nb_own_set(&a->own, NB_OWN_SITE, o);
+}
+
+/*
+ * Note at which revision the store had this communicator without a revision of
+ * its registration. A value written earlier may be about an older communicator
+ * with the same identity. Returns true if the store has confirmed it just now.
+ */
+static bool note_registered(struct nb_agent *a, uint32_t i, uint64_t number)
+{
+	int64_t at;
+
+	if (!nb_site_shared(&a->site, i) ||
+	    a->site.seg->mem->comm[i].fleet_since) {
+		a->described[i] = 0;
+		return false;
+	}
+	if (!a->described[i])
+		a->described[i] = number;
+	at = nb_own_written(&a->own, NB_OWN_SITE, a->described[i]);
+	if (at)
+		nb_site_registered(&a->site, i, at);
+	return at != 0;
+}
+
+/* Note when this run of the job was registered. */
+static bool note_run(struct nb_agent *a, uint64_t number)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	if (self->since) {
+		a->run_described = 0;
+		return false;
+	}
+	if (!a->run_described)
+		a->run_described = number;
+	self->since = (uint64_t)nb_own_written(&a->own, NB_OWN_SITE,
+					       a->run_described);
+	return self->since != 0;
+}
+
+void nb_agent_describe(struct nb_agent *a)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+	uint64_t number;
+	bool noted, comms = false;
+
+	if (self->runs != self->since_run) {
+		self->since = 0;
+		a->run_described = 0;
+	}
+	self->since_run = self->runs;
+	number = set_facts(a);
+	noted = note_run(a, number);
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		comms |= note_registered(a, i, number);
+	a->copies_due |= comms;
+	if (noted || comms)
+		(void)set_facts(a);
+}
+
+void nb_agent_answer(struct nb_agent *a)
+{
+	json_t *o;
+
+	/*
+	 * Note first which ranks have yet to switch. If a rank switches now,
+	 * the agent must later write this to its key. While a copy is not
+	 * complete, the answer to it is still due.
+	 */
+	if (!a->barrier_due && !a->copies_due) {
+		a->seen_ms = 0;
+		a->pending = nb_site_pending(&a->site);
+	}
+	o = nb_site_seen(&a->site);
+	if (a->result)
+		json_object_update(o, a->result);
+	nb_own_set(&a->own, NB_OWN_ANSWER, o);
+}
+
+/*
+ * Copy into the segment why the fleet leaves communicators to NCCL. The
+ * commands doctor and comm show print it.
+ */
+static void copy_notes(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/notes");
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+		char id[17];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(id, sizeof(id), "%016llx",
+			 (unsigned long long)c->comm_id);
+		nb_site_tell(&a->site, c->comm_id,
+			     k ? nb_view_str(k->value, id) : "");
+	}
+}
+
+/*
+ * Answer an arming at once. The coordinator needs the answer to an outcome only
+ * before its next change, so that answer waits until the ranks have switched.
+ */
+static void answer_copies(struct nb_agent *a)
+{
+	a->pending = nb_site_pending(&a->site);
+	a->pending_ms = nb_agent_ms();
+	if (a->pending && !nb_site_armed(&a->site))
+		a->seen_ms = a->pending_ms + LATE_SEEN_MS;
+	else
+		nb_agent_answer(a);
+}
+
+/* Log once that the store has lost a record, and once that it has it again. */
+static void note_lost(struct nb_agent *a, uint32_t i, bool before)
+{
+	bool now = nb_site_lost(&a->site, i);
+
+	if (now == before)
+		return;
+	/* the coordinator waits for this key */
+	a->scan_ms = 0;
+	nb_agent_log(
+		now ? "communicator %016llx: the store has gone back or has lost the record "
+		      "that this site has copied; its ranks keep their policies"
+		    : "communicator %016llx: the store has its record again",
+		(unsigned long long)a->site.seg->mem->comm[i].comm_id);
+}
+
+/*
+ * Copy the record of entry @i, if it has changed. Returns false if the segment
+ * is locked.
+ */
+static bool copy_record(struct nb_agent *a, uint32_t i)
+{
+	uint64_t id = a->site.seg->mem->comm[i].comm_id;
+	bool lost = nb_site_lost(&a->site, i);
+	const struct nb_site_comm *of = &a->site.comm[i];
+	const struct nb_view_key *k;
+	char key[64];
+
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)id);
+	k = nb_view_get(&a->view, key);
+	if (!k || !*nb_view_str(k->value, "state")) {
+		nb_site_missing(&a->site, i);
+	} else if (lost || k->mod != of->copied ||
+		   nb_record_id(k->value) != of->id) {
+		if (!nb_site_copy(&a->site, id, k->value, k->made, k->mod))
+			return false;
+		a->barrier_due = true;
+	}
+	note_lost(a, i, lost);
+	return true;
+}
+
+static void copy_records(struct nb_agent *a)
+{
+	if (!a->copies_due || a->follow != NB_AGENT_FOLLOWING)
+		return;
+	a->copies_due = false;
+	/* stop at a locked segment: each copy would wait for the lock */
+	for (uint32_t i = 0; i < NB_SEG_COMMS && !a->copies_due; i++)
+		a->copies_due =
+			nb_site_shared(&a->site, i) && !copy_record(a, i);
+	if (!a->barrier_due)
+		return;
+	a->barrier_due = !nb_site_barrier(&a->site);
+	/* the agent's next round tries to write the copies again */
+	a->copies_due |= a->barrier_due;
+	if (!a->barrier_due)
+		answer_copies(a);
+	else
+		nb_agent_state(
+			a, true,
+			"the kernel refuses membarrier(2) to the agent: fences cannot be decided");
+}
+
+static void fallback_done(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_site_comm *k = arg;
+
+	if (r->err)
+		k->asked = 0;
+}
+
+/*
+ * Roll back the armed record of the communicator of entry @i in the store,
+ * because a rank has waited too long. The transaction fails if the coordinator
+ * has written the record first.
+ */
+static void ask_fallback(struct nb_agent *a, uint32_t i)
+{
+	struct nb_site_comm *of = &a->site.comm[i];
+	char key[192];
+	const struct nb_view_key *k;
+	struct nb_store_compare cmp;
+	struct nb_store_op put;
+	struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
+	json_t *back;
+	char *text;
+
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+	k = nb_view_get(&a->view, key);
+	if (a->follow != NB_AGENT_FOLLOWING || nb_site_lost(&a->site, i) ||
+	    !k || k->mod != of->copied || k->mod == of->asked ||
+	    strcmp(nb_view_str(k->value, "state"), "armed"))
+		return;
+	back = nb_record_undo(k->value);
+	text = back ? json_dumps(back, JSON_COMPACT) : NULL;
+	json_decref(back);
+	if (!text)
+		return;
+	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key),
+					 .revision = k->mod };
+	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
+				    .key = cmp.key,
+				    .value = text,
+				    .size = strlen(text) };
+	if (!nb_store_txn(a->store, &txn, fallback_done, of, NULL))
+		of->asked = k->mod;
+	free(text);
+}
+
+static void look_at_waits(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+	uint32_t first = nb_site_waiting(&a->site, 0);
+
+	if (first == NB_SEG_COMMS) {
+		if (a->told_waiting)
+			nb_agent_log("the ranks continue after %llu ms",
+				     (unsigned long long)(now - a->waiting_ms));
+		a->waiting_ms = 0;
+		a->told_waiting = false;
+		return;
+	}
+	if (!a->waiting_ms) {
+		a->waiting_ms = now;
+		nb_agent_answer(a);
+	}
+	if (now < a->waiting_ms + nb_agent_times.patience + nb_agent_crowd(a))
+		return;
+	if (!a->told_waiting)
+		nb_agent_log(
+			"a rank of communicator %016llx waits at a fence for the store",
+			(unsigned long long)a->site.seg->mem->comm[first]
+				.comm_id);
+	a->told_waiting = true;
+	for (uint32_t i = first; i < NB_SEG_COMMS;
+	     i = nb_site_waiting(&a->site, i + 1))
+		ask_fallback(a, i);
+}
+
+/*
+ * Write the agent's own keys. Failed writes are retried at intervals, because
+ * the store may be away.
+ */
+static void flush_own(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->own.failures && now < a->flush_ms + nb_agent_times.retry)
+		return;
+	a->flush_ms = now;
+	nb_own_flush(&a->own);
+}
+
+/*
+ * Compare the agent's keys with the store. The keys of a large job are compared
+ * less often, like keepalives.
+ */
+static void compare_own(struct nb_agent *a)
+{
+	uint64_t more = (uint64_t)a->sites * COMPARE_SITE_MS;
+
+	if (more > COMPARE_MORE_MS)
+		more = COMPARE_MORE_MS;
+	if (nb_agent_ms() < a->compare_ms + nb_agent_times.compare + more ||
+	    a->away_ms)
+		return;
+	a->compare_ms = nb_agent_ms();
+	nb_own_compare(&a->own);
+}
+
+/*
+ * Write the ranks' positions when they have switched. Between two changes
+ * nobody waits for these positions, and the site's report of the next staging
+ * contains them.
+ */
+static void seen_tick(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->pending && !nb_site_pending(&a->site)) {
+		a->pending = false;
+		a->seen_ms = nb_agent_staged(a) ? now : now + TAKEN_MS;
+	}
+	if (a->seen_ms && now >= a->seen_ms)
+		nb_agent_answer(a);
+}
+
+static void scan(struct nb_agent *a)
+{
+	nb_site_measure(&a->site);
+	nb_agent_describe(a);
+	copy_notes(a);
+}
+
+/*
+ * Returns true while ranks are expected to reach their fence soon. An idle
+ * communicator may never reach it.
+ */
+static bool is_hasty(const struct nb_agent *a)
+{
+	return a->pending && nb_agent_ms() < a->pending_ms + HASTY_MS;
+}
+
+/*
+ * Returns the interval between two scans of the segment. It is longer when the
+ * site's keys have not changed for a while, because an idle agent should cost
+ * nothing.
+ */
+static uint64_t scan_interval(const struct nb_agent *a)
+{
+	return nb_agent_ms() < a->own.changed_ms + nb_agent_times.calm
+		       ? nb_agent_times.scan
+		       : nb_agent_times.calm_scan;
+}
+
+static void scan_tick(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+	bool due = now >= a->scan_ms + scan_interval(a);
+
+	if (due) {
+		a->scan_ms = now;
+		a->orders_due = true;
+		scan(a);
+	}
+	if (due || is_hasty(a))
+		seen_tick(a);
+}
+
+/*
+ * Carry out orders when there are some, and now and then what has failed. While
+ * ranks are near a fence, an agent that does not coordinate has many iterations
+ * in which nothing has come.
+ */
+static void orders_tick(struct nb_agent *a)
+{
+	if (a->follow != NB_AGENT_FOLLOWING || (!a->orders_due && !a->whole))
+		return;
+	a->orders_due = false;
+	nb_agent_orders(a);
+	nb_coord_tick(a->coord);
+}
+
+int nb_agent_tick(struct nb_agent *a)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
+	lease_tick(a);
+	if (a->follow == NB_AGENT_LOST && a->lease &&
+	    nb_agent_ms() >= a->follow_ms + nb_agent_times.retry)
+		nb_agent_follow(a, a->whole);
+	copy_records(a);
+	scan_tick(a);
+	look_at_waits(a);
+	orders_tick(a);
+	flush_own(a);
+	compare_own(a);
+	if (nb_coord_busy(a->coord))
+		return ARMED_MS;
+	if (nb_site_armed(&a->site))
+		return ARMED_MS + (int)(a->sites / LOOK_SITES);
+	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES)
+			   : (int)scan_interval(a);
 }

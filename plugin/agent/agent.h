@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/agent/own.h"
+#include "plugin/agent/keys.h"
 #include "plugin/agent/procs.h"
 #include "plugin/agent/site.h"
 #include "plugin/agent/times.h"
@@ -61,10 +61,8 @@ struct nb_agent {
 	 * number of the current reading; replies of older readings are dropped
 	 */
 	uint64_t round;
-	struct nb_store_watch *watch[10];
+	struct nb_store_watch *watch;
 	uint64_t follow_ms; /* when the last reading of the keys started */
-	/* newest creation of a key request/ID that we have seen, a revision */
-	int64_t requests;
 
 	/*
 	 * number of the change that the processes are staging, and number of
@@ -82,6 +80,8 @@ struct nb_agent {
 	/* number of the change for which the attempts failed */
 	int64_t late_failed;
 	char staged_digest[65];
+	/* result of the last order, for the key answer/SITE; may be NULL */
+	json_t *result;
 	uint32_t commit_tries;
 	/* number of sites that received the last order */
 	unsigned sites;
@@ -102,8 +102,14 @@ struct nb_agent {
 	bool copies_due;
 	/* orders or results of processes have come: look at the orders */
 	bool orders_due;
-	/* times of the last scans of ranks and of the site */
-	uint64_t scan_ms, site_ms;
+	uint64_t scan_ms; /* time of the last scan of the segment */
+	/*
+	 * number of the value of site/SITE that first had the communicator of
+	 * each entry of the segment; 0: its registration has been confirmed
+	 */
+	uint64_t described[NB_SEG_COMMS];
+	/* the same for this run of the job */
+	uint64_t run_described;
 	uint64_t flush_ms;   /* when the agent last tried to write its keys */
 	uint64_t compare_ms; /* when it last compared them with the store */
 	/* time since which the store does not answer; 0: it answers */
@@ -122,7 +128,9 @@ struct nb_agent {
 uint64_t nb_agent_crowd(const struct nb_agent *a);
 /*
  * Returns the full store key of @key, which is relative to the job's prefix.
- * The result is static and valid until the fourth next call.
+ * Images, audit entries and replies have a prefix of their own, because no
+ * agent watches them. The result is static and valid until the fourth next
+ * call.
  */
 const char *nb_agent_key(const struct nb_agent *a, const char *key);
 void nb_agent_log(const char *format, ...)
@@ -135,17 +143,20 @@ void nb_agent_state(struct nb_agent *a, bool answers, const char *text);
 /* A request to the store or a watch has failed. */
 void nb_agent_failed(struct nb_agent *a, const struct nb_err *err);
 
-/* follow.c keeps the agent's copy of the keys with the functions below. */
+/* keys.c keeps the agent's copy of the keys with the functions below. */
 
 /*
  * Read the keys again and watch them. @whole: read all keys of the job, as
  * the coordinator needs, and not only those below order/.
  */
 void nb_agent_follow(struct nb_agent *a, bool whole);
-/* Write this site's own key to the store. */
+/* Set what the key site/SITE says: the facts of this site. */
 void nb_agent_describe(struct nb_agent *a);
-/* Note that the next write to the store includes the ranks' positions. */
-void nb_agent_seen(struct nb_agent *a);
+/*
+ * Set what the key answer/SITE says: the result of the last order, and how far
+ * the ranks are.
+ */
+void nb_agent_answer(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */
 int nb_agent_tick(struct nb_agent *a);
 

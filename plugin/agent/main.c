@@ -69,6 +69,7 @@ static void name_site(struct nb_agent *a)
 	snprintf(a->name, sizeof(a->name), "%.60s-%.8s", a->host, hex);
 	snprintf(a->site.seg->mem->agent.site,
 		 sizeof(a->site.seg->mem->agent.site), "%s", a->name);
+	a->own.site = a->name;
 }
 
 /*
@@ -282,18 +283,13 @@ static void put_ended(struct nb_agent *a)
 {
 	static bool written;
 	uint64_t end = nb_agent_ms() + nb_agent_times.leave;
-	char site[96], key[96];
-
-	snprintf(site, sizeof(site), "site/%s", a->name);
-	snprintf(key, sizeof(key), "ended/%s", a->name);
 	written = false;
 	/* the site's key may have a newer value, or its write is under way */
 	nb_own_flush(&a->own);
-	while (a->lease && !nb_own_confirmed(&a->own, site) &&
+	while (a->lease && !nb_own_confirmed(&a->own, NB_OWN_SITE) &&
 	       nb_agent_ms() < end)
 		nb_http_wait(a->http, 50);
-	if (a->lease &&
-	    !nb_own_last(&a->own, site, key, "{}", answered, &written))
+	if (a->lease && !nb_own_ended(&a->own, answered, &written))
 		wait_reply(a, &written);
 }
 
@@ -327,6 +323,7 @@ static void agent_free(struct nb_agent *a)
 	nb_store_close(a->store);
 	nb_http_free(a->http);
 	nb_own_free(&a->own);
+	json_decref(a->result);
 	nb_view_clear(&a->view);
 	nb_segment_detach(a->site.seg);
 	nb_jobdir_close(&a->dir);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/coord.h"
+#include "plugin/agent/coordinator.h"
 #include "plugin/job/segment.h"
 #include "plugin/store/base64.h"
 
@@ -31,28 +31,18 @@ bool nb_agent_staged(const struct nb_agent *a)
 }
 
 /* Write the result of order @n to the store. The coordinator waits for it. */
-static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
+static void tell_result(struct nb_agent *a, int64_t n, const char *state,
 			const char *digest, const struct nb_err *err)
 {
-	char key[96];
-	json_t *o;
-
-	/*
-	 * Note first which ranks have yet to switch. If a rank switches now,
-	 * the agent must later write this to its key.
-	 */
-	nb_agent_seen(a);
-	o = nb_site_seen(&a->site);
-	nb_site_measure(&a->site);
-	json_object_set_new(o, "n", json_integer(n));
-	json_object_set_new(o, "state", json_string(state));
-	json_object_set_new(o, "digest", nb_view_text(digest));
-	if (err && err->code) {
-		json_object_set_new(o, "text", nb_view_text(err->text));
-		json_object_set_new(o, "hint", nb_view_text(err->hint));
+	json_decref(a->result);
+	a->result = json_pack("{s:I,s:s,s:o}", "n", (json_int_t)n, "state",
+			      state, "digest", nb_view_text(digest));
+	if (a->result && err && err->code) {
+		json_object_set_new(a->result, "text", nb_view_text(err->text));
+		json_object_set_new(a->result, "hint", nb_view_text(err->hint));
 	}
-	snprintf(key, sizeof(key), "staged/%s", a->name);
-	nb_own_set(&a->own, key, o);
+	nb_agent_answer(a);
+	nb_site_measure(&a->site);
 }
 
 /*
@@ -117,7 +107,7 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 		if (n == a->staging_n)
 			a->staging_n = 0;
 	} else if (n == a->staging_n && err->code) {
-		tell_staged(a, n, "failed", "", err);
+		tell_result(a, n, "failed", "", err);
 		a->staging_n = 0;
 		a->staged_n = n;
 	} else if (n == a->staging_n) {
@@ -235,7 +225,7 @@ static void stage_nothing(struct nb_agent *a, int64_t n)
 	if (!*digest)
 		nb_fail(&err, NB_E_REFUSED, 0, "%s", why);
 	a->staged_n = n;
-	tell_staged(a, n, *digest ? "staged" : "failed", digest, &err);
+	tell_result(a, n, *digest ? "staged" : "failed", digest, &err);
 }
 
 static void tick_stage(struct nb_agent *a)
@@ -363,9 +353,9 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s",
 			     (unsigned long long)r->n, r->err.text);
-	/* in one transaction with the key below, unless its write is busy */
+	/* one transaction writes both keys */
 	nb_agent_describe(a);
-	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
+	tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
 		    r->digest, &r->err);
 }
 
@@ -378,7 +368,7 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 		a->staged_n = (int64_t)r->n;
 		snprintf(a->staged_digest, sizeof(a->staged_digest), "%s",
 			 r->err.code ? "" : r->digest);
-		tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "staged",
+		tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "staged",
 			    r->digest, &r->err);
 		break;
 	case NB_PROCS_COMMIT:

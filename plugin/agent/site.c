@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "plugin/agent/record.h"
 #include "plugin/agent/target.h"
 #include "plugin/agent/view.h"
 #include "plugin/controller/election.h"
@@ -388,7 +387,7 @@ static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c,
 
 /*
  * Returns the position of the furthest rank relative to the fence of an armed
- * copy, as the key seen/SITE has it. "unstaged": a rank's process does not
+ * copy, as the key answer/SITE has it. "unstaged": a rank's process does not
  * hold the generation.
  */
 static const char *stand_of(const struct nb_site *s, uint32_t i)

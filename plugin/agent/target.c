@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Communicators as the coordinator sees them. The keys comm/COMM/SITE say which
- * sites have ranks of a communicator; the keys seen/SITE say how far these
+ * Communicators as the coordinator sees them. The rows comm/COMM/SITE say which
+ * sites have ranks of a communicator; the keys answer/SITE say how far these
  * ranks are.
  */
 #include "plugin/agent/target.h"
@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "core/jobseg/format.h"
-#include "plugin/agent/group.h"
-#include "plugin/agent/record.h"
+#include "plugin/agent/view.h"
 
 static const char zero[65] =
 	"0000000000000000000000000000000000000000000000000000000000000000";
@@ -26,13 +25,13 @@ static const struct nb_view_key *record_of(const struct nb_view *v,
 	return nb_view_get(v, key);
 }
 
-/* Returns what a site last wrote about communicator @id, from the newer of two
- * keys. */
-static const json_t *seen_at(const struct nb_view *v, const char *family,
-			     const char *site, const char *id)
+/* Returns what a site last answered about communicator @id. */
+static const json_t *answer_of(const struct nb_view *v, const char *site,
+			       const char *id)
 {
 	return json_object_get(
-		json_object_get(nb_view_at_site(v, family, site), "comms"), id);
+		json_object_get(nb_view_at_site(v, "answer", site), "comms"),
+		id);
 }
 
 static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
@@ -76,10 +75,8 @@ static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
 		const char *site = nb_group_site(v, i);
 
 		/* an older revision is that of an earlier communicator */
-		if (since && (nb_view_int(seen_at(v, "seen", site, g->id),
-					  "rev") >= since ||
-			      nb_view_int(seen_at(v, "staged", site, g->id),
-					  "rev") >= since))
+		if (since &&
+		    nb_view_int(answer_of(v, site, g->id), "rev") >= since)
 			return true;
 	}
 	return false;
@@ -270,12 +267,9 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v,
 		       const struct nb_group *g)
 {
 	x->site = calloc(g->sites, sizeof(*x->site));
-	for (size_t i = g->first; x->site && i < g->end; i++) {
+	for (size_t i = g->first; x->site && i < g->end; i++)
 		if (!(x->site[i - g->first] = strdup(nb_group_site(v, i))))
 			return false;
-		if (v->at[i].made > x->newest)
-			x->newest = v->at[i].made;
-	}
 	return x->site != NULL;
 }
 
@@ -389,46 +383,19 @@ static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 	struct sums s = { .taken = true };
 
 	for (uint32_t i = 0; i < x->sites; i++) {
-		static const char *const from[] = { "seen", "staged" };
-		bool known = !id, taken = false;
+		const json_t *o = answer_of(v, x->site[i], x->comm);
+		uint64_t n = (uint64_t)nb_view_int(o, "announced");
+		uint64_t r = (uint64_t)nb_view_int(o, "per_s");
+		bool known = !id || nb_view_int(o, "id") == id;
 
-		for (int f = 0; f < 2; f++) {
-			const json_t *o =
-				seen_at(v, from[f], x->site[i], x->comm);
-			uint64_t n = (uint64_t)nb_view_int(o, "announced");
-			uint64_t r = (uint64_t)nb_view_int(o, "per_s");
-
-			s.announced = n > s.announced ? n : s.announced;
-			s.per_s = r > s.per_s ? r : s.per_s;
-			if (nb_view_int(o, "id") != id)
-				continue;
-			known = true;
-			taken |= json_is_true(json_object_get(o, "taken"));
-		}
+		s.announced = n > s.announced ? n : s.announced;
+		s.per_s = r > s.per_s ? r : s.per_s;
 		if (!s.unknown && (!known || !is_there(v, x, i)))
 			s.unknown = x->site[i];
-		s.taken &= taken;
+		s.taken &= nb_view_int(o, "id") == id &&
+			   json_is_true(json_object_get(o, "taken"));
 	}
 	return s;
-}
-
-static bool has_staged(const json_t *answer, int64_t n, const char *digest)
-{
-	return nb_view_int(answer, "n") == n &&
-	       !strcmp(nb_view_str(answer, "state"), "staged") &&
-	       !strcmp(nb_view_str(answer, "digest"), digest);
-}
-
-bool nb_targets_staged(const struct nb_targets *t, const struct nb_view *v,
-		       int64_t n, const char *digest)
-{
-	for (size_t i = 0; i < t->n; i++)
-		for (uint32_t k = 0; !*t->at[i].why && k < t->at[i].sites; k++)
-			if (!has_staged(nb_view_at_site(v, "staged",
-							t->at[i].site[k]),
-					n, digest))
-				return false;
-	return true;
 }
 
 bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
@@ -505,13 +472,12 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 
 		if (*x->why)
 			continue;
-		if (now && now->mod > x->mod) {
+		if (!now || now->mod != x->mod) {
 			*site = x->comm;
 			return NB_TARGETS_TAKEN;
 		}
 		for (uint32_t i = 0; i < x->sites; i++) {
-			const json_t *o =
-				seen_at(v, "seen", x->site[i], x->comm);
+			const json_t *o = answer_of(v, x->site[i], x->comm);
 			const char *stand = nb_view_str(o, "stand");
 
 			if (nb_view_int(o, "id") != x->id ||
@@ -547,11 +513,6 @@ void nb_targets_armed(struct nb_targets *t, int64_t revision)
 	}
 }
 
-void nb_targets_back(struct nb_targets *t, int64_t revision)
-{
-	nb_targets_armed(t, revision);
-}
-
 void nb_targets_committed(struct nb_targets *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -570,11 +531,11 @@ static json_t *before_arming(const struct nb_target *x)
 
 json_t *nb_target_back(struct nb_target *x)
 {
-	json_t *o = before_arming(x);
+	json_t *o = before_arming(x), *undone = json_copy(x->undone);
 
 	x->next = nb_record_draw();
-	nb_record_undone_add(x->undone, x->id, x->was);
-	json_object_set_new(o, "undone", json_copy(x->undone));
+	nb_record_undone_add(undone, x->id, x->was);
+	json_object_set_new(o, "undone", undone);
 	return nb_record_chain(o, x->next, x->id, x->was);
 }
 
@@ -699,7 +660,7 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 	*waits = false;
 	for (size_t i = 0; i < json_array_size(sites); i++) {
 		const char *name = json_string_value(json_array_get(sites, i));
-		const json_t *o = nb_view_at_site(v, "staged", name);
+		const json_t *o = nb_view_at_site(v, "answer", name);
 		const char *state = nb_view_str(o, "state"), *text = "";
 
 		if (!o && nb_view_ended(v, name, since))

@@ -21,15 +21,13 @@ struct nb_target {
 	int64_t mod; /* revision of the record; 0 if there is none */
 	/*
 	 * id of the record, of the one before the arming, and of the one that
-	 * is being written (plugin/agent/record.h)
+	 * is being written (plugin/agent/view.h)
 	 */
 	int64_t id, was, next;
 	json_t *back; /* contents of the record before it was armed, or NULL */
 	json_t *undone; /* ids that its next record names (record.h) */
 	uint64_t fence;
 	uint32_t ranks, sites;
-	/* revision at which the last of its keys comm/COMM/SITE was created */
-	int64_t newest;
 	/*
 	 * Names of the sites as they were found. A site's keys disappear when
 	 * its agent's lease ends, while its ranks continue.
@@ -69,12 +67,6 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
- * Returns true if all sites with ranks of these communicators have staged
- * change @n. A site may have registered after the others had staged it.
- */
-bool nb_targets_staged(const struct nb_targets *t, const struct nb_view *v,
-		       int64_t n, const char *digest);
-/*
  * Returns true if fences may be armed. While ranks move towards an earlier
  * fence it returns false, with the reason in @why.
  */
@@ -109,7 +101,6 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				       const char **site);
 
 void nb_targets_armed(struct nb_targets *t, int64_t revision);
-void nb_targets_back(struct nb_targets *t, int64_t revision);
 void nb_targets_committed(struct nb_targets *t);
 
 /* Build the next value of a record in the store. */

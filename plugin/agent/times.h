@@ -20,7 +20,6 @@
 	TIME(scan,              200, "interval of segment scans")                                \
 	TIME(calm_scan,         500, "interval of segment scans while the agent is calm")        \
 	TIME(calm,             5000, "time without changed keys after which the agent is calm")  \
-	TIME(describe,         1000, "interval of site descriptions")                            \
 	TIME(compare,          5000, "interval of comparisons of its keys with the store")       \
 	TIME(job,               500, "interval of searches for the job")                         \
 	TIME(leave,            1000, "time limit of the agent's last store requests")            \

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
  * A sorted table of store keys. A job has a few thousand keys at most, and they
- * change rarely, so insertion may move entries.
+ * change rarely, so insertion may move entries. Also: what the table says about
+ * communicators, and the chain of a communicator's records.
  */
 #include "plugin/agent/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "core/base/json.h"
+#include "plugin/runtime/clock.h"
 
 size_t nb_view_first(const struct nb_view *v, const char *prefix)
 {
@@ -38,7 +42,7 @@ const struct nb_view_key *nb_view_get(const struct nb_view *v, const char *key)
 	return i < v->n && !strcmp(v->at[i].key, key) ? &v->at[i] : NULL;
 }
 
-void nb_view_remove(struct nb_view *v, const char *key)
+static void view_delete(struct nb_view *v, const char *key)
 {
 	size_t i = nb_view_first(v, key);
 
@@ -82,8 +86,8 @@ static bool view_insert(struct nb_view *v, size_t i, const char *key,
 	return true;
 }
 
-bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
-		      int64_t made, int64_t mod)
+static bool view_set(struct nb_view *v, const char *key, json_t *value,
+		     int64_t made, int64_t mod)
 {
 	size_t i = nb_view_first(v, key);
 
@@ -99,6 +103,63 @@ bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
 		return false;
 	json_incref(value);
 	return true;
+}
+
+/*
+ * Write the key of the row of communicator @comm and site @site. Returns false
+ * if @comm is not the identity of a communicator.
+ */
+static bool row_key(char key[128], const char *comm, const char *site)
+{
+	if (strspn(comm, "0123456789abcdef") != NB_COMM_ID || comm[NB_COMM_ID])
+		return false;
+	snprintf(key, 128, "comm/%s/%s", comm, site);
+	return true;
+}
+
+/* Replace the communicators of @site: @old and @facts are values of its key. */
+static void set_rows(struct nb_view *v, const char *site, const json_t *old,
+		     const json_t *facts, int64_t made, int64_t mod)
+{
+	json_t *was = json_object_get(old, "comms");
+	json_t *now = json_object_get(facts, "comms"), *row;
+	char key[128];
+	const char *comm;
+
+	json_object_foreach(
+		was, comm,
+		row) if (!json_is_object(json_object_get(now, comm)) &&
+			 row_key(key, comm, site)) view_delete(v, key);
+	json_object_foreach(now, comm, row) if (json_is_object(row) &&
+						row_key(key, comm, site))(void)
+		view_set(v, key, row, made, mod);
+}
+
+static bool is_site(const char *key)
+{
+	return !strncmp(key, "site/", 5);
+}
+
+bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
+		      int64_t made, int64_t mod)
+{
+	const struct nb_view_key *k = is_site(key) ? nb_view_get(v, key) : NULL;
+	json_t *old = k ? json_incref(k->value) : NULL;
+	bool fine = view_set(v, key, value, made, mod);
+
+	if (fine && is_site(key))
+		set_rows(v, key + 5, old, value, made, mod);
+	json_decref(old);
+	return fine;
+}
+
+void nb_view_remove(struct nb_view *v, const char *key)
+{
+	const struct nb_view_key *k = is_site(key) ? nb_view_get(v, key) : NULL;
+
+	if (k)
+		set_rows(v, key + 5, k->value, NULL, 0, 0);
+	view_delete(v, key);
 }
 
 bool nb_view_put(struct nb_view *v, const char *key, const char *value,
@@ -165,4 +226,236 @@ bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since)
 	snprintf(key, sizeof(key), "ended/%s", site);
 	k = nb_view_get(v, key);
 	return k && k->mod > since;
+}
+
+/* ---- communicators ---- */
+
+enum { COMM = 5 }; /* length of the prefix "comm/" of a key */
+
+const char *nb_group_site(const struct nb_view *v, size_t i)
+{
+	const char *slash = strchr(v->at[i].key + COMM, '/');
+
+	return slash ? slash + 1 : "";
+}
+
+bool nb_group_at(const struct nb_view *v, size_t i, struct nb_group *g)
+{
+	memset(g, 0, sizeof(*g));
+	if (!nb_view_below(v, i, "comm/"))
+		return false;
+	g->first = g->end = i;
+	snprintf(g->id, sizeof(g->id), "%s", v->at[i].key + COMM);
+	for (; nb_view_below(v, g->end, "comm/") &&
+	       !strncmp(v->at[g->end].key + COMM, g->id, NB_COMM_ID);
+	     g->end++) {
+		const json_t *o = v->at[g->end].value;
+
+		g->ranks += nb_view_int(o, "ranks");
+		g->nranks = nb_view_int(o, "nranks");
+		g->sites++;
+	}
+	return g->end > g->first;
+}
+
+int64_t nb_group_registered(const struct nb_view *v, const struct nb_group *g)
+{
+	int64_t last = 0;
+
+	for (size_t i = g->first; i < g->end; i++) {
+		int64_t since = nb_view_int(v->at[i].value, "since");
+
+		if (!since)
+			return 0;
+		last = since > last ? since : last;
+	}
+	return last;
+}
+
+const json_t *nb_group_members(const struct nb_view *v,
+			       const struct nb_group *g)
+{
+	char key[32];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "members/%s", g->id);
+	k = nb_view_get(v, key);
+	if (!k || nb_view_int(k->value, "since") < nb_group_registered(v, g))
+		return NULL;
+	return k->value;
+}
+
+const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
+			  const json_t *members, size_t *i)
+{
+	const json_t *sites = json_object_get(members, "sites");
+
+	while (*i < json_array_size(sites)) {
+		const char *name =
+			json_string_value(json_array_get(sites, (*i)++));
+		char key[128];
+
+		snprintf(key, sizeof(key), "comm/%s/%s", g->id,
+			 name ? name : "");
+		if (name && !nb_view_get(v, key))
+			return name;
+	}
+	return NULL;
+}
+
+const char *nb_group_left(const struct nb_view *v, const struct nb_group *g)
+{
+	const json_t *members = nb_group_members(v, g);
+	const char *name;
+	size_t i = 0;
+
+	while ((name = nb_group_gone(v, g, members, &i)))
+		if (!nb_view_at_site(v, "site", name) &&
+		    !nb_view_ended(v, name, nb_view_int(members, "since")))
+			return name;
+	return NULL;
+}
+
+bool nb_groups_whole(const struct nb_view *v, char *why, size_t size)
+{
+	struct nb_group g;
+
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
+	     i = g.end) {
+		const char *left = nb_group_left(v, &g);
+
+		if (!left)
+			continue;
+		snprintf(
+			why, size,
+			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
+			left, g.id);
+		return false;
+	}
+	return true;
+}
+
+bool nb_groups_registered(const struct nb_view *v)
+{
+	struct nb_group g;
+
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
+	     i = g.end)
+		if (g.nranks && g.ranks == g.nranks &&
+		    !nb_group_registered(v, &g))
+			return false;
+	return true;
+}
+
+json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32],
+			  int64_t *mod)
+{
+	struct nb_group g;
+
+	for (; nb_group_at(v, *i, &g); *i = g.end) {
+		const struct nb_view_key *k;
+		json_t *sites;
+
+		if (g.ranks != g.nranks || !nb_group_registered(v, &g) ||
+		    nb_group_members(v, &g))
+			continue;
+		snprintf(members, 32, "members/%s", g.id);
+		k = nb_view_get(v, members);
+		*mod = k ? k->mod : 0;
+		sites = json_array();
+		for (size_t n = g.first; n < g.end; n++)
+			json_array_append_new(sites,
+					      json_string(nb_group_site(v, n)));
+		*i = g.end;
+		return json_pack("{s:I,s:o}", "since",
+				 (json_int_t)nb_group_registered(v, &g),
+				 "sites", sites);
+	}
+	return NULL;
+}
+
+/* ---- records ---- */
+
+/* Most roll-backs in a row, without a commit, that a site may miss. */
+enum { UNDONE = 16 };
+
+int64_t nb_record_draw(void)
+{
+	uint64_t n = 0;
+
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+		n = nb_clock_system() ^ (uint64_t)getpid() << 40;
+	return (int64_t)(n >> 1 | 1);
+}
+
+int64_t nb_record_id(const json_t *record)
+{
+	int64_t id = nb_view_int(record, "id");
+
+	return id > 0 ? id : 0;
+}
+
+json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base)
+{
+	json_object_set_new(record, "id", json_integer(id));
+	json_object_set_new(record, "was", json_integer(was));
+	json_object_set_new(record, "base", json_integer(base));
+	return record;
+}
+
+json_t *nb_record_bare(const json_t *record)
+{
+	static const char *const links[] = { "id",   "was",  "base",
+					     "from", "back", "undone" };
+	/* json_copy takes no const value but changes nothing */
+	json_t *bare = json_copy((json_t *)(uintptr_t)record);
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		json_object_del(bare, links[i]);
+	return bare;
+}
+
+json_t *nb_record_undo(const json_t *armed)
+{
+	const json_t *back = json_object_get(armed, "back");
+	json_t *undo, *undone = nb_record_undone(armed);
+
+	nb_record_undone_add(undone, nb_record_id(armed),
+			     nb_view_int(armed, "was"));
+	if (!json_is_object(back)) {
+		json_decref(undone);
+		return NULL;
+	}
+	undo = nb_record_chain(nb_record_bare(back), nb_record_draw(),
+			       nb_record_id(armed), nb_view_int(armed, "was"));
+	json_object_set_new(undo, "undone", undone);
+	return undo;
+}
+
+bool nb_record_undid(const json_t *record, int64_t id)
+{
+	const json_t *list = json_object_get(record, "undone"), *one;
+	size_t i;
+
+	for (i = 0; id > 0 && i < json_array_size(list); i++) {
+		one = json_array_get(list, i);
+		if (json_is_integer(one) && json_integer_value(one) == id)
+			return true;
+	}
+	return false;
+}
+
+json_t *nb_record_undone(const json_t *record)
+{
+	json_t *list = json_object_get(record, "undone");
+
+	return json_is_array(list) ? json_copy(list) : json_array();
+}
+
+void nb_record_undone_add(json_t *undone, int64_t armed, int64_t before)
+{
+	json_array_append_new(undone, json_integer(before));
+	json_array_append_new(undone, json_integer(armed));
+	while (json_array_size(undone) > 2 * UNDONE)
+		json_array_remove(undone, 0);
 }

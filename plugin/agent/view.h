@@ -9,8 +9,12 @@
 
 /*
  * The agent's copy of the job's keys in the store, sorted by key. A value that
- * is not a JSON object counts as absent.
+ * is not a JSON object counts as absent. The view also lists the communicators:
+ * for each member COMM of the object "comms" of a key site/SITE, it has a row
+ * comm/COMM/SITE with that member's value.
  */
+enum { NB_COMM_ID = 16 }; /* length of COMM */
+
 struct nb_view_key {
 	char *key;     /* key relative to the job's prefix */
 	json_t *value; /* the value, always a JSON object */
@@ -21,6 +25,11 @@ struct nb_view_key {
 struct nb_view {
 	struct nb_view_key *at;
 	size_t n, room;
+	/*
+	 * revision of the store that the view shows: all changes up to it, and
+	 * none after it
+	 */
+	int64_t revision;
 };
 
 /*
@@ -69,5 +78,114 @@ const json_t *nb_view_at_site(const struct nb_view *v, const char *family,
  * The key ended/SITE of an earlier run of the site does not count.
  */
 bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since);
+
+/*
+ * A communicator as its rows comm/COMM/SITE show it, and its members, the sites
+ * that had ranks of it when all ranks had registered (key members/COMM). The
+ * functions use only the view and have no side effects.
+ */
+struct nb_group {
+	char id[NB_COMM_ID + 1];
+	size_t first, end; /* range of the group's keys in the view */
+	int64_t ranks, nranks;
+	uint32_t sites;
+};
+
+/*
+ * Read the group of keys that begins at key @i. Returns false if there is none.
+ */
+bool nb_group_at(const struct nb_view *v, size_t i, struct nb_group *g);
+/* Returns the site of row @i, a row comm/COMM/SITE. */
+const char *nb_group_site(const struct nb_view *v, size_t i);
+/*
+ * Returns the largest creation revision of the sites' registrations, or 0 if
+ * the store has not confirmed one of them.
+ */
+int64_t nb_group_registered(const struct nb_view *v, const struct nb_group *g);
+/*
+ * Returns the group's members as the coordinator wrote them when all ranks had
+ * registered. Returns NULL if it has not written them, or if the key belongs to
+ * an earlier communicator of the same identity.
+ */
+const json_t *nb_group_members(const struct nb_view *v,
+			       const struct nb_group *g);
+/*
+ * Returns the next member without ranks in the group, or NULL: the site has
+ * ended, or has destroyed the communicator.
+ * @members: result of nb_group_members
+ * @i: in: index of the first member to look at; out: index to continue with
+ */
+const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
+			  const json_t *members, size_t *i);
+/*
+ * Returns the first of the members that has neither ranks in the group nor an
+ * agent, or NULL. A site with an agent has destroyed the communicator. A site
+ * whose processes have all ended has no ranks.
+ */
+const char *nb_group_left(const struct nb_view *v, const struct nb_group *g);
+
+/*
+ * nb_groups_whole - check that each site with ranks has an agent
+ *
+ * Returns false if the agent's lease of a site has ended, although the site has
+ * ranks of a communicator (key members/COMM names the site). *@why names the
+ * site. Its ranks continue to decide. A site is no longer needed when its key
+ * ended/SITE says that all of its processes have ended.
+ */
+bool nb_groups_whole(const struct nb_view *v, char *why, size_t size);
+/*
+ * Returns true if the store has confirmed each site's registration of the
+ * communicators whose ranks are all there. A change leaves out the others.
+ */
+bool nb_groups_registered(const struct nb_view *v);
+
+/*
+ * nb_groups_members - find the next communicator whose key members/COMM the
+ * coordinator must write: all ranks have registered, but no key records the
+ * communicator's sites
+ * @i: in: index of the first key to search; out: index to continue with
+ * @members: set to the key
+ * @mod: set to the revision of the key's old value; 0 if there is no old value
+ *
+ * Returns the value to write, or NULL if no communicator is left.
+ */
+json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32],
+			  int64_t *mod);
+
+/*
+ * The chain of a communicator's records (key order/record/COMM). Each write has
+ * a random number (id) and names the record that it replaces (was). An outcome
+ * also names the record before the arming (base). A record that comes after
+ * roll-backs names the records of these (undone), which a site may have copied
+ * last. Revisions cannot order records: a store that is restored from a backup
+ * uses the same revisions again for other records.
+ */
+int64_t nb_record_draw(void);
+/* Returns the record's id; 0 if it has none. */
+int64_t nb_record_id(const json_t *record);
+/*
+ * Give @record its place in the chain. Takes ownership of @record, and returns
+ * it.
+ */
+json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base);
+/* Returns true if the record names @id among those that were rolled back. */
+bool nb_record_undid(const json_t *record, int64_t id);
+/* Returns a new list of the ids that @record (may be NULL) names so. */
+json_t *nb_record_undone(const json_t *record);
+/* Add an arming that is rolled back, and the record before it, to the list. */
+void nb_record_undone_add(json_t *undone, int64_t armed, int64_t before);
+/* Returns @record without its place in the chain and without its fallback. */
+json_t *nb_record_bare(const json_t *record);
+/*
+ * Returns the record that rolls the armed record @armed back, or NULL if
+ * @armed has no fallback.
+ */
+json_t *nb_record_undo(const json_t *armed);
+
+/*
+ * The state of a record whose store has lost the sites' last one. It makes all
+ * sites publish their copies and accept no other record (coordinator_mend.c).
+ */
+#define NB_RECORD_LOST "lost"
 
 #endif

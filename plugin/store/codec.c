@@ -156,20 +156,14 @@ static int put_ops(struct nb_buf *out, const char *name,
 
 static void put_compare(struct nb_buf *out, const struct nb_store_compare *c)
 {
-	if (c->prefix) {
+	if (c->prefix)
 		put_prefix(out, c->key);
-		nb_buf_printf(out,
-			      ",\"target\":\"CREATE\",\"result\":\"LESS\","
-			      "\"create_revision\":\"%" PRId64 "\"}",
-			      c->revision + 1);
-		return;
-	}
-	put_base64(out, "key", c->key, strlen(c->key));
+	else
+		put_base64(out, "key", c->key, strlen(c->key));
 	nb_buf_printf(out,
-		      ",\"target\":\"%s\",\"result\":\"EQUAL\","
-		      "\"%s_revision\":\"%" PRId64 "\"}",
-		      c->created ? "CREATE" : "MOD",
-		      c->created ? "create" : "mod", c->revision);
+		      ",\"target\":\"MOD\",\"result\":\"%s\","
+		      "\"mod_revision\":\"%" PRId64 "\"}",
+		      c->prefix ? "LESS" : "EQUAL", c->revision + c->prefix);
 }
 
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,

@@ -48,14 +48,14 @@ struct nb_store_op {
 
 /*
  * A condition: the last change of @key has revision @revision. A revision of 0
- * requires that the key does not exist. With @created, the condition is that
- * @key was created at this revision. With @prefix, the condition is that no key
- * below @key was created after this revision.
+ * requires that the key does not exist. With @prefix, the condition is that no
+ * key below @key has changed since this revision. It does not notice a key that
+ * was deleted since.
  */
 struct nb_store_compare {
 	const char *key;
 	int64_t revision;
-	bool prefix, created;
+	bool prefix;
 };
 
 /*

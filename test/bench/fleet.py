@@ -29,7 +29,7 @@ def wait(what, seconds=60):
 
 
 def registered():
-    comms = store.below("comm/").values()
+    comms = store.comms().values()
     return (len(comms) == sites and all(c["since"] for c in comms)
             and sum(c["ranks"] for c in comms) == ranks
             and all(c["clock"] != "unknown" for c in comms))

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/record.h"
+#include "plugin/agent/view.h"
 #include "plugin/job/segment.h"
 
 #define COMM UINT64_C(0xf1ee7)

@@ -20,6 +20,7 @@ class Store:
 
     def __init__(self, endpoints, job, tls=None):
         self.endpoints = endpoints if isinstance(endpoints, list) else endpoints.split(",")
+        self.job = job
         self.prefix = f"/ncclbpf/1/{job}/"
         self.tls = None
         self.threads = threading.local()
@@ -90,15 +91,21 @@ class Store:
     def revision(self):
         return int(self.call("/v3/kv/range", {"key": b64("/")})["header"]["revision"])
 
+    def name(self, key):
+        """The full name of a key. No agent watches those of images, audit entries and replies."""
+        if key.split("/")[0] in ("image", "audit", "reply"):
+            return f"/ncclbpf/1-data/{self.job}/{key}"
+        return self.prefix + key
+
     def delete(self, key):
-        self.call("/v3/kv/deleterange", {"key": b64(self.prefix + key)})
+        self.call("/v3/kv/deleterange", {"key": b64(self.name(key))})
 
     def put(self, key, value):
-        self.call("/v3/kv/put", {"key": b64(self.prefix + key), "value": b64(value)})
+        self.call("/v3/kv/put", {"key": b64(self.name(key)), "value": b64(value)})
 
     def with_revision(self, key):
         """A key's value and the revision of its last change; {} and None without it."""
-        kvs = self.call("/v3/kv/range", {"key": b64(self.prefix + key)}).get("kvs", [])
+        kvs = self.call("/v3/kv/range", {"key": b64(self.name(key))}).get("kvs", [])
         return ((json.loads(base64.b64decode(kvs[0]["value"])), int(kvs[0]["mod_revision"]))
                 if kvs else ({}, None))
 
@@ -108,11 +115,16 @@ class Store:
 
     def below(self, family):
         """Values of the keys that start with @family, by the rest of their names."""
-        key = (self.prefix + family).encode()
+        key = self.name(family).encode()
         end = key[:-1] + bytes([key[-1] + 1])
         kvs = self.call("/v3/kv/range", {"key": b64(key), "range_end": b64(end)}).get("kvs", [])
-        return {base64.b64decode(k["key"]).decode()[len(self.prefix + family):]:
+        return {base64.b64decode(k["key"])[len(key):].decode():
                 json.loads(base64.b64decode(k["value"])) for k in kvs}
+
+    def comms(self):
+        """What the sites say of their communicators: {"COMM/SITE": facts}."""
+        return {f"{comm}/{site}": facts for site, value in self.below("site/").items()
+                for comm, facts in value.get("comms", {}).items()}
 
 
 def cpu_s(pid):

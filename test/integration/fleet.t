@@ -31,6 +31,7 @@ NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
 NCCLBPF_JOB=fleet
 export NCCLBPF_FLEET NCCLBPF_JOB NCCL_TUNER_PLUGIN="$B/libncclbpf.so" ETCDCTL_API=3
 keys=/ncclbpf/1/fleet
+data=/ncclbpf/1-data/fleet
 ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@" 2>>"$dir/said"; }
 site() { # which, words: the shell on one site
 	which=$1
@@ -44,12 +45,12 @@ ask() {
 	if [ "${3:-}" ]; then
 		file=$B/policies/$3.policy
 		digest=$(sha256sum "$file" | cut -c 1-64)
-		ctl put "$keys/image/$digest" <"$file" >>"$dir/said"
+		ctl put "$data/image/$digest" <"$file" >>"$dir/said"
 		images="[{\"name\":\"$3\",\"digest\":\"$digest\"}]"
 	fi
 	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":$images}" >>"$dir/said"
 }
-answered() { ctl get --print-value-only "$keys/reply/$1" >"$dir/reply" && [ -s "$dir/reply" ]; }
+answered() { ctl get --print-value-only "$data/reply/$1" >"$dir/reply" && [ -s "$dir/reply" ]; }
 # A reply goes with the lease of the coordinator that gave it, so it may be missed.
 is_over() {
 	answered "$1" || { ctl get --keys-only "$keys/request/$1" >"$dir/there" &&
@@ -72,7 +73,8 @@ NCCLBPF_SOCKET_DIR=$dir/a timeout 0 \
 job=$!
 
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | grep -o '],"since":[1-9]' |
+		grep -c .)" -eq 2 ]
 }
 await registered
 say $? "both sites have an agent, which registers the communicator"
@@ -147,7 +149,7 @@ fault() { # one of eight, at some time within a change
 # is stopped before the order, goes on to stage while the coordinator, which has, is stopped, and
 # is stopped again before the arming. Its keys vanish; its ranks decide on.
 orders() { ctl get --print-value-only "$keys/order/stage" | grep -q '"request":"armed"'; }
-have_staged() { [ "$(ctl get --prefix --print-value-only $keys/staged/ |
+have_staged() { [ "$(ctl get --prefix --print-value-only $keys/answer/ |
 	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage |
 	sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
 revision() {
@@ -177,12 +179,12 @@ kill -CONT $o $c
 : >"$dir/reply"
 reply armed
 echo "armed: $armed, commit $(revision ModRevision order/record)," \
-	"keys $(revision CreateRevision comm)" >>"$dir/said"
+	"keys $(revision CreateRevision site)" >>"$dir/said"
 # Without a commit, or with one later than the keys of the agent that follows it.
 await registered
 [ $armed -eq 0 ] && [ -s "$dir/reply" ] && ! is_armed &&
 	{ ! ok ||
-	[ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
+	[ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision site)" ]; }
 say $? "nothing is committed while the agent of a site has left that has not answered"
 
 # The other site's lease ends before the change is asked for, its ranks decide on.

@@ -37,7 +37,7 @@ ranks() { # N: the job's two ranks, one on each site, in its run N
 }
 # since R: both sites have registered the communicator after revision R of the store
 since() {
-	ctl get --prefix --print-value-only $keys/comm/ | sed -n 's/.*"since":\([0-9]*\).*/\1/p' |
+	ctl get --prefix --print-value-only $keys/site/ | sed -n 's/.*],"since":\([0-9]*\).*/\1/p' |
 		awk -v after="$1" '$1 > after { n++ } END { exit n != 2 }'
 }
 revision() { ctl get -w fields $keys/ | sed -n 's/^"Revision" : //p'; }

@@ -43,8 +43,8 @@ NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 job=$!
 jobs="$jobs $job"
 registered() {
-	[ "$(etcdctl --endpoints="$fleet" get --prefix --print-value-only $keys/comm/ |
-		grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(etcdctl --endpoints="$fleet" get --prefix --print-value-only $keys/site/ |
+		registrations)" -eq 2 ]
 }
 await registered
 need "two sites run the job" $?

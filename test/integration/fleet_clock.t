@@ -50,7 +50,7 @@ start() {
 	job=$! jobs="$jobs $!"
 }
 count() { # STORE KEYS PATTERN: the keys' values with the pattern
-	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -ac "$3"
+	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -ac -e "$3"
 }
 # column NAME: that column of the rows in $T/out
 column() {
@@ -65,7 +65,7 @@ ok "a store" $?
 NCCLBPF_FLEET=$(cat etcd/endpoints)
 export NCCLBPF_FLEET
 start open 100
-registered() { [ "$(count etcd open/comm/ '"since":[1-9]')" -eq 3 ]; }
+registered() { [ "$(count etcd open/site/ '],"since":[1-9]')" -eq 3 ]; }
 await registered
 need "three sites register" $?
 # in_force N: the ranks of all three sites decide with generation N of the job

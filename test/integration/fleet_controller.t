@@ -12,6 +12,7 @@ enter_store
 ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/loop
+data=/ncclbpf/1-data/loop
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
 ask() { run --fleet "$fleet" -J loop "$@"; }
 mkdir -m 700 a b
@@ -43,7 +44,7 @@ ok "the first agent coordinates" $?
 agent b
 agent_b=$agent
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 await registered
 b=$(sites | grep -vx "$a")
@@ -109,7 +110,7 @@ entries() { # WANT: do all entries of controllers have the site, a process and t
 entries "^(committed as generation [0-9]+|refused: .*: a concurrent change came first.*)$"
 ok "audit lists the changes of controllers with their outcomes" $?
 numbers() { # the numbers of the controllers' changes in their entries, ascending
-	ctl get --prefix --print-value-only $keys/audit/controllers- | grep -o '"change":[0-9]*' |
+	ctl get --prefix --print-value-only $data/audit/controllers- | grep -o '"change":[0-9]*' |
 		cut -d : -f 2 | sort -n
 }
 made=$(numbers | tail -1)

@@ -55,7 +55,7 @@ agent_c=$agent
 await number 3
 c=$(sites | grep -vx "$a" | grep -vx "$b")
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 3 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 3 ]
 }
 await registered
 need "three sites run the job" $?

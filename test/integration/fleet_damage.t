@@ -13,6 +13,7 @@ enter_store
 ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/damage
+data=/ncclbpf/1-data/damage
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>/dev/null; }
 mkdir -m 700 a b c d
 NCCLBPF_FLEET=$fleet "$agents" damage "$T/a" "$T/b" "$T/c" "$T/d" >>log.agents 2>&1 &
@@ -36,7 +37,7 @@ start() {
 start a b
 first=$job
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq "$1" ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq "$1" ]
 }
 has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites"'; }
 await registered 2 && await has_members
@@ -50,9 +51,8 @@ change "$B/policies/size_aware.policy"
 ok "a change" $?
 list() { ctl get --prefix --keys-only "$keys/$1" | grep .; }
 for key in $keys/order/coordinator $keys/order/stage $keys/order/commit $keys/order/notes \
-		$keys/order/drop $keys/request/x $keys/reply/x $keys/audit/x $keys/image/x \
-		$keys/desired $(list members/) $(list site/) $(list comm/) $(list seen/) \
-		$(list staged/); do
+		$keys/order/drop $keys/request/x $data/reply/x $data/audit/x $data/image/x \
+		$keys/desired $(list members/) $(list site/) $(list answer/); do
 	ctl put "$key" "no JSON $key" >/dev/null
 done
 mended() { ! ctl get --prefix --print-value-only $keys/site/ | grep -q '^no' && registered 2; }
@@ -69,7 +69,7 @@ ctl put "$keys/request/" '{"line":"policy use none","images":[]}' >/dev/null
 maker=$(printf '%0198d' 0)é
 ctl put "$keys/request/cut" \
 	"{\"line\":\"policy use none\",\"images\":[],\"maker\":{\"text\":\"$maker\"}}" >/dev/null
-replied() { ctl get --print-value-only "$keys/reply/cut" | grep -q '"ok":true'; }
+replied() { ctl get --print-value-only "$data/reply/cut" | grep -q '"ok":true'; }
 await replied
 ok "a request whose maker is too long is carried out" $?
 n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
@@ -121,13 +121,13 @@ ok "and so is a deleted one" $?
 
 # ---- keys that somebody else deletes ----
 here() { [ "$(list "$1" | grep -c .)" -eq 2 ]; }
-for family in site/ comm/; do
+for family in site/ answer/; do
 	ctl del --prefix "$keys/$family" >/dev/null
 	await here $family
 	ok "deleted keys $family are written again" $?
 done
 ctl del --prefix $keys/ >/dev/null
-all() { here site/ && here comm/ && anew && list order/coordinator; }
+all() { here site/ && here answer/ && anew && list order/coordinator; }
 await all
 ok "and all of a job" $?
 run --fleet "$fleet" -J damage list

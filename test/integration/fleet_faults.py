@@ -395,7 +395,7 @@ missed = {}  # requests without a reply, and whether they had ended
 def state():
     """The keys of the job that say how far a change is."""
     return {family: store.below(family) for family in
-            ("order/", "site/", "staged/", "comm/", "members/", "request/")}
+            ("order/", "site/", "answer/", "members/", "request/")}
 
 
 def ask(name, policy, seconds):
@@ -459,7 +459,7 @@ tries = []  # replies to the changes after the faults
 
 def registered(after=0):
     """Have all sites registered since revision @after of the store?"""
-    comms = list(store.below("comm/").values())
+    comms = list(store.comms().values())
     return (len(comms) == len(SITES) and all(c["since"] > after for c in comms)
             and all(c["clock"] != "unknown" for c in comms))
 

@@ -25,7 +25,7 @@ NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 job=$! jobs="$jobs $!"
 keys() { "$etcd" ctl "$T/etcd" get --prefix "$@"; }
 registered() {
-	[ "$(keys --print-value-only "/ncclbpf/1/kinds/comm/" | grep -c '"since":[1-9]')" -eq 4 ]
+	[ "$(keys --print-value-only "/ncclbpf/1/kinds/site/" | registrations)" -eq 4 ]
 }
 await registered
 need "two sites have one communicator together and one each" $?

@@ -39,7 +39,7 @@ alone() {
 		--seconds "${4:-inf}" --pause-ms 5
 }
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 await registered
 need "two sites run the job" $?

@@ -37,7 +37,7 @@ both() {
 }
 members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
 ended() { [ "$(ctl get --prefix --keys-only $keys/ended/ | grep -c ended)" -eq "$1" ]; }

@@ -175,7 +175,7 @@ class Job:
         return status
 
     def registered(self):
-        comms = list(self.store.below("comm/").values())
+        comms = list(self.store.comms().values())
         return (len(comms) == len(self.ranks) == comms[0]["nranks"]
                 and all(c["since"] and c["clock"] != "unknown" for c in comms))
 
@@ -247,7 +247,7 @@ class Job:
     def is_whole(self, name):
         """All sites have registered, and a change is made by all of them."""
         return is_(wait(self.registered, PATIENCE_S) and wait(self.changes, PATIENCE_S), name,
-                   self.store.below("comm/"), self.last)
+                   self.store.comms(), self.last)
 
 
 class Loss:

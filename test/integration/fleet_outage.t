@@ -13,14 +13,15 @@ enter_store
 ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/outage
+data=/ncclbpf/1-data/outage
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>>said; }
 mkdir -m 700 a b
 policy=$B/policies/size_aware.policy
 digest=$(sha256sum <"$policy" | cut -c1-64)
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
-answered() { ctl get --print-value-only "$keys/reply/$1" >reply && [ -s reply ]; }
+answered() { ctl get --print-value-only "$data/reply/$1" >reply && [ -s reply ]; }
 ask() { ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]}" >/dev/null; }
 # change ID none|size_aware: is the first answer a commit?
 change() {
@@ -41,7 +42,7 @@ env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.s
 	--procs --min 4M --max 32M --seconds inf --pause-ms 5 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
-await registered && ctl put "$keys/image/$digest" <"$policy" >/dev/null && change before size_aware
+await registered && ctl put "$data/image/$digest" <"$policy" >/dev/null && change before size_aware
 ok "a change is committed before the store goes away" $?
 lines() { [ "$(grep -c "$1" log.agents)" -ge "$2" ]; }
 for i in 1 2 3; do
@@ -78,7 +79,7 @@ brings right "$(base64 -w 0 <"$small")" && grep -q '"ok":true' reply &&
 	grep -q '"state":"committed"' reply
 ok "an image that comes with the order is used" $?
 cp reply why
-[ -z "$(ctl get --prefix "$keys/image/$other")" ] &&
+[ -z "$(ctl get --prefix "$data/image/$other")" ] &&
 	! ctl get --print-value-only "$keys/order/commit" | grep -q inline
 ok "the store keeps neither the image nor its bytes in the order to commit" $?
 
@@ -90,7 +91,7 @@ rm -rf etcd/data.1
 await registered
 need "both sites register in a store that has lost its data" $?
 begun=$(date +%s)
-ctl put "$keys/image/$digest" <"$policy" >/dev/null
+ctl put "$data/image/$digest" <"$policy" >/dev/null
 anew() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"from"'; }
 await anew
 ok "the record is made anew" $?

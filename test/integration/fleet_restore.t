@@ -35,7 +35,7 @@ for r in 0 1; do
 done
 jobs="$jobs $ranks"
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 await registered
 need "two sites have ranks of one communicator" $?

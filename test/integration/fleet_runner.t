@@ -27,8 +27,8 @@ NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 jobs="$jobs $!"
 ctl() { "$etcd" ctl "$T/etcd" "$@"; }
 registered() {
-	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/comm/ |
-		grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/site/ |
+		registrations)" -eq 2 ]
 }
 await registered
 need "a job on two sites" $?
@@ -49,7 +49,7 @@ elsewhere() {
 	XDG_STATE_HOME=$T/here
 }
 field() { # FIELD: of the record in the store
-	ctl get --print-value-only /ncclbpf/1/llm/rollout |
+	ctl get --print-value-only /ncclbpf/1-data/llm/rollout |
 		python3 -c \
 		'import json, sys; d = json.load(sys.stdin); print(eval("d" + sys.argv[1]))' "$1"
 }
@@ -220,7 +220,7 @@ measures() {
 }
 await measures
 ok "tries a table on both sites" $?
-pid=$(ctl get --print-value-only /ncclbpf/1/llm/sweep | sed 's/.*"pid":\([0-9]*\).*/\1/')
+pid=$(ctl get --print-value-only /ncclbpf/1-data/llm/sweep | sed 's/.*"pid":\([0-9]*\).*/\1/')
 children=$(ps -o pid= --ppid "$pid")
 # shellcheck disable=SC2086
 halt $children

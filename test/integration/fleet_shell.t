@@ -104,7 +104,7 @@ for p in "$T/bad.bpf.c" "$B/policies/size_aware.policy"; do
 done
 fails 65 not_supported "map attach of a job of several sites" --fleet "$plain" \
 	map attach host "$T/bad.bpf.c"
-[ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/image/)" ]
+[ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1-data/train/image/)" ]
 ok "no image of it stays in the store" $?
 run --fleet "$plain" -o tsv check agreement
 grep -q '^west	c0ffee' out && grep -q '^east	c0ffee' out
@@ -132,8 +132,8 @@ for _ = 1, 200 do
 	for _, e in ipairs(assert(w:next(0.5))) do
 		if not e.deleted then
 			local q = core.decode(e.value)
-			local audit = f:range "/ncclbpf/1/train/audit/"
-			local image = f:get("/ncclbpf/1/train/image/" .. q.images[1].digest)
+			local audit = f:range "/ncclbpf/1-data/train/audit/"
+			local image = f:get("/ncclbpf/1-data/train/image/" .. q.images[1].digest)
 			local good = q.images[1].name == "size_aware"
 				and core.sha256(image[1].value) == q.images[1].digest
 			io.stdout:write(
@@ -153,12 +153,13 @@ for _ = 1, 200 do
 					text = "generation 4 is in use" }
 			end
 			if q.expected ~= 8 then
-				local puts = { { put = e.key:gsub("request", "reply"),
+				local id = e.key:match "[^/]+$"
+				local puts = { { put = "/ncclbpf/1-data/train/reply/" .. id,
 					value = core.encode(reply) } }
 				if q.audit then
 					q.outcome = reply.ok and "committed as generation 7"
 						or "refused: " .. reply.text
-					puts[2] = { put = "/ncclbpf/1/train/audit/" .. q.audit,
+					puts[2] = { put = "/ncclbpf/1-data/train/audit/" .. q.audit,
 						value = core.encode(q) }
 				end
 				f:txn { success = puts }
@@ -199,7 +200,8 @@ wait $shell
 [ $? -eq 130 ]
 ok "Ctrl-C while the sites change waits for the outcome" $?
 has "and it is told" err "generation 7 was committed before Ctrl-C"
-[ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/re)" ]
+[ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/request/)" ] &&
+	[ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1-data/train/reply/)" ]
 ok "no request and no reply stays in the store" $?
 status 64 "audit of a job of this host" -S "$(ls "$T"/west/train.0.*.sock)" audit
 
@@ -217,7 +219,8 @@ run --fleet "$plain" list
 ok "and leaves no trace in the store" $?
 status 0 "job show" --fleet "$plain" -o tsv job show later
 has "policies in their order" out "1	size_aware" "2	force"
-"$etcd" ctl plain get --print-value-only "/ncclbpf/1/later/image/$(sha256sum <"$P" | cut -c1-64)" |
+"$etcd" ctl plain get --print-value-only \
+	"/ncclbpf/1-data/later/image/$(sha256sum <"$P" | cut -c1-64)" |
 	head -c "$(stat -c %s "$P")" | cmp - "$P"
 ok "the image is in the store, under its digest" $?
 cp "$P" "$B/policies/force.policy" .

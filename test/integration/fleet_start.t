@@ -12,6 +12,7 @@ enter_store
 ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/start
+data=/ncclbpf/1-data/start
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
 mkdir -m 700 a b
 for name in start solo; do
@@ -33,7 +34,7 @@ start() {
 }
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
 registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 ended() { wait "$job" && await sites 0; }
 stop() { kill "$job"; wait "$job" 2>/dev/null; await sites 0; }
@@ -42,7 +43,7 @@ ask() {
 	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]${4:-}}" >/dev/null
 	await answered "$1"
 }
-answered() { ctl get --print-value-only "$keys/reply/$1" >reply && [ -s reply ]; }
+answered() { ctl get --print-value-only "$data/reply/$1" >reply && [ -s reply ]; }
 image() {
 	printf '{"name":"%s","digest":"%s"}' "$1" \
 		"$(sha256sum <"$B/policies/$1.policy" | cut -c1-64)"
@@ -57,12 +58,12 @@ need "two sites run the job" $?
 ask none "policy use size_aware" "$(image size_aware)"
 grep -q '"ok":false' reply && grep -q "the store has no image" reply
 ok "an image that is missing is named" $?
-head -c 1000 "$P" | ctl put "$keys/image/$D" >/dev/null
-tail -c +1001 "$P" | head -c 500 | ctl put "$keys/image/$D/2" >/dev/null
+head -c 1000 "$P" | ctl put "$data/image/$D" >/dev/null
+tail -c +1001 "$P" | head -c 500 | ctl put "$data/image/$D/2" >/dev/null
 ask short "policy use size_aware" "$(image size_aware)"
 grep -q '"ok":false' reply && grep -q "2 pieces have another digest" reply
 ok "an image without its last piece is refused" $?
-tail -c +1501 "$P" | ctl put "$keys/image/$D/3" >/dev/null
+tail -c +1501 "$P" | ctl put "$data/image/$D/3" >/dev/null
 ask whole "policy use size_aware" "$(image size_aware)"
 grep -q '"ok":true' reply
 ok "an image of three pieces is joined and used" $?
@@ -174,14 +175,14 @@ has "audit shows its element as a user types it" out "	map set force 0 {" "chann
 entry='"time":"2026-01-01T00:00:00.000Z","who":"u","from":"h 1","images":[]'
 for id in done none; do
 	line="policy use ${id#done}" && [ $id = done ] && line="policy use none"
-	ctl put "$keys/audit/t-$id" "{$entry,\"line\":\"$line\",\"request\":\"$id\"}" >/dev/null
+	ctl put "$data/audit/t-$id" "{$entry,\"line\":\"$line\",\"request\":\"$id\"}" >/dev/null
 done
 run --fleet "$fleet" -J start -o tsv audit
 [ "$(grep "	h 1	" out | grep -c "not carried out")" -eq 2 ]
 ok "audit says which changes were not carried out" $?
 ask done "policy use none" "" \
 	',"audit":"t-done","who":"u","from":"h 1","time":"2026-01-01T00:00:00.000Z"'
-ctl del "$keys/reply/done" >/dev/null
+ctl del "$data/reply/done" >/dev/null
 run --fleet "$fleet" -J start -o tsv audit
 grep "	h 1	policy use none	" out | grep -q "committed as generation $(commit_n)"
 ok "the coordinator writes the outcome of a change whose shell has died" $?
@@ -190,7 +191,7 @@ run --fleet "$fleet" -J start -o tsv audit
 grep "	policy use gone	" out | grep -q "refused: site "
 ok "and of one that is refused" $?
 ask bad "policy use none" "" ',"audit":"../order/commit"'
-[ "$(ctl get --prefix --keys-only "$keys/audit/../" | grep -c .)" -eq 0 ]
+[ "$(ctl get --prefix --keys-only "$data/audit/../" | grep -c .)" -eq 0 ]
 ok "no other key is written as an audit entry" $?
 run --fleet "$fleet" -J start policy use "$F" start=yes
 status 0 "start=yes sets it" --fleet "$fleet" -o tsv job show start

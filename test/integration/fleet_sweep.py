@@ -24,16 +24,16 @@ def write(keys):
     """Write @keys in their order, a hundred in a transaction."""
     for i in range(0, len(keys), 100):
         store.call("/v3/kv/txn", {"success": [
-            {"requestPut": {"key": b64(store.prefix + k), "value": b64(v)}}
+            {"requestPut": {"key": b64(store.name(k)), "value": b64(v)}}
             for k, v in keys[i:i + 100]]})
 
 
 def names(family):
-    key = (store.prefix + family).encode()
+    key = store.name(family).encode()
     end = key[:-1] + bytes([key[-1] + 1])
     kvs = store.call("/v3/kv/range", {"key": b64(key), "range_end": b64(end),
                                       "keys_only": True}).get("kvs", [])
-    return [base64.b64decode(k["key"]).decode()[len(store.prefix + family):] for k in kvs]
+    return [base64.b64decode(k["key"])[len(key):].decode() for k in kvs]
 
 
 def fill():

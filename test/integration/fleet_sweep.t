@@ -53,8 +53,8 @@ ok "an image is stored and used afterwards" "$rc"
 record() { ctl get --prefix --print-value-only $keys/order/record/ | grep -c '"state":"commit"'; }
 [ "$(record)" -eq 1 ]
 ok "the communicator has a record" $?
-ctl del "$(ctl get --prefix --keys-only $keys/comm/ |
-	sed -n 's,/comm/\([0-9a-f]*\)/.*,/order/record/\1,p' | head -1)" >/dev/null
+ctl del "$keys/order/record/$(ctl get --prefix --print-value-only $keys/site/ |
+	sed -n 's/.*"comms":{"\([0-9a-f]*\)".*/\1/p' | head -1)" >/dev/null
 rebuilt() { [ "$(record)" -eq 1 ]; }
 await rebuilt
 ok "it is made again of the sites' copies" $?

@@ -44,8 +44,8 @@ NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
 registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/views/comm/ |
-		grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/views/site/ |
+		registrations)" -eq 2 ]
 }
 await registered
 need "two sites run the job" $?

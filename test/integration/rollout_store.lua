@@ -189,7 +189,10 @@ test("nor one of this process beside a refused change", not ok and err.code == "
 -- A store of which another client changes keys before a transaction.
 local function keys_of(home, kvs)
 	local fake, revision = { before = function() end }, 100
-	local function at(part) return "/ncclbpf/1/" .. home.job .. "/" .. part end
+	local function at(part)
+		local root = part == "rollout" and "/ncclbpf/1-data/" or "/ncclbpf/1/"
+		return root .. home.job .. "/" .. part
+	end
 	local function put(name, value)
 		revision = revision + 1
 		kvs[name] = value and { key = name, value = value, revision = revision } or nil

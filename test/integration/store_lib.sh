@@ -26,6 +26,9 @@ end_lease() {
 	return 1
 }
 
+# registrations: how many registrations the values of keys site/ have, which it reads
+registrations() { grep -o '],"since":[1-9]' | grep -c .; }
+
 leave() {
 	"$etcd" stop "$T/etcd" >/dev/null 2>&1
 	finish
@@ -80,6 +83,6 @@ two_sites() {
 	ok "two sites run the job" $?
 }
 registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only "/ncclbpf/1/$NCCLBPF_JOB/comm/" |
-		grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only "/ncclbpf/1/$NCCLBPF_JOB/site/" |
+		registrations)" -eq 2 ]
 }

@@ -24,6 +24,10 @@
  * lost record anew of the copies of all sites. Assumed: each site has had a
  * reply of the store since the backup, so it knows that the store has gone back.
  *
+ * A coordinator reads all keys at one moment of the store. The plugin's
+ * transactions also require that no site has written since (its keys site/ and
+ * answer/), which only makes them fail more often, so the model leaves it out.
+ *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state) while the
  * store answers at last.

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coord.h"
-#include "plugin/agent/group.h"
+#include "plugin/agent/coordinator.h"
 #include "plugin/agent/target.h"
 
 /*
@@ -30,6 +29,8 @@ static inline void put(const char *key, const char *value, int64_t mod)
 
 	ck_assert(nb_view_put(&view, key, value, strlen(value),
 			      k ? k->made : mod, mod));
+	if (mod > view.revision)
+		view.revision = mod;
 }
 
 static inline void put_site(const char *site)
@@ -43,23 +44,28 @@ static inline void put_site(const char *site)
 	    6);
 }
 
+/* What the site answers of the last order; "" if there was none. */
+static char ordered[2][120];
+
 static inline void put_seen(const char *site, int64_t rev, const char *stand)
 {
-	char key[64], value[200];
+	char key[64], value[400];
 
-	snprintf(key, sizeof(key), "seen/%s", site);
+	snprintf(key, sizeof(key), "answer/%s", site);
 	snprintf(value, sizeof(value),
-		 "{\"comms\":{\"" COMM "\":{\"rev\":%lld,\"id\":%lld,"
+		 "{%s\"comms\":{\"" COMM "\":{\"rev\":%lld,\"id\":%lld,"
 		 "\"announced\":3,"
 		 "\"per_s\":0,\"taken\":true,\"stand\":\"%s\"}}}",
-		 (long long)rev, (long long)rev, stand);
+		 ordered[*site == 'b'], (long long)rev, (long long)rev, stand);
 	put(key, value, rev);
 }
 
 static nb_store_done_fn *txn_done;
 static void *txn_arg;
-static char txn_puts[2048];    /* KEY=VALUE lines of the last transaction */
-static char txn_compares[512]; /* its KEY=REVISION lines */
+static unsigned ntxn;
+static char txn_puts[2048]; /* KEY=VALUE lines of the last transaction */
+static char
+	txn_compares[512]; /* its KEY=REVISION lines; KEY<=REVISION: a prefix */
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e);
@@ -68,6 +74,7 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 {
 	(void)s;
 	(void)e;
+	ntxn++;
 	*txn_puts = '\0';
 	for (size_t i = 0; i < txn->nthen; i++)
 		if (txn->then[i].kind == NB_STORE_PUT)
@@ -79,7 +86,8 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	for (size_t i = 0; i < txn->ncompare; i++)
 		snprintf(txn_compares + strlen(txn_compares),
 			 sizeof(txn_compares) - strlen(txn_compares),
-			 "%s=%lld\n", txn->compare[i].key,
+			 txn->compare[i].prefix ? "%s<=%lld\n" : "%s=%lld\n",
+			 txn->compare[i].key,
 			 (long long)txn->compare[i].revision);
 	txn_done = fn;
 	txn_arg = arg;

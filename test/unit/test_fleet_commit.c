@@ -1,113 +1,174 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// What must hold for all sites before the coordinator commits a change.
+// What must hold for all sites before the coordinator commits a change, and
+// what it does if a transaction is refused.
 #include "test/unit/unit.h"
 
 #include "plugin/job/segment.h"
 #include "test/unit/fleet_view.h"
 
+enum { OURS = 8 }; /* revision of the coordinator's key */
+
+static struct nb_agent agent = { .name = "a", .lease = 1, .whole = true };
+static struct nb_seg mem;
+static struct nb_segment seg = { .mem = &mem };
+static struct nb_coord *coord;
+
+/* A coordinator whose two sites have staged change 1. */
 static void set_up(void)
 {
 	put_site("a");
 	put_site("b");
+	agent.own.site = agent.name;
+	agent.site.seg = &seg;
+	coord = nb_coord_new(&agent);
+	ck_assert_ptr_nonnull(coord);
+	put(RECORD, "{\"id\":20,\"state\":\"none\"}", ARMED);
+	put("order/coordinator", "{\"site\":\"a\"}", OURS);
+	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
+	put("site/a", "{}", 9);
+	put("site/b", "{}", 9);
+	for (int i = 0; i < 2; i++)
+		snprintf(ordered[i], sizeof(ordered[i]),
+			 "\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST
+			 "\",");
+	put_seen("a", ARMED, "below");
+	put_seen("b", ARMED, "below");
+	coord->key_mod = OURS;
+	coord->n = 1;
+	coord->began_ms = coord->wait_ms = nb_agent_ms();
+	nb_coord_enter(coord, NB_COORD_STAGING, 60000);
 }
 
 static void tear_down(void)
 {
+	struct nb_store_reply r = { .succeeded = true };
+
+	if (coord->sending) {
+		coord->term++; /* such a reply only frees its arguments */
+		txn_done(txn_arg, &r);
+	}
+	nb_coord_free(coord);
 	nb_view_clear(&view);
 }
 
-/* A coordinator whose two sites have staged change 1. */
-static struct nb_coord *coord_of(struct nb_agent *a, struct nb_segment *seg)
+static void look(void)
 {
-	struct nb_coord *c = nb_coord_new(a);
-
-	ck_assert_ptr_nonnull(c);
-	a->site.seg = seg;
-	put(RECORD, "{\"id\":20,\"state\":\"none\"}", ARMED);
-	put("order/coordinator", "{\"site\":\"a\"}", 8);
-	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
-	for (const char *s = "a\0b\0"; *s; s += 2) {
-		char key[64];
-
-		put_seen(s, ARMED, "below");
-		snprintf(key, sizeof(key), "site/%s", s);
-		put(key, "{}", 9);
-		snprintf(key, sizeof(key), "staged/%s", s);
-		put(key,
-		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
-		    19);
-	}
-	c->key_mod = 8;
-	c->n = 1;
-	c->began_ms = nb_agent_ms();
-	nb_coord_enter(c, NB_COORD_STAGING, 60000);
-	return c;
+	agent.view = view;
+	coord->look_ns = 0;
+	nb_coord_tick(coord);
 }
 
-static void look(struct nb_agent *a, struct nb_coord *c)
+/* The store has carried the transaction out, and the watch has shown it. */
+static void is_done(const char *state)
 {
-	a->view = view;
-	c->look_ns = 0;
-	nb_coord_tick(c);
-}
+	struct nb_store_reply r = { .succeeded = true,
+				    .revision = view.revision + 1 };
+	char value[80];
 
-/*
- * The watch of site/ may be behind that of comm/, so the store checks that the
- * site has an agent: it might have left, and its ranks continue.
- */
-START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
-{
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = false };
-	struct nb_coord *c = coord_of(&agent, &seg);
-
-	nb_view_remove(&view, "comm/" COMM "/b");
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
-	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
-	ck_assert_ptr_nonnull(strstr(txn_compares, "site/b=9\n"));
-	/* no key below it was created after that of a */
-	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/=6\n"));
-	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
-	/* the store refused the commit, so the coordinator reads all keys again
-	 */
+	ck_assert(coord->sending);
+	snprintf(value, sizeof(value), "{\"id\":%lld,\"state\":\"%s\"}",
+		 (long long)coord->targets.at[0].next, state);
 	txn_done(txn_arg, &r);
-	ck_assert_int_eq(c->state, NB_COORD_IDLE);
-	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
-	nb_coord_free(c);
+	look(); /* the view is late */
+	ck_assert(!coord->sending);
+	put(RECORD, value, r.revision);
+}
+
+/* The store has refused it. @ours: revision of order/coordinator there */
+static void is_refused(int64_t ours)
+{
+	const struct nb_store_kv key = { .key = "order/coordinator",
+					 .mod_revision = ours };
+	struct nb_store_reply r = { .kv = &key, .nkv = 1, .revision = 99 };
+
+	ck_assert(coord->sending);
+	txn_done(txn_arg, &r);
+	ck_assert(!coord->sending);
+}
+
+static bool compares_facts(void)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "site/<=%lld\nanswer/<=%lld\n",
+		 (long long)view.revision, (long long)view.revision);
+	return strstr(txn_compares, text) != NULL;
+}
+
+START_TEST(a_commit_is_tried_again_with_newer_facts)
+{
+	unsigned n;
+
+	nb_view_remove(&view, "comm/" COMM "/b"); /* no fence to arm */
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
+	ck_assert_ptr_nonnull(strstr(txn_compares, "order/coordinator=8\n"));
+	ck_assert(compares_facts());
+	n = ntxn;
+	is_refused(OURS);
+	look();
+	ck_assert_uint_eq(ntxn, n); /* the view shows no change yet */
+	ck_assert_int_eq(coord->state, NB_COORD_STAGING);
+	put("site/c", "{}", 40);
+	look();
+	ck_assert_uint_eq(ntxn, n); /* the new site has to stage it */
+	nb_view_remove(&view, "site/c");
+	view.revision++;
+	look();
+	ck_assert_uint_eq(ntxn, n + 1);
+	ck_assert(compares_facts());
+	is_done("none");
+	ck_assert_int_eq(coord->state, NB_COORD_SETTLING);
 }
 END_TEST
 
-/*
- * The coordinator's watch of comm/ has shown the key of site b, but the watch
- * of site/ has not. So b must stage the change before the fences are armed.
- */
-START_TEST(a_site_that_came_while_others_staged_stages_first)
+START_TEST(a_late_coordinator_decides_nothing)
 {
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_coord *c = coord_of(&agent, &seg);
+	look();
+	is_done("armed");
+	put_seen("a", coord->targets.at[0].id, "below");
+	put_seen("b", coord->targets.at[0].id, "below");
+	look();
+	ck_assert(coord->commit);
+	is_refused(OURS + 1);
+	ck_assert(coord->lost);
+	put("order/coordinator", "{\"site\":\"b\"}", 50);
+	agent.whole = false; /* it reads no keys in this test */
+	look();
+	agent.whole = true;
+	ck_assert_int_eq(coord->state, NB_COORD_IDLE);
+	ck_assert_int_eq(coord->key_mod, 0);
+	ck_assert(!coord->sending);
+}
+END_TEST
 
-	nb_view_remove(&view, "site/b");
-	nb_view_remove(&view, "staged/b");
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_STAGING);
-	put("staged/b", "{\"n\":1,\"state\":\"failed\"}", 21);
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_STAGING);
-	put("staged/b",
-	    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}", 22);
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_ARMING);
-	nb_coord_free(c);
+/* A transaction of which the outcome is unknown may arrive late. */
+START_TEST(the_next_term_excludes_the_last_ones_writes)
+{
+	struct nb_err err = { .code = NB_E_TIMEOUT };
+	struct nb_store_reply r = { .err = &err, .unknown = true };
+
+	look();
+	txn_done(txn_arg, &r);
+	ck_assert(coord->lost);
+	look();
+	ck_assert(coord->sending);
+	ck_assert_str_eq(txn_compares, "order/coordinator=8\n");
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/coordinator="));
+}
+END_TEST
+
+START_TEST(a_site_that_joins_stages_first)
+{
+	put("site/b", "{}", 21);
+	nb_view_remove(&view, "answer/b");
+	look();
+	ck_assert(!coord->sending);
+	put_seen("b", ARMED, "below");
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, "\"state\":\"armed\""));
+	ck_assert(compares_facts());
 }
 END_TEST
 
@@ -115,49 +176,42 @@ END_TEST
  * All ranks are below the fence, but a process has not staged the change, or
  * the agent of a site has left.
  */
+static void rolled_back(bool left, const char *because)
+{
+	struct nb_store_reply r = { .succeeded = true, .revision = 60 };
+
+	look();
+	is_done("armed");
+	ck_assert_int_eq(coord->state, NB_COORD_ARMED);
+	put_seen("a", coord->targets.at[0].id, "below");
+	put_seen("b", coord->targets.at[0].id, left ? "below" : "unstaged");
+	if (left) {
+		/* another communicator's site has left */
+		put("comm/00000000000000c1/a",
+		    "{\"since\":5,\"nranks\":4,\"ranks\":2}", 6);
+		put("members/00000000000000c1",
+		    "{\"since\":5,\"sites\":[\"a\",\"x\"]}", 7);
+		look();
+		/* its agent may come back */
+		ck_assert(!coord->sending);
+		coord->deadline = 0;
+	}
+	look();
+	ck_assert(coord->sending && !coord->commit);
+	ck_assert_ptr_nonnull(strstr(coord->err.text, because));
+	txn_done(txn_arg, &r);
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/drop="));
+}
+
+START_TEST(an_armed_change_is_rolled_back_for_a_process)
+{
+	rolled_back(false, "has not staged");
+}
+END_TEST
+
 START_TEST(an_armed_change_is_rolled_back_for_a_site)
 {
-	static const char *const because[] = { "has not staged",
-					       "lease has ended" };
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
-
-	for (int i = 0; i < 2; i++) {
-		struct nb_coord *c;
-
-		put_site("b");
-		c = coord_of(&agent, &seg);
-		look(&agent, c);
-		ck_assert_int_eq(c->state, NB_COORD_ARMING);
-		txn_done(txn_arg, &r);
-		put_seen("a", c->targets.at[0].id, "below");
-		put_seen("b", c->targets.at[0].id, i ? "below" : "unstaged");
-		if (i) {
-			/* another communicator's site has left */
-			put("comm/00000000000000c1/a",
-			    "{\"since\":5,\"nranks\":4,\"ranks\":2}", 6);
-			put("members/00000000000000c1",
-			    "{\"since\":5,\"sites\":[\"a\",\"x\"]}", 7);
-		}
-		look(&agent, c);
-		if (i) {
-			/* its agent may come back */
-			ck_assert_int_eq(c->state, NB_COORD_ARMED);
-			c->deadline = 0;
-			look(&agent, c);
-		}
-		ck_assert_int_eq(c->state, NB_COORD_DECIDING);
-		ck_assert(!c->commit);
-		ck_assert_ptr_nonnull(strstr(c->err.text, because[i]));
-		c->round++;
-		txn_done(txn_arg, &r);
-		nb_coord_free(c);
-		nb_view_remove(&view, "members/" COMM);
-	}
+	rolled_back(true, "lease has ended");
 }
 END_TEST
 
@@ -167,40 +221,56 @@ END_TEST
  */
 START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 {
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
-	struct nb_coord *c = coord_of(&agent, &seg);
-	uint64_t lead = nb_coord_lead_ms(c);
+	uint64_t lead = nb_coord_lead_ms(coord);
 
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_ARMING);
-	txn_done(txn_arg, &r);
-	ck_assert_int_eq(c->state, NB_COORD_ARMED);
-	put_seen("a", c->targets.at[0].id, "at");
-	put_seen("b", c->targets.at[0].id, "below");
+	look();
+	is_done("armed");
+	put_seen("a", coord->targets.at[0].id, "at");
+	put_seen("b", coord->targets.at[0].id, "below");
 	/* not yet: the fence was chosen for this time */
-	c->arming_ms = nb_agent_ms() + lead;
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_ARMED);
+	coord->arming_ms = nb_agent_ms() + lead;
+	look();
+	ck_assert(!coord->sending);
 	/* @lead has passed, and the time in which a rank announces that */
-	c->arming_ms = nb_agent_ms() - lead - lead / 2;
-	look(&agent, c);
-	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
-	ck_assert(!c->commit);
-	c->round++; /* a reply of an earlier round only frees its arguments */
-	txn_done(txn_arg, &r);
-	nb_coord_free(c);
+	coord->arming_ms = nb_agent_ms() - lead - lead / 2;
+	look();
+	ck_assert(coord->sending && !coord->commit);
+	is_done("none");
+	ck_assert_int_eq(coord->state, NB_COORD_STAGING);
+	/* the sites have to copy what the fence was rolled back to */
+	look();
+	ck_assert(!coord->sending);
+	put_seen("a", coord->targets.at[0].id, "below");
+	put_seen("b", coord->targets.at[0].id, "below");
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, "\"state\":\"armed\""));
+	is_done("armed");
+	ck_assert_uint_eq(coord->tries, 2);
+}
+END_TEST
+
+/* A site has rolled the record back, because a rank of it waited too long. */
+START_TEST(a_record_that_a_site_rolled_back_is_armed_again)
+{
+	look();
+	is_done("armed");
+	put(RECORD, "{\"id\":77,\"state\":\"none\"}", view.revision + 1);
+	look(); /* no record is left to roll back */
+	ck_assert(!coord->sending);
+	ck_assert_int_eq(coord->state, NB_COORD_STAGING);
+	put_seen("a", 77, "below");
+	put_seen("b", 77, "below");
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, "\"was\":77"));
 }
 END_TEST
 
 UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(
-		  tc,
-		  a_commit_requires_that_a_site_has_destroyed_the_communicator);
-	  tcase_add_test(tc, a_site_that_came_while_others_staged_stages_first);
+	  tcase_add_test(tc, a_commit_is_tried_again_with_newer_facts);
+	  tcase_add_test(tc, a_late_coordinator_decides_nothing);
+	  tcase_add_test(tc, the_next_term_excludes_the_last_ones_writes);
+	  tcase_add_test(tc, a_site_that_joins_stages_first);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
+	  tcase_add_test(tc, a_record_that_a_site_rolled_back_is_armed_again);
+	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_process);
 	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_site);)

@@ -14,6 +14,7 @@ static struct nb_coord *coord;
 
 static void set_up(void)
 {
+	view.revision = 0;
 	coord = nb_coord_new(&agent);
 	ck_assert_ptr_nonnull(coord);
 	*txn_puts = '\0';
@@ -23,7 +24,7 @@ static void tear_down(void)
 {
 	struct nb_store_reply r = { .succeeded = true };
 
-	if (coord->state != NB_COORD_IDLE)
+	if (coord->sending)
 		txn_done(txn_arg, &r);
 	nb_coord_free(coord);
 	nb_view_clear(&view);
@@ -46,11 +47,11 @@ static const char *mend(void)
 {
 	struct nb_store_reply r = { .succeeded = true };
 
-	if (coord->state != NB_COORD_IDLE)
+	if (coord->sending)
 		txn_done(txn_arg, &r);
 	*txn_puts = '\0';
 	agent.view = view;
-	(void)nb_coord_mend(coord);
+	(void)nb_coord_mend.due(coord);
 	return txn_puts;
 }
 
@@ -79,7 +80,7 @@ static void both(const char *a, const char *b, const char *digest,
 		if (!turned)
 			ck_assert_msg(strstr(made, from) != NULL, "%s", made);
 		ck_assert_ptr_nonnull(strstr(txn_compares, RECORD "="));
-		ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/=6"));
+		ck_assert_ptr_nonnull(strstr(txn_compares, "site/<=10\n"));
 	}
 }
 
@@ -167,12 +168,9 @@ START_TEST(a_lost_change_is_written_again)
 	ck_assert_str_eq(mend(), "");
 	put_change("a", 4, "d4");
 	ck_assert_str_eq(mend(), "");
-	ck_assert_str_eq(mend(), "");
 	put_change("b", 4, "d5");
 	ck_assert_str_eq(mend(), "");
-	ck_assert_str_eq(mend(), "");
 	put_change("b", 4, "d4");
-	ck_assert_str_eq(mend(), ""); /* a second look must agree */
 	ck_assert_ptr_nonnull(strstr(mend(), "\"n\":4,\"digest\":\"d4\""));
 	ck_assert_ptr_nonnull(strstr(txn_compares, "order/commit=20\n"));
 }

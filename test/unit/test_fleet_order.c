@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coord.h"
-#include "plugin/agent/own.h"
+#include "plugin/agent/coordinator.h"
+#include "plugin/agent/keys.h"
 #include "plugin/agent/procs.h"
 #include "plugin/job/segment.h"
 
@@ -92,7 +92,7 @@ static void *done_arg;
 static int64_t put_lease;
 
 static size_t nput, ncompare, ntxn;
-static int64_t compared, newest_request;
+static int64_t compared;
 static char compared_key[64], put_key[64];
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
@@ -102,16 +102,12 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 {
 	(void)s;
 	(void)e;
-	put_lease = txn->then[0].lease;
-	snprintf(put_key, sizeof(put_key), "%s", txn->then[0].key);
+	put_lease = txn->nthen ? txn->then[0].lease : 0;
+	snprintf(put_key, sizeof(put_key), "%s",
+		 txn->nthen ? txn->then[0].key : "");
 	nput = txn->nthen;
 	ntxn++;
 	ncompare = txn->ncompare;
-	newest_request = -1;
-	for (size_t i = 0; i < txn->ncompare; i++)
-		if (txn->compare[i].prefix &&
-		    !strcmp(txn->compare[i].key, "/p/request/"))
-			newest_request = txn->compare[i].revision;
 	if (ncompare) {
 		compared = txn->compare[0].revision;
 		snprintf(compared_key, sizeof(compared_key), "%s",
@@ -130,22 +126,54 @@ static void reply(int64_t revision)
 	done(done_arg, &r);
 }
 
+static struct nb_own own_new(void)
+{
+	return (struct nb_own){ .prefix = "/p/", .site = "x", .lease = 1 };
+}
+
+static uint64_t set_own(struct nb_own *o, enum nb_own_which which, int a)
+{
+	return nb_own_set(o, which, json_pack("{s:i}", "a", a));
+}
+
 START_TEST(a_key_of_a_lost_lease_is_written_again)
 {
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_own o = own_new();
+	uint64_t n = set_own(&o, NB_OWN_SITE, 1);
 
-	nb_own_set(&o, "k", json_pack("{s:i}", "a", 1));
 	nb_own_flush(&o);
 	ck_assert_int_eq(put_lease, 1);
+	ck_assert_str_eq(put_key, "/p/site/x");
+	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, n), 0);
 	/* the lease ends, and another is granted, before the reply */
 	nb_own_lease(&o, 0);
 	nb_own_lease(&o, 2);
 	reply(7);
 	ck_assert_int_eq(put_lease, 2);
-	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 0);
+	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, n), 7);
 	reply(8);
 	ck_assert_int_eq(put_lease, 0); /* once */
-	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 8);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 8);
+	nb_own_free(&o);
+}
+END_TEST
+
+/* The store has had each value up to the confirmed one, but no later one. */
+START_TEST(a_value_that_changes_again_and_again_is_written)
+{
+	struct nb_own o = own_new();
+	uint64_t first = set_own(&o, NB_OWN_SITE, 1), last;
+
+	nb_own_flush(&o);
+	ck_assert_uint_eq(set_own(&o, NB_OWN_SITE, 1), first);
+	last = set_own(&o, NB_OWN_SITE, 2);
+	reply(7);
+	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, first), 7);
+	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, last), 0);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 0);
+	reply(8);
+	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, last), 8);
 	nb_own_free(&o);
 }
 END_TEST
@@ -156,15 +184,15 @@ END_TEST
  */
 START_TEST(a_late_write_cannot_replace_its_successor)
 {
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_own o = own_new();
 	struct nb_err late = { .code = NB_E_TIMEOUT };
-	struct nb_store_kv found = { .key = "/p/k", .mod_revision = 6 };
+	struct nb_store_kv found = { .key = "/p/site/x", .mod_revision = 6 };
 	struct nb_store_reply r = { .err = &late, .unknown = true };
 
-	nb_own_set(&o, "k", json_pack("{s:i}", "a", 1));
+	set_own(&o, NB_OWN_SITE, 1);
 	nb_own_flush(&o);
 	ck_assert_uint_eq(ncompare, 1);
-	ck_assert_str_eq(compared_key, "/p/k");
+	ck_assert_str_eq(compared_key, "/p/site/x");
 	ck_assert_int_eq(compared, 0);
 	done(done_arg, &r);
 	nb_own_flush(&o);
@@ -175,11 +203,11 @@ START_TEST(a_late_write_cannot_replace_its_successor)
 	done(done_arg, &r);
 	ck_assert_int_eq(put_lease, 1);
 	ck_assert_int_eq(compared, 6);
-	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 0);
 	reply(10);
 	ck_assert_int_eq(put_lease, 0);
-	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 10);
-	nb_own_set(&o, "k", json_pack("{s:i}", "a", 2));
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 10);
+	set_own(&o, NB_OWN_SITE, 2);
 	nb_own_flush(&o);
 	ck_assert_int_eq(compared, 10);
 	/* the store has lost the key since */
@@ -187,89 +215,60 @@ START_TEST(a_late_write_cannot_replace_its_successor)
 	done(done_arg, &r);
 	ck_assert_int_eq(compared, 0);
 	reply(12);
-	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 12);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 12);
 	nb_own_free(&o);
 }
 END_TEST
 
-/* A write with an unknown outcome may create a key again after its deletion. */
-START_TEST(a_deleted_key_does_not_return)
+/* The store never shows an answer before the facts that belong to it. */
+START_TEST(both_keys_are_written_at_once)
 {
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
-	struct nb_err late = { .code = NB_E_TIMEOUT };
-	struct nb_store_kv found = { .key = "/p/c/k", .mod_revision = 6 };
-	struct nb_store_reply r = { .err = &late, .unknown = true };
+	struct nb_own o = own_new();
 
-	nb_own_set(&o, "c/k", json_pack("{s:i}", "a", 1));
-	nb_own_flush(&o);
-	done(done_arg, &r);
-	nb_own_begin(&o, "c/");
-	nb_own_end(&o, "c/");
-	nb_own_flush(&o);
-	reply(7); /* the store did not have the key */
-	ck_assert_ptr_nonnull(o.first);
-	nb_own_flush(&o); /* a late write may create the key, so it is deleted
-			     again */
-	ck_assert_int_eq(compared, 0);
-	r = (struct nb_store_reply){ .kv = &found, .nkv = 1, .revision = 9 };
-	done(done_arg, &r);
-	ck_assert_int_eq(compared, 6); /* a late write had created it */
-	reply(10);
-	clock_s += 60; /* no late write may come any more */
-	nb_own_flush(&o);
-	ck_assert_ptr_null(o.first);
-	nb_own_free(&o);
-}
-END_TEST
-
-/* site/SITE says that the site has no more communicators than its keys say. */
-START_TEST(the_key_of_the_site_is_the_last)
-{
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
-	char key[32];
-
-	for (int i = 0; i < NB_STORE_OPS; i++) {
-		snprintf(key, sizeof(key), "comm/%d", i);
-		nb_own_set(&o, key, json_object());
-	}
-	nb_own_set(&o, "site/x", json_object());
-	nb_own_flush(&o);
-	ck_assert_uint_eq(nput, NB_STORE_OPS);
-	ck_assert_int_eq(nb_own_confirmed(&o, "site/x"), 0);
-	nput = 0;
-	reply(7);
-	ck_assert_uint_eq(nput, 1);
-	ck_assert_str_eq(put_key, "/p/site/x");
-	reply(8);
-	/* once the store has site/x, its changes wait for no other key */
-	nb_own_set(&o, "comm/0", json_pack("{s:i}", "a", 1));
-	nb_own_flush(&o);
-	nb_own_set(&o, "site/x", json_pack("{s:i}", "a", 1));
-	nput = 0;
-	nb_own_flush(&o);
-	ck_assert_uint_eq(nput, 1);
-	nb_own_free(&o);
-}
-END_TEST
-
-START_TEST(keys_due_together_cost_one_write)
-{
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
-
-	nb_own_set(&o, "a", json_pack("{s:i}", "a", 1));
-	nb_own_set(&o, "b", json_pack("{s:i}", "b", 1));
+	set_own(&o, NB_OWN_SITE, 1);
+	set_own(&o, NB_OWN_ANSWER, 1);
 	nb_own_flush(&o);
 	ck_assert_uint_eq(nput, 2);
-	/* what is due while they are under way does not wait for them */
-	nb_own_set(&o, "c", json_pack("{s:i}", "c", 1));
-	nb_own_set(&o, "a", json_pack("{s:i}", "a", 2));
 	nput = 0;
+	set_own(&o, NB_OWN_ANSWER, 2);
+	nb_own_flush(&o);
+	ck_assert_uint_eq(nput, 0); /* a write is under way */
+	set_own(&o, NB_OWN_SITE, 2);
+	reply(7);
+	ck_assert_uint_eq(nput, 2);
+	reply(8);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 8);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_ANSWER), 8);
+	nput = 0;
+	set_own(&o, NB_OWN_ANSWER, 3);
 	nb_own_flush(&o);
 	ck_assert_uint_eq(nput, 1);
-	reply(7); /* that of c */
-	ck_assert_int_eq(nb_own_confirmed(&o, "c"), 7);
-	ck_assert_int_eq(nb_own_confirmed(&o, "b"), 0);
+	ck_assert_str_eq(put_key, "/p/answer/x");
 	nb_own_free(&o); /* with a write under way */
+}
+END_TEST
+
+START_TEST(a_key_that_somebody_deleted_is_written_again)
+{
+	struct nb_own o = own_new();
+	struct nb_store_kv found = { .key = "/p/site/x",
+				     .mod_revision = 7,
+				     .op = 0 };
+	struct nb_store_reply r = { .kv = &found, .nkv = 1, .revision = 9 };
+
+	set_own(&o, NB_OWN_SITE, 1);
+	set_own(&o, NB_OWN_ANSWER, 1);
+	nb_own_flush(&o);
+	reply(7);
+	nb_own_compare(&o);
+	ck_assert_uint_eq(nput, 0);
+	ck_assert_uint_eq(ncompare, 2);
+	done(done_arg, &r); /* the store has no answer/x */
+	ck_assert_uint_eq(nput, 1);
+	ck_assert_str_eq(put_key, "/p/answer/x");
+	ck_assert_int_eq(compared, 0);
+	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 7);
+	nb_own_free(&o);
 }
 END_TEST
 
@@ -279,19 +278,16 @@ END_TEST
  */
 START_TEST(the_last_key_needs_our_own)
 {
-	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_own o = own_new();
 
-	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
-			 NB_E_STALE);
-	nb_own_set(&o, "site/x", json_pack("{s:i}", "a", 1));
+	ck_assert_int_eq(nb_own_ended(&o, NULL, NULL), NB_E_STALE);
+	set_own(&o, NB_OWN_SITE, 1);
 	nb_own_flush(&o);
 	/* its write is under way */
-	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
-			 NB_E_STALE);
+	ck_assert_int_eq(nb_own_ended(&o, NULL, NULL), NB_E_STALE);
 	reply(7);
 	nput = 0;
-	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_own_ended(&o, NULL, NULL), 0);
 	ck_assert_uint_eq(nput, 1);
 	ck_assert_str_eq(put_key, "/p/ended/x");
 	ck_assert_int_eq(put_lease, 0);
@@ -420,12 +416,14 @@ START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 	switching = NULL;
 	ck_assert(!nb_site_pending(&a.site));
 	/* the key does not say that the rank has switched; the agent will */
-	ck_assert_ptr_nonnull(strstr(a.own.first->want, "\"taken\":false"));
+	ck_assert_ptr_nonnull(
+		strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":false"));
 	ck_assert(a.pending);
 	/* a later answer does, so nothing is left to tell */
 	staged.n = 6;
 	nb_agent_result(&a, &staged);
-	ck_assert_ptr_nonnull(strstr(a.own.first->want, "\"taken\":true"));
+	ck_assert_ptr_nonnull(
+		strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":true"));
 	ck_assert(!a.pending);
 	nb_own_free(&a.own);
 	free(seg.mem);
@@ -445,7 +443,7 @@ START_TEST(all_waiting_communicators_are_rolled_back)
 
 	seg.mem = calloc(1, sizeof(*seg.mem));
 	a = (struct nb_agent){ .site.seg = &seg,
-			       .own.prefix = "/p/",
+			       .own = { .prefix = "/p/", .site = "x" },
 			       .lease_busy = true,
 			       .follow = NB_AGENT_FOLLOWING,
 			       .scan_ms = UINT64_MAX / 2,
@@ -491,31 +489,54 @@ END_TEST
 
 /*
  * The runner's last request may place the candidate. Its guard is dropped or
- * carried out only if the coordinator has seen all requests.
+ * carried out only after all requests.
  */
 START_TEST(a_guard_does_not_overtake_a_request)
 {
 	static const char guard[] = "{\"id\":\"r\",\"line\":\"policy use x\"}";
 	static const char placed[] = "{\"n\":3,\"rollout\":\"r\"}";
-	static struct nb_agent a = { .own = { .prefix = "/p/" },
-				     .requests = 57 };
-	struct nb_coord *c = nb_coord_new(&a);
+	static const char request[] = "{\"line\":\"policy use y\"}";
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	static struct nb_agent a;
+	struct nb_coord *c;
 
+	a = (struct nb_agent){ .own = own_new(),
+			       .site.seg = &seg,
+			       .name = "x",
+			       .lease = 1,
+			       .whole = true };
+	c = nb_coord_new(&a);
 	ck_assert_ptr_nonnull(c);
+	c->key_mod = 8;
+	ck_assert(nb_view_put(&a.view, "order/coordinator", "{\"site\":\"x\"}",
+			      12, 8, 8));
 	ck_assert(nb_view_put(&a.view, "guard/line", guard, strlen(guard), 40,
 			      41));
+	ck_assert(nb_view_put(&a.view, "request/q", request, strlen(request),
+			      39, 39));
+	nb_coord_tick(c);
+	ck_assert_str_eq(put_key, "/p/order/stage");
+	ck_assert_str_eq(c->request, "q");
+	ck_assert_ptr_null(c->guard);
+	nb_view_remove(&a.view, "request/q");
+	c->term++;
+	reply(50);
+	c->sending = false;
 	nput = 0;
-	ck_assert(nb_coord_guard(c));
+	ck_assert(nb_coord_guard.due(c));
 	ck_assert_uint_eq(nput, 2); /* delete the guard, record that */
-	ck_assert_int_eq(newest_request, 57);
-	free(done_arg);
+	c->term++;
+	reply(51);
+	c->sending = false;
 	ck_assert(nb_view_put(&a.view, "order/commit", placed, strlen(placed),
 			      42, 42));
 	c->guard_tries = 0;
-	ck_assert(nb_coord_guard(c));
+	ck_assert(nb_coord_guard.due(c));
 	ck_assert_str_eq(put_key, "/p/order/stage");
-	ck_assert_int_eq(newest_request, 57);
-	free(done_arg);
+	ck_assert_ptr_nonnull(c->guard);
+	c->term++;
+	reply(52);
 	nb_coord_free(c);
 	nb_view_clear(&a.view);
 }
@@ -527,9 +548,9 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, a_late_write_cannot_replace_its_successor);
-	  tcase_add_test(tc, a_deleted_key_does_not_return);
-	  tcase_add_test(tc, the_key_of_the_site_is_the_last);
-	  tcase_add_test(tc, keys_due_together_cost_one_write);
+	  tcase_add_test(tc, a_value_that_changes_again_and_again_is_written);
+	  tcase_add_test(tc, both_keys_are_written_at_once);
+	  tcase_add_test(tc, a_key_that_somebody_deleted_is_written_again);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
 	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);

@@ -4,7 +4,7 @@
 // that a site answers for one only after its barrier.
 #include "test/unit/segment_file.h"
 
-#include "plugin/agent/record.h"
+#include "plugin/agent/view.h"
 #include "plugin/agent/agent.h"
 #include "plugin/job/fence.h"
 

@@ -63,7 +63,7 @@ START_TEST(a_site_that_has_left_has_not_answered)
 {
 	put_seen("a", ARMED, "below");
 	nb_view_remove(&view, "comm/" COMM "/b");
-	nb_view_remove(&view, "seen/b");
+	nb_view_remove(&view, "answer/b");
 	stands(NB_TARGETS_UNKNOWN, "b");
 }
 END_TEST
@@ -76,7 +76,7 @@ START_TEST(nor_has_one_with_one_of_its_keys)
 	stands(NB_TARGETS_UNKNOWN, "b");
 	put_site("b");
 	stands(NB_TARGETS_BELOW, NULL);
-	nb_view_remove(&view, "seen/b");
+	nb_view_remove(&view, "answer/b");
 	stands(NB_TARGETS_UNKNOWN, "b");
 }
 END_TEST
@@ -213,7 +213,7 @@ static void put_rate(const char *site, int announced, int per_s)
 {
 	char key[32], text[160];
 
-	snprintf(key, sizeof(key), "seen/%s", site);
+	snprintf(key, sizeof(key), "answer/%s", site);
 	snprintf(text, sizeof(text),
 		 "{\"comms\":{\"" COMM "\":{\"rev\":%d,\"announced\":%d,"
 		 "\"per_s\":%d,\"taken\":true,\"stand\":\"below\"}}}",
@@ -344,8 +344,8 @@ START_TEST(an_undecided_change_of_controllers_has_an_outcome)
 			ck_assert_ptr_nonnull(
 				strstr(txn_puts, "order/drop={\"n\":7}"));
 		}
-		if (c->state != NB_COORD_IDLE) {
-			c->round++; /* the reply is dropped */
+		if (c->sending) {
+			c->term++; /* the reply is dropped */
 			txn_done(txn_arg, &r);
 		}
 		nb_coord_free(c);
@@ -443,7 +443,7 @@ static void put_staged(const char *site, int64_t n, const char *state)
 {
 	char key[64], value[100];
 
-	snprintf(key, sizeof(key), "staged/%s", site);
+	snprintf(key, sizeof(key), "answer/%s", site);
 	snprintf(value, sizeof(value),
 		 "{\"n\":%lld,\"state\":\"%s\",\"text\":\"no %s\"}",
 		 (long long)n, state, site);
@@ -476,13 +476,36 @@ START_TEST(a_site_that_could_not_commit_is_named)
 	unsettled("[{\"site\":\"b\",\"text\":\"no b\"}]", false);
 	put_staged("b", 4, "failed"); /* of a later change */
 	unsettled("[]", false);
-	nb_view_remove(&view, "staged/a"); /* its agent has left */
+	nb_view_remove(&view, "answer/a"); /* its agent has left */
 	put("ended/a", "{}", 40);	   /* of its earlier run */
 	unsettled("[{\"site\":\"a\",\"text\":\"has not reported that it has "
 		  "committed\"}]",
 		  true);
 	put("ended/a", "{}", 41);
 	unsettled("[]", false);
+}
+END_TEST
+
+/* The key of a site has the rows of its communicators. */
+START_TEST(a_site_names_its_communicators)
+{
+	static const char row[] = "comm/00000000000000c1/c";
+
+	put("site/c",
+	    "{\"comms\":{\"00000000000000c1\":{\"ranks\":1},"
+	    "\"c2\":{\"ranks\":1},\"00000000000000c3\":7}}",
+	    30);
+	ck_assert_int_eq(nb_view_int(nb_view_get(&view, row)->value, "ranks"),
+			 1);
+	/* what is no identity, and what is no object, has none */
+	ck_assert_uint_eq(nb_view_first(&view, "comm/d"),
+			  nb_view_first(&view, row) + 1);
+	put("site/c", "{\"comms\":{\"00000000000000c4\":{}}}", 31);
+	ck_assert_ptr_null(nb_view_get(&view, row));
+	ck_assert_ptr_nonnull(nb_view_get(&view, "comm/00000000000000c4/c"));
+	ck_assert(!nb_view_put(&view, "site/c", "no JSON", 7, 30, 32));
+	ck_assert_ptr_null(nb_view_get(&view, "comm/00000000000000c4/c"));
+	ck_assert_ptr_nonnull(nb_view_get(&view, "comm/" COMM "/a"));
 }
 END_TEST
 
@@ -552,6 +575,7 @@ END_TEST
 UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, all_sites_must_answer);
 	  tcase_add_test(tc, requests_have_names_that_fit);
+	  tcase_add_test(tc, a_site_names_its_communicators);
 	  tcase_add_test(tc, sites_that_began_with_different_policies_are_told);
 	  tcase_add_test(tc, communicators_with_the_generation_are_counted);
 	  tcase_add_test(tc, text_that_ends_within_a_character_is_a_string);

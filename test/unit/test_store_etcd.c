@@ -180,46 +180,29 @@ START_TEST(a_transaction_is_all_or_other)
 }
 END_TEST
 
-START_TEST(a_condition_on_the_creation_of_a_key)
-{
-	struct nb_store *s = open_plain();
-	struct nb_store_compare same = { .key = "/c/a", .created = true };
-	struct nb_store_op then = { .kind = NB_STORE_GET, .key = "/c/a" };
-	struct nb_store_txn txn = { &same, 1, &then, 1, NULL, 0 };
-
-	put(s, "/c/a", "1");
-	same.revision = g.revision;
-	put(s, "/c/a", "changed");
-	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
-	ck_assert(g.succeeded);
-	then.kind = NB_STORE_DELETE;
-	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
-	ck_assert(g.succeeded);
-	put(s, "/c/a", "another key of that name");
-	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
-	ck_assert(!g.succeeded);
-	nb_store_close(s);
-}
-END_TEST
-
 START_TEST(a_condition_on_all_keys_below_a_prefix)
 {
 	struct nb_store *s = open_plain();
 	struct nb_store_compare none_newer = { .key = "/p/", .prefix = true };
-	struct nb_store_op then = { .kind = NB_STORE_GET, .key = "/p/a" };
+	struct nb_store_op then = { .kind = NB_STORE_GET, .key = "/p/b" };
+	struct nb_store_op delete = { .kind = NB_STORE_DELETE, .key = "/p/a" };
 	struct nb_store_txn txn = { &none_newer, 1, &then, 1, NULL, 0 };
 
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
 	ck_assert(g.succeeded); /* there is no key */
 	put(s, "/p/a", "1");
+	put(s, "/p/b", "2");
 	none_newer.revision = g.revision;
-	put(s, "/p/a", "changed, not created");
 	put(s, "/q", "beside it");
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
 	ck_assert(g.succeeded);
-	put(s, "/p/b", "2");
+	put(s, "/p/a", "changed");
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
 	ck_assert(!g.succeeded);
+	/* a deleted key is not compared */
+	WAIT(g, nb_store_do(s, &delete, keep_reply, &g, &err));
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert(g.succeeded);
 	nb_store_close(s);
 }
 END_TEST
@@ -589,7 +572,6 @@ int main(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, keys_and_ranges);
 	tcase_add_test(tc, a_transaction_is_all_or_other);
-	tcase_add_test(tc, a_condition_on_the_creation_of_a_key);
 	tcase_add_test(tc, a_condition_on_all_keys_below_a_prefix);
 	tcase_add_test(tc, keys_end_with_their_lease);
 	tcase_add_test(tc, a_watch_reports_from_its_revision);

@@ -120,7 +120,7 @@ end
 
 -- @s: a group, or what stored() returns
 local function audit(s, count)
-	local list, problems = try(sites.read(s.store, s.job, "audit/"))
+	local list, problems = try(sites.read(s.store, s.job, "audit/", sites.DATA))
 	local asked = {}
 	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
 	-- Changes by controllers overwrite each other's entries in a fixed set of keys, so the

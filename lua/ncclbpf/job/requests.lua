@@ -15,8 +15,11 @@ local M = {}
 local PIECE = 1 << 20
 local SMALL = 16 << 10 -- most bytes of small images in a request, in base64
 
-local function key(group, ...)
-	return sites.ROOT .. group.job .. "/" .. table.concat({ ... }, "/")
+-- Return the full name of a key. No agent watches the families in the list.
+local unwatched = { image = true, audit = true, reply = true }
+local function key(group, family, name)
+	local root = unwatched[family] and sites.DATA or sites.ROOT
+	return ("%s%s/%s/%s"):format(root, group.job, family, name)
 end
 
 -- A unique name of a request, from host, process, time and a counter.

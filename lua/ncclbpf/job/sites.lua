@@ -8,6 +8,9 @@ local lists = require "ncclbpf.base.lists"
 local try = errors.try
 local M = {}
 M.ROOT = "/ncclbpf/1/"
+-- The prefix of keys that no agent watches: images, replies, audit entries, and the records of
+-- rollouts and sweeps.
+M.DATA = "/ncclbpf/1-data/"
 
 local function env(name)
 	local v = os.getenv(name)
@@ -41,10 +44,10 @@ function M.value(kv)
 end
 
 -- Keys of @job below @part: { {name, value, revision} }, texts about damaged values, the
--- store's revision
--- | nil, err
-M.read = errors.catch(function(store, job, part)
-	local prefix = M.ROOT .. job .. "/" .. part
+-- store's revision | nil, err
+-- @root: M.ROOT (nil) or M.DATA
+M.read = errors.catch(function(store, job, part, root)
+	local prefix = (root or M.ROOT) .. job .. "/" .. part
 	local kvs = try(store:range(prefix))
 	local list, problems = {}, {}
 	for _, kv in ipairs(kvs) do
@@ -88,35 +91,35 @@ M.sites = errors.catch(function(store, job)
 	for i, x in ipairs(list) do
 		local v = x.value
 		sites[i] = { site = x.name, host = v.host, address = v.address, version = v.version,
-			processes = v.processes, ranks = v.ranks, baseline = v.baseline }
+			processes = v.processes, ranks = v.ranks, baseline = v.baseline,
+			comms = type(v.comms) == "table" and v.comms or {} }
 	end
 	return sites, problems
 end)
 
 -- The newest registration of each communicator, and who has registered it: by COMM
--- {since, site = {}}
-local function registrations(store, job)
+-- {since, site = {}}. @list: result of M.sites
+local function registrations(list)
 	local by = {}
-	for _, x in ipairs(try(M.read(store, job, "comm/"))) do
-		local comm, site = x.name:match "^([^/]+)/(.+)$"
-		if comm then
+	for _, s in ipairs(list) do
+		for comm, facts in pairs(s.comms) do
 			by[comm] = by[comm] or { since = 0, site = {} }
-			by[comm].site[site] = true
-			by[comm].since = math.max(by[comm].since,
-				math.tointeger(x.value.since) or 0)
+			by[comm].site[s.site] = true
+			by[comm].since = math.max(by[comm].since, type(facts) == "table"
+				and math.tointeger(facts.since) or 0)
 		end
 	end
 	return by
 end
 
 -- Sites without an agent that still have ranks of a communicator, as the coordinator sees it
--- (nb_group_left of plugin/agent/group.c). @list: result of M.sites -> { {site, comm} } | nil, err
+-- (nb_group_left of plugin/agent/view.c). @list: result of M.sites -> { {site, comm} } | nil, err
 M.left = errors.catch(function(store, job, list)
 	local here, ended, left = {}, {}, {}
 	for _, s in ipairs(list) do here[s.site] = true end
 	local members = try(M.read(store, job, "members/"))
 	if #members == 0 then return left end
-	local comms = registrations(store, job)
+	local comms = registrations(list)
 	for _, x in ipairs(try(M.read(store, job, "ended/"))) do ended[x.name] = x.revision end
 	for _, x in ipairs(members) do
 		local since = math.tointeger(x.value.since) or 0

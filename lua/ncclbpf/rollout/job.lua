@@ -205,7 +205,7 @@ end
 -- The entry of a change by controllers names the rollout that made the change before it.
 local function fleet_is_own(r)
 	local now, found = sites.generation(r.group.store, r.group.job)
-	local list = sites.read(r.group.store, r.group.job, "audit/")
+	local list = sites.read(r.group.store, r.group.job, "audit/", sites.DATA)
 	for _, e in ipairs(now and list or {}) do
 		local n = tonumber((read.text(e.value.outcome) or ""):match(
 			"^committed as generation (%d+)"))

@@ -2,7 +2,7 @@
 -- Rollouts and sweeps of a job of several hosts: their records are keys of the store, so that
 -- shells of all hosts see and continue them. The runner holds guard/runner with its lease. Until it
 -- has ended or paused, guard/line has the request that restores the baseline. If the lease ends
--- first, the job's coordinator carries that out (plugin/agent/coord_guard.c, docs/adr/0017).
+-- first, the job's coordinator carries that out (plugin/agent/coordinator_parts.c, docs/adr/0017).
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
@@ -14,7 +14,11 @@ local M = {}
 
 local MOST = 1 << 20 -- a request to etcd may have 1.5 MiB
 
-local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
+-- Return the full name of a key. No agent watches the records of rollouts and sweeps.
+local function key(home, part)
+	local data = part == "rollout" or part == "sweep"
+	return ("%s%s/%s"):format(data and sites.DATA or sites.ROOT, home.job, part)
+end
 
 -- Read one key. -> table, revision | nil, 0 (there is none); raises errors
 local function get(home, part)
