@@ -8,7 +8,7 @@ lib: $(LOAD_SO)
 # The stripped plugin stays under 1 MiB: what answers the shell or words a refusal is
 # not hurried. On arm64, segments of 64 KiB leave less room: the JIT and what loads a
 # policy are smaller there, and a load takes about a tenth longer.
-COLD := core/csvpolicy core/verify/report core/verify/witness \
+COLD := core/verify/report core/verify/witness \
 	plugin/change plugin/control plugin/controller plugin/policies plugin/job plugin/process \
 	plugin/runtime plugin/wrap plugin/verbs plugin/env core/jobseg core/wire \
 	core/image core/isa core/verify/feature

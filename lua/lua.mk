@@ -6,10 +6,11 @@ LUA_FILES := $(wildcard lua/ncclbpf/*.lua lua/ncclbpf/*/*.lua)
 lib: $(LUA_SO)
 $(B)/lua/%.o $(B)/shell/%.o: NB_CFLAGS += $(LUA_CFLAGS)
 
-KERNEL_PROGRAMS := calls rdma
-LUA_OBJ := $(call o,lua/core/*.c) $(patsubst %,$(B)/lua/bpf/%_embed.o,$(KERNEL_PROGRAMS))
+EMBEDDED := $(patsubst lua/bpf/%.bpf.c,%,$(wildcard lua/bpf/*.bpf.c))
+LUA_OBJ := $(call o,lua/core/*.c) $(patsubst %,$(B)/lua/bpf/%_embed.o,$(EMBEDDED))
 
-# The kernel's programs of `trace calls` and `trace rdma`, as bytes.
+# Objects as bytes: the kernel's programs of `trace calls` and `trace rdma`, and the program of
+# tables.
 $(B)/lua/bpf/%_embed.c: $(B)/lua/bpf/%.bpf.o lua/lua.mk
 	@{ echo 'extern const unsigned char nb_$*_bpf[];'; \
 	echo 'extern const unsigned long nb_$*_bpf_size;'; \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies without a job: converts object files to images; shows contents,
- * disassembly and verdict of an image with the job's own code.
+ * Policies without a job: converts object files to images and back; shows
+ * contents, disassembly and verdict of an image with the job's own code.
  */
 #include "lua/core/core.h"
 
@@ -12,6 +12,7 @@
 #include "core/image/image.h"
 #include "core/isa/insn.h"
 #include "core/load/object.h"
+#include "core/load/write.h"
 #include "core/ncclbpf.h"
 
 #define IMAGE "ncclbpf.image"
@@ -59,22 +60,35 @@ static int object_image(lua_State *L)
 	return 1;
 }
 
+/* Push the image of the bytes at @arg. Returns NULL after it has pushed nil and
+ * an error. */
+static struct nb_image *push_image(lua_State *L, int arg)
+{
+	size_t size;
+	const char *bytes = luaL_checklstring(L, arg, &size);
+	struct nb_image **img = lua_newuserdatauv(L, sizeof(*img), 0);
+	struct nb_err err = { .code = 0 };
+
+	*img = NULL;
+	luaL_setmetatable(L, IMAGE);
+	if (!nb_image_read(img, bytes, size, &err))
+		return *img;
+	nb_lua_fail(L, &err);
+	return NULL;
+}
+
 /* image_named(bytes, name) -> the same image under another name | nil, err */
 static int image_named(lua_State *L)
 {
-	size_t size;
-	const char *bytes = luaL_checklstring(L, 1, &size);
 	const char *name = luaL_checkstring(L, 2);
-	struct nb_image **img = lua_newuserdatauv(L, sizeof(*img), 0);
+	struct nb_image *img = push_image(L, 1);
 	struct nb_err err = { .code = 0 };
 	struct nb_image renamed;
 	struct nb_buf *out;
 
-	*img = NULL;
-	luaL_setmetatable(L, IMAGE);
-	if (nb_image_read(img, bytes, size, &err))
-		return nb_lua_fail(L, &err);
-	renamed = **img;
+	if (!img)
+		return 2;
+	renamed = *img;
 	renamed.name = name;
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	if (nb_image_write(out, &renamed, &err))
@@ -83,19 +97,26 @@ static int image_named(lua_State *L)
 	return 1;
 }
 
+/* image_object(image bytes) -> bytes of an object file | nil, err */
+static int image_object(lua_State *L)
+{
+	struct nb_image *img = push_image(L, 1);
+	struct nb_err err = { .code = 0 };
+	struct nb_buf *out;
+
+	if (!img)
+		return 2;
+	out = nb_lua_buf(L, 2 * (size_t)NB_IMAGE_MAX_SIZE);
+	if (nb_object_write(out, img, &err))
+		return nb_lua_fail(L, &err);
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
 /* image(bytes) -> image | nil, err */
 static int image_new(lua_State *L)
 {
-	size_t size;
-	const char *bytes = luaL_checklstring(L, 1, &size);
-	struct nb_image **img = lua_newuserdatauv(L, sizeof(*img), 0);
-	struct nb_err err = { .code = 0 };
-
-	*img = NULL;
-	luaL_setmetatable(L, IMAGE);
-	if (nb_image_read(img, bytes, size, &err))
-		return nb_lua_fail(L, &err);
-	return 1;
+	return push_image(L, 1) ? 1 : 2;
 }
 
 /* is_image(bytes) -> do the bytes begin with an image's magic number? */
@@ -443,6 +464,7 @@ void nb_lua_open_image(lua_State *L)
 					    { "__close", image_gc },
 					    { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "object_image", object_image },
+					{ "image_object", image_object },
 					{ "image_named", image_named },
 					{ "image", image_new },
 					{ "is_image", is_image },

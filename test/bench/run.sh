@@ -57,7 +57,9 @@ LD_LIBRARY_PATH="$B/test/bench/verbs" \
 	run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_times.bpf.o" times
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
-run "$B/test/bench/table_bench"
+LUA_PATH="lua/?.lua;lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" \
+	lua5.4 test/bench/table_bench.lua "$T" >>"$BENCH_ROWS"
+run "$B/test/bench/table_bench" "$T"
 VERIFY_MADE=few run "$B/test/bench/verify_bench" "$B"/policies/*.policy
 run "$B/test/bench/load_bench" "$B/libncclbpf.so" \
 	"$B/policies/slo_enforcer.policy" "${policies%:}"

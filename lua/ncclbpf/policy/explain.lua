@@ -6,7 +6,7 @@ local core = require "ncclbpf.core"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local tables = require "ncclbpf.policy.table"
+local tables = require "ncclbpf.policy.table_rows"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -128,26 +128,6 @@ end
 
 -- ---- rows of tables ----------------------------------------------------------------------
 
--- Parse rows into numbers; -1: any. Our compiler wrote the text, so it needs no checks.
-local function rows_of(csv)
-	local rows = {}
-	for line in csv:gmatch "[^\n]+" do
-		if line:sub(1, 1) ~= "#" then
-			local f = {}
-			for x in (line .. ","):gmatch "([^,]*)," do f[#f + 1] = x end
-			local function number(i)
-				return math.tointeger(tonumber(f[i] or "")) or -1
-			end
-			rows[#rows + 1] = { text = line, coll = f[1], min = number(2),
-				max = number(3), algo = core.nccl("algo", f[4] or "") or -1,
-				proto = core.nccl("proto", f[5] or "") or -1,
-				nodes = number(7), ranks = number(8), pipe_ops = number(9),
-					reg_buff = number(10) }
-		end
-	end
-	return rows
-end
-
 local function offered(usable, r)
 	if r.algo < 0 and r.proto < 0 then return true end
 	for i = 0, 20 do
@@ -162,11 +142,11 @@ end
 -- Return the number of the row that answers @bytes; nil: none. skipped: earlier rows whose answer
 -- NCCL does not offer
 local function match(rows, d, bytes)
-	local x, skipped = read.record(d.context), {}
+	local x, skipped, coll = read.record(d.context), {}, core.nccl("coll", tostring(d.coll))
 	for i, r in ipairs(rows) do
-		local holds = (r.coll == "-1" or r.coll == d.coll) and bytes >= r.min
-			and (r.max < 0 or bytes <= r.max)
-		for _, k in ipairs { "nodes", "ranks", "pipe_ops", "reg_buff" } do
+		local holds = (r.coll < 0 or r.coll == coll) and bytes >= r.min
+			and bytes <= r.max
+		for _, k in ipairs(tables.CONDITIONS) do
 			holds = holds and (r[k] < 0 or r[k] == x[k])
 		end
 		if holds and offered(read.number(x.usable), r) then return i, skipped end
@@ -178,26 +158,25 @@ end
 -- Return the sizes nearest below and above at which the answer comes from another row.
 local function edges(rows, d, now)
 	local below, above
+	local coll = core.nccl("coll", tostring(d.coll))
 	local function try(bytes)
 		if bytes < 0 or match(rows, d, bytes) == now then return end
 		if bytes < d.bytes and (not below or bytes > below) then below = bytes end
 		if bytes > d.bytes and (not above or bytes < above) then above = bytes end
 	end
 	for _, r in ipairs(rows) do
-		if (r.coll == "-1" or r.coll == d.coll) then
+		if r.coll < 0 or r.coll == coll then
 			try(r.min - 1)
 			try(r.min)
-			if r.max >= 0 then
-				try(r.max)
-				try(r.max + 1)
-			end
+			try(r.max)
+			try(r.max + 1)
 		end
 	end
 	return below, above
 end
 
 local function row_word(rows, i)
-	return i and ("row %d (%s)"):format(i, rows[i].text) or "no row"
+	return i and ("row %d (%s)"):format(i, tables.line(rows[i])) or "no row"
 end
 
 -- Find the matching row of each policy in use that was made from a table. -> list for JSON
@@ -206,16 +185,17 @@ local function table_rows(ctx, d)
 	for _, p in ipairs(read.list(d, "policies")) do
 		local data, object = read.one(ctx,
 			"policy export " .. session.quote(tostring(p.name)), { want_object = true })
-		local csv = data and tables.csv_of(object)
-		if csv then
-			local rows = rows_of(csv)
+		local rows = data and tables.of_image(object)
+		if rows then
 			local i, skipped = match(rows, d, d.bytes)
 			local below, above = edges(rows, d, i)
-			out[#out + 1] = { policy = p.name, row = i, text = i and rows[i].text,
-				rows = #rows, not_offered = core.array(skipped),
-				below = below and { bytes = below, row = match(rows, d, below) },
-					above = above and {
-					bytes = above, row = match(rows, d, above) }, list = rows }
+			local function edge(bytes)
+				return bytes and { bytes = bytes, row = match(rows, d, bytes) }
+			end
+			out[#out + 1] = { policy = p.name, row = i, rows = #rows, list = rows,
+				text = i and tables.line(rows[i]),
+				not_offered = core.array(skipped), below = edge(below),
+				above = edge(above) }
 		end
 	end
 	return out

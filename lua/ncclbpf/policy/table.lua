@@ -5,6 +5,8 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
+local rows = require "ncclbpf.policy.table_rows"
+local tree = require "ncclbpf.policy.table_tree"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -62,156 +64,77 @@ M.save = errors.catch(function(image, path)
 	return try(core.write(path, path:find "%.o$" and try(core.image_object(image)) or image))
 end)
 
--- ---- text -----------------------------------------------------------------------
+-- ---- text and rows ---------------------------------------------------------------
 
 -- The rows from which an image was made, as CSV. -> text, number of rows | nil, err
 M.csv_of = errors.catch(function(image)
-	return try(core.table_csv(image))
+	local list = try(rows.of_image(image))
+	return rows.text(list), #list
 end)
 
-local MOST = 10 -- faults that core.table_image tells
+local MOST = 10 -- faults that are reported
 
--- Add the table's other faults to the first. Rows made in Lua have no file: a line is a row.
-local function with_others(err, file)
-	local more = err.more or {}
-	err.more = nil
-	if not file and err.line then
-		err.message = ("row %d: %s"):format(err.line, err.message)
+-- Return faults of rows whose conditions differ between ranks.
+local function local_rows(list)
+	local faults = {}
+	for _, row in ipairs(list) do
+		if #faults == MOST then break end
+		if row.reg_buff >= 0 then
+			local text = "reg_buff %d: buffers may be registered on one rank "
+				.. "and not on another; -1 expected"
+			faults[#faults + 1] = errors.new("malformed", text:format(row.reg_buff), {
+				line = row.line, field = "reg_buff",
+				hint = "policy build FILE coherence=off compiles such a table, "
+					.. "for jobs that run with NCCLBPF_COHERENCE=off" })
+		end
 	end
-	local t = { err.message }
-	for _, f in ipairs(more) do
-		t[#t + 1] = (file and ("%s:%d:%d: "):format(file, f.line, f.col)
-			or ("row %d: "):format(f.line)) .. f.message
+	return faults
+end
+
+-- Return the first fault, with its place and the other faults in its detail. Rows made in Lua have
+-- no file: a line is a row.
+local function sum_up(faults, file)
+	local err, t = faults[1], {}
+	for i, f in ipairs(faults) do
+		t[i] = f.message
+		if f.line and not file then
+			t[i] = ("row %d: %s"):format(f.line,
+				f.message:gsub("line (%d+)", "row %1"))
+		elseif i > 1 then
+			t[i] = ("%s:%d:%s %s"):format(file, f.line, f.col and f.col .. ":" or "",
+				f.message)
+		end
 	end
-	if not file then
-		for i, text in ipairs(t) do t[i] = text:gsub("line (%d+)", "row %1") end
-		err.message = t[1]
-	end
-	if #t == 1 then return end
+	err.message = t[1]
 	if #t == MOST then t[#t + 1] = ("these are the first %d faults"):format(MOST) end
-	err.detail = table.concat(t, "\n")
+	if #t > 1 then err.detail = table.concat(t, "\n") end
+	if err.line and file then
+		err.where = { file = file, line = err.line, col = err.col }
+	else
+		err.row = err.line
+	end
+	err.line, err.col = nil, nil
+	return err
+end
+
+-- Compile rows to an image, or report the faults that were found when they were read.
+local function compile(list, faults, opts)
+	if #faults == 0 and opts.coherence ~= "off" then faults = local_rows(list) end
+	local data, won
+	if #faults == 0 then
+		data, won = try(tree.build(list))
+		if opts.hidden ~= "keep" then faults = tree.hidden(list, won, MOST) end
+	end
+	if #faults > 0 then return nil, sum_up(faults, opts.file) end
+	return try(core.table_image(opts.name, data, rows.pack(list), opts.file or "", list[1].line,
+		"a table of " .. units.count(#list, "row")))
 end
 
 -- Compile a table's text to an image. opts: name, file, hidden="keep", coherence="off".
-function M.compile(text, opts)
-	local image, err = core.table_image(text, {
-		name = opts.name, file = opts.file, keep_hidden = opts.hidden == "keep",
-		reg_buff = opts.coherence == "off",
-	})
-	if image then return image end
-	err = errors.from_reply(err)
-	with_others(err, opts.file)
-	if err.line and opts.file then
-		err.where = { file = opts.file, line = err.line, col = err.col }
-		err.line, err.col = nil, nil
-	end
-	if err.field == "" then err.field = nil end
-	return nil, err
-end
-
--- ---- rows in Lua ----------------------------------------------------------------
-
-local FIELDS = { coll = true, bytes = true, min_bytes = true, max_bytes = true,
-	bytes_per_rank = true, algo = true,
-	proto = true, channels = true, nodes = true, ranks = true, pipe_ops = true,
-		reg_buff = true }
-local ORDER = { "algo", "proto", "channels", "nodes", "ranks", "pipe_ops", "reg_buff" }
-
-local function bad(i, field, v, want)
-	error(errors.new("malformed", ("row %d: %s %s: %s expected"):format(
-		i, field, format.value(v), want), { field = field, row = i }), 0)
-end
-
-local function check_fields(i, row)
-	if type(row) ~= "table" then
-		errors.raise("malformed", "row %d: a table of fields expected, found %s", i,
-			type(row))
-	end
-	for k in pairs(row) do
-		if not FIELDS[k] then
-			local names = lists.keys(FIELDS)
-			errors.raise("malformed", "row %d: no field %s, %s", i, tostring(k),
-				type(k) == "string" and errors.nearest(k, names)
-					or "there are: " .. table.concat(names, ", "))
-		end
-	end
-end
-
--- Return a value as text for the compiler, which checks it.
-local function plain(v)
-	if math.type(v) == "integer" then return tostring(v) end
-	if type(v) == "number" and math.tointeger(v) then return tostring(math.tointeger(v)) end
-	if type(v) == "string" and v:match "^[%w_%-%. ]+$" then return v end
-end
-
--- Return the lowest and the highest size of a range: "4M..32M", 4096 or {4096, 8191}; nil: not a
--- range.
-local function interval(v)
-	if type(v) == "table" then
-		if #v ~= 2 then return nil end
-		return plain(v[1]), plain(v[2])
-	end
-	local text = plain(v)
-	if not text then return nil end
-	local a, b = text:match "^%s*(.-)%s*%.%.%s*(.-)%s*$"
-	if not a then return text, text end
-	if a == "" and b == "" then return nil end
-	return a == "" and "0" or a, b == "" and "-1" or b
-end
-
-local INTERVAL = 'an interval of bytes ("4M..32M", "4M..", {4096, 8191}, 4096)'
-
--- Convert sizes for each rank to sizes of the whole collective.
-local function times_ranks(i, row, lo, hi)
-	local ranks = row.ranks
-	if math.type(ranks) ~= "integer" or ranks < 1 then
-		return bad(i, "bytes_per_rank", row.bytes_per_rank, "ranks in the same row")
-	end
-	local a, b = units.size(lo), hi == "-1" and -1 or units.size(hi)
-	if not a or not b then return bad(i, "bytes_per_rank", row.bytes_per_rank, INTERVAL) end
-	if a > math.maxinteger // ranks or b > math.maxinteger // ranks - 1 then
-		return bad(i, "bytes_per_rank", row.bytes_per_rank,
-			"a size below 2^63 bytes over all ranks")
-	end
-	return tostring(a * ranks), b < 0 and "-1" or tostring((b + 1) * ranks - 1)
-end
-
--- Return both ends of a row's sizes as text. -> lo, hi; raises errors
-local function sizes(i, row)
-	local ways = (row.bytes ~= nil and 1 or 0) + (row.bytes_per_rank ~= nil and 1 or 0)
-		+ ((row.min_bytes ~= nil or row.max_bytes ~= nil) and 1 or 0)
-	if ways > 1 then
-		return bad(i, "bytes", row.bytes or row.min_bytes or row.max_bytes,
-			"sizes in one way only")
-	end
-	if ways == 0 then return "0", "-1" end
-	local name = row.bytes ~= nil and "bytes" or "bytes_per_rank"
-	local lo, hi
-	if row.bytes ~= nil or row.bytes_per_rank ~= nil then
-		lo, hi = interval(row[name])
-		if not lo or not hi then return bad(i, name, row[name], INTERVAL) end
-	else
-		lo = row.min_bytes == nil and "0" or plain(row.min_bytes)
-		hi = row.max_bytes == nil and "-1" or plain(row.max_bytes)
-		if not lo then return bad(i, "min_bytes", row.min_bytes, "bytes") end
-		if not hi then return bad(i, "max_bytes", row.max_bytes, "bytes") end
-	end
-	if row.bytes_per_rank ~= nil then return times_ranks(i, row, lo, hi) end
-	return lo, hi
-end
-
-local function row_text(i, row)
-	local lo, hi = sizes(i, row)
-	local t = { plain(row.coll == nil and -1 or row.coll), lo, hi }
-	if not t[1] then return bad(i, "coll", row.coll, "the name of a collective") end
-	for k, name in ipairs(ORDER) do
-		local v = row[name]
-		if v == nil then v = -1 end
-		t[3 + k] = plain(v)
-		if not t[3 + k] then return bad(i, name, v, "a word or a whole number") end
-	end
-	return table.concat(t, ",")
-end
+M.compile = errors.catch(function(text, opts)
+	local list, faults = rows.read(text, MOST)
+	return compile(list, faults, opts)
+end)
 
 -- Fields of a table beside its rows
 local OPTIONS = { name = true, hidden = true, coherence = true }
@@ -228,17 +151,9 @@ M.rows = errors.catch(function(spec, opts)
 		end
 		if OPTIONS[k] then o[k] = v end
 	end
-	local lines = {}
-	for i, row in ipairs(spec) do
-		check_fields(i, row)
-		lines[i] = row_text(i, row)
-	end
-	local image, err = M.compile(table.concat(lines, "\n"),
-		{ name = o.name or "table", hidden = o.hidden, coherence = o.coherence })
-	if image or not err.line then return image, err end
-	err.row = err.line
-	err.line, err.col = nil, nil
-	return nil, err
+	o.name = o.name or "table"
+	local list, faults = rows.read_lua(spec, MOST)
+	return compile(list, faults, o)
 end)
 
 M.MAX_TEXT = 16 << 20
@@ -292,16 +207,9 @@ end)
 
 -- Return the rows of two tables for a comparison; nil: one of the images is no table.
 function M.listings(a, b)
-	local x, y = M.csv_of(a), M.csv_of(b)
+	local x, y = rows.of_image(a), rows.of_image(b)
 	if not x or not y then return nil end
-	local function lines(text)
-		local t = {}
-		for line in text:gmatch "[^\n]+" do
-			if line:sub(1, 1) ~= "#" then t[#t + 1] = line end
-		end
-		return t
-	end
-	return lines(x), lines(y)
+	return lists.map(x, rows.line), lists.map(y, rows.line)
 end
 
 return M
