@@ -89,7 +89,8 @@ function nb.judge(options) end
 ---@field pipe_ops? integer
 ---@field reg_buff? integer
 
----The processes of a job. `local job <close>` detaches at the end of its block.
+---The processes that a job had when it was attached to.
+---`local job <close>` detaches at the end of its block.
 ---@class ncclbpf.job
 local job = {}
 

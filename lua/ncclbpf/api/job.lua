@@ -236,7 +236,7 @@ M.attach = errors.catch(function(opts, role)
 		return nil, failure
 	end
 	local app = shell.new { timeout = opts.timeout, fleet = opts.fleet, role = role }
-	app.group, app.keeps = group, true
+	app.group = group
 	return new_job { app = app, owned = true }
 end)
 

@@ -433,7 +433,7 @@ function M.cmd_trace(ctx)
 		{ "time", show = stamp, merge = "first" }, { "policy" },
 		{ "number", num = true, wide = true }, { "text" },
 	}, function(row) return ("%s %s %s"):format(row.policy, row.number, row.text) end, "text")
-	if result and result.merged then
+	if result and result.schema and not ctx.script then
 		table.sort(result.merged, lists.by("time"))
 	end
 	return result, err

@@ -113,12 +113,9 @@ function M.ask(ctx, line, opts)
 	return per, everything(results, opts and opts.map), failure
 end
 
--- Run a reading command. spec: schema, line, rows(data, member), columns, id (field or function
--- that identifies a row), name (field for -o name), head(per), foot(per, merged), empty,
--- arrange(merged), opts
-function M.command(ctx, spec)
-	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
-	if not per then return nil, data end
+-- Return what people and programs that read lines see of the answers @per: rows, merged, columns,
+-- head, foot.
+local function view(ctx, spec, per)
 	local flat, replies = {}, {}
 	for i, r in ipairs(per) do
 		local rows = spec.rows(r.data, r.member) or {}
@@ -150,12 +147,29 @@ function M.command(ctx, spec)
 		foot[#foot + 1] = ("note: %d more differences between ranks; -v shows all"):format(
 			#notes - shown)
 	end
-	return {
-		schema = spec.schema, data = data, rows = flat, merged = merged, columns = columns,
+	return { rows = flat, merged = merged, columns = columns, foot = foot,
+		head = spec.head and spec.head(per) }
+end
+
+local VIEW = { rows = true, merged = true, columns = true, foot = true, head = true }
+
+-- Run a reading command. spec: schema, line, rows(data, member), columns, id (field or function
+-- that identifies a row), name (field for -o name), head(per), foot(per, merged), empty,
+-- arrange(merged), opts. Rows are made when somebody wants them: JSON and scripts do not.
+function M.command(ctx, spec)
+	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
+	if not per then return nil, data end
+	return setmetatable({
+		schema = spec.schema, data = data, empty = spec.empty,
 		id = spec.name or (type(spec.id) == "string" and spec.id) or nil,
-		head = spec.head and spec.head(per), foot = foot, empty = spec.empty,
 		failure = failure, vertical = spec.vertical,
-	}
+	}, { __index = function(t, k)
+		if not VIEW[k] then return nil end
+		for name, v in pairs(view(ctx, spec, per)) do
+			if rawget(t, name) == nil then t[name] = v end
+		end
+		return rawget(t, k)
+	end })
 end
 
 -- Ask one process, for values that all processes share.
