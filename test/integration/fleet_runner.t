@@ -37,7 +37,7 @@ plan() { # NAME BAKE [FIELDS]
 	cat >"$1.lua" <<END
 return { name = "$1", candidate = "$B/examples/rollout/one_channel.bpf.o",
 	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10,
-	bake = "$2",
+	steps = { { fraction = 1.0, bake = "$2" } },
 	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 },
 	guards = { slower_pct = 400, lost = "5s" }, $3 }
 END

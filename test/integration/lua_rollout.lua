@@ -76,41 +76,18 @@ bad({ steps = { { units = 1 }, { units = 0 } } },
 	"steps[2].units: a whole number from 1 to 1000 expected, found 0")
 bad({ steps = { { fraction = 0 / 0 } } }, "steps[1].fraction: a share like")
 bad({ steps = { { units = 1, bakes = 3 } } }, "steps[1].bakes: no such field")
-bad({ bake = "soon" }, "bake: a duration")
-bad({ holdback = 0 }, "holdback: how many communicators")
-bad({ holdback = "100%" }, "holdback: how many communicators")
-bad({ max_units = 0.5 }, "max_units: a whole number")
-bad({ unit = "job" }, 'unit: "window"')
-bad({ interval = 0 }, 'interval: a duration from "10ms"')
-bad({ failure_limit = -1 }, "failure_limit: a whole number from 0")
-bad({ inconclusive_limit = 0 }, "inconclusive_limit: a whole number from 1")
-bad({ metrics = { { aggregate = "p50" } } }, "metrics[1].name: missing")
-bad({ metrics = { { name = "x", aggregate = "p42" } } },
-	"metrics[1].aggregate: p50 or p95 or p99 or mean or busbw expected, found \"p42\"")
-bad({ metrics = { { name = "x", min_effect_pct = 0 / 0 } } },
-	"metrics[1].min_effect_pct: a number from 0 to 100")
-bad({ metrics = { { name = "x" }, { name = "x" } } }, 'metrics[2].name: "x" is that of metrics[1]')
-bad({ metrics = { { name = "x", aggregate = "p99" } } },
-	"metrics[1]: a block of 50 samples has no p99; samples = 100 or more needed")
-bad({ metrics = { { name = "x", critical = false } } }, "no metric is critical")
-bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } },
+bad({ steps = { { units = 1, bake = "soon" } } }, "steps[1].bake: a duration")
+bad({ hooks = { judge = true } }, "hooks.judge: a function expected, found boolean")
+bad({ steps = { { units = 1, bake = "30m" }, { units = 2, bake = "30m" } } },
 	"deadline: more than the bake time 60m expected, found 60m")
-bad({ warmup = "10%" }, "warmup: no such field")
+bad({ metrics = {} }, "hint: hooks.judge judges by any measure")
 bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } },
 	"blocks: 5 are too few for confidence 0.98; 6 or more needed")
-p = assert(nb.rollout_plan { { candidate = "none" } })
-test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0
-	and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
 fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3",
 	t:rollout_start { plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }) })
 fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer",
 	t:rollout_start { plan("s", "nvlink_ring_mid",
 		{ blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }) })
-fails("more than are allowed", "refused",
-	"max_units: 3 communicators would be reached at once, 2 are allowed",
-	t:rollout_start { plan("s", "nvlink_ring_mid", { max_units = 2 }) })
-fails("all held back", "refused", "no communicator could run the candidate",
-	t:rollout_start { plan("s", "nvlink_ring_mid", { holdback = 3 }) })
 test("none of these has begun", assert(t:rollout_status()).name == "long"
 	and using() == "- - -", using())
 

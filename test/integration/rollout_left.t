@@ -26,7 +26,7 @@ local tap = dofile(os.getenv "TOP" .. "/test/integration/tap.lua")
 local t = assert(require "ncclbpf".attach "left")
 assert(t:policy_load "nvlink_ring_mid.policy")
 local r = assert(tap.rollout("left", { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5,
-	interval = "10ms", judge = { looks = 1, confidence = 0.5 } }))
+	judge = { looks = 1, confidence = 0.5 } }))
 assert(r:start())
 local write = core.write
 core.write = function(path, text, ...)
@@ -82,7 +82,7 @@ local function another() -- until they have made one more
 	error "controllers make no generation"
 end
 local r = assert(tap.rollout("loop", { candidate = { "loop_hostile", "nvlink_ring_mid" },
-	blocks = 3, samples = 5, interval = "10ms", seed = 7,
+	blocks = 3, samples = 5, seed = 7,
 	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } }))
 assert(r:start())
 local waits = 0

@@ -57,7 +57,7 @@ end
 function M.plan(name, candidate, more)
 	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6,
 		judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
-		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
+		guards = { slower_pct = 200 }, seed = 7 }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return p
 end

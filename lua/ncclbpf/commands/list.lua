@@ -108,8 +108,8 @@ local function of_job(rows, wanted)
 	if #list > 0 or not wanted then return list end
 	local named = lists.select(rows, function(r) return r.job ~= nil end)
 	local names = lists.unique(lists.map(named, "job"))
-	errors.raise("no_target", "no job %s%s", wanted, #names > 0
-		and ", there are: " .. table.concat(names, ", ") or "")
+	errors.raise("no_target", "job %s was not found; %s", wanted, #names > 0
+		and "the jobs found are: " .. table.concat(names, ", ") or "no job was found")
 end
 
 local function sum_of(list, field)

@@ -15,27 +15,9 @@ local try = errors.try
 local M = {}
 
 -- One row for each kind of collective, from the last check.
-local verdict_rows
-function verdict_rows(v, promoted)
+local function verdict_rows(v, promoted)
 	local rows = {}
 	local strata = type(v) == "table" and v.strata or {}
-	local named = type(v) == "table" and type(v.metrics) == "table" and v.metrics
-	if named then
-		local list = lists.keys(named)
-		for _, name in ipairs(list) do
-			for _, row in ipairs(verdict_rows {
-				strata = type(named[name]) == "table" and named[name].strata
-				or {} }) do
-				row.metric = name
-				if named[name].critical == false then
-					row.verdict = ("%s, decides nothing"):format(
-						tostring(row.verdict))
-				end
-				rows[#rows + 1] = row
-			end
-		end
-		return rows
-	end
 	for i, kind in ipairs(rollout.kinds(strata)) do
 		local s = strata[kind]
 		rows[i] = {
@@ -75,7 +57,7 @@ function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
 		of = plan.total(r.plan),
-		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
+		step = r.step, steps = r.steps, baseline = r.baseline,
 		candidate = r.candidate, pid = read.record(r.runner).pid,
 		promoted = r.promoted, verdict = r.verdict or core.null,
 		no_gpu_times = r.no_gpu_times,
@@ -104,11 +86,6 @@ local function result(r, extra)
 		foot[#foot + 1] = ("process %s runs it"):format(tostring(r.runner.pid))
 	end
 	local rows = verdict_rows(r.verdict, r.promoted and r.state == "succeeded")
-	local shown = columns
-	if r.plan.metrics then
-		shown = table.move(columns, 1, #columns, 1, {})
-		table.insert(shown, 2, { "metric" })
-	end
 	local failure
 	if r.state == "rolled_back" or r.state == "failed" then
 		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))
@@ -117,7 +94,7 @@ local function result(r, extra)
 		schema = "rollout/1",
 		data = M.status_of(r),
 		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } },
-		merged = rows, id = "kind", columns = shown, head = head, foot = foot,
+		merged = rows, id = "kind", columns = columns, head = head, foot = foot,
 		empty = "no check yet", failure = failure,
 	}
 end
@@ -180,12 +157,6 @@ local function kept(path)
 		for _, v in pairs(fine and b.medians or {}) do
 			fine = fine and type(v) == "number" and v > 0 and v < math.huge
 		end
-		for _, by in pairs(fine and type(b.metrics) == "table" and b.metrics or {}) do
-			fine = fine and type(by) == "table"
-			for _, v in pairs(fine and by or {}) do
-				fine = fine and type(v) == "number" and v > 0 and v < math.huge
-			end
-		end
 		if not fine then
 			errors.raise("bad_argument",
 				"%s: block %d: arm a or b and medians above 0 expected", path, i)
@@ -209,7 +180,7 @@ local function replay(p, path, hooks)
 		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows,
 		id = "kind", columns = columns,
 		head = ("replayed from %s: %s: %s; then: %s"):format(
-			path, v.verdict, v.reason, p["on_" .. v.verdict]), empty = "no check",
+			path, v.verdict, v.reason, plan.action(p, v.verdict)), empty = "no check",
 	}
 end
 
@@ -314,22 +285,10 @@ function M.cmd_status(ctx)
 	if goes_on and ctx.opt.data then
 		return errors.fail("usage", "follow=yes: not with data=, whose rollout has ended")
 	end
-	local r, g
-	if ctx.opt.data then r = shown_of(ctx.opt.data) else r, g = current(ctx) end
+	local r = ctx.opt.data and shown_of(ctx.opt.data) or (current(ctx))
 	if goes_on then return follow(ctx, r) end
 	local shown = result(r)
 	shown.failure = nil
-	if r.held and r.state == "succeeded" and not r.elsewhere and not ctx.opt.data then
-		local rows = require("ncclbpf.rollout.stages").holdback(r, g)
-		for _, line in ipairs(rows and require("ncclbpf.rollout.stages").holdback_lines(
-			rows) or {}) do
-			shown.foot[#shown.foot + 1] = line
-		end
-		shown.data.holdback = { comms = r.held, rows = rows or core.null }
-		shown.foot[#shown.foot + 1] = (
-			"next: rollout promote gives the candidate to %s as well, " ..
-			"rollout undo returns to the baseline"):format(table.concat(r.held, ", "))
-	end
 	return shown
 end
 
@@ -369,9 +328,11 @@ function M.cmd_resume(ctx)
 		end
 		local _, functions, digest = try(plan.read(path))
 		if digest ~= r.hooked.digest then
-			local text = ("%s has changed since the rollout started"):format(path)
-			return nil, errors.new("refused", text,
-				{ hint = "rollout promote or rollout abort" })
+			local text = "the plan %s has changed since the rollout started, "
+				.. "so its hooks may judge differently"
+			return nil, errors.new("refused", text:format(path),
+				{ hint = "restore the file and run rollout resume, or end "
+					.. "the rollout with rollout promote or rollout abort" })
 		end
 		h = hooks_of(path, functions, digest, g)
 		try(h:call("setup", h.ctx))

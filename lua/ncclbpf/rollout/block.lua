@@ -94,7 +94,7 @@ function M.block(r, arm, bake)
 	-- Ignore collectives that were enqueued before the fence.
 	local from = collectives.until_now(function(line) return job.ask(r, line) end)
 	local seen, times, kept, most = {}, {}, {}, 0
-	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
+	local skip = plan.collectives(p) - p.samples
 	local till = clock.now() + (bake or p.block_timeout)
 	local count, all = {}, 0
 	while bake or most < p.samples do
@@ -134,7 +134,7 @@ function M.block(r, arm, bake)
 		if not now then return nil, "leave", another end
 		local why, evidence = guarded(r, arm, times, normal, now - before)
 		if why then return nil, "guard", why, evidence end
-		if bake or most < p.samples then clock.sleep(p.interval or clock.times.poll) end
+		if bake or most < p.samples then clock.sleep(clock.times.poll) end
 	end
 	local medians = {}
 	for kind, list in pairs(times) do

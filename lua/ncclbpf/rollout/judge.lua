@@ -118,7 +118,7 @@ function M.look(strata, k, opts)
 	out.alpha = M.share(1 - opts.confidence, k, opts.looks)
 	local count, worst = { pass = 0, fail = 0, inconclusive = 0 }, {}
 	for _, name in ipairs(names) do
-		local r = (opts.compare or M.compare)(strata[name].a, strata[name].b, {
+		local r = M.compare(strata[name].a, strata[name].b, {
 			alpha = out.alpha / #names, min_effect_pct = opts.min_effect_pct,
 			least = opts.least,
 		})

@@ -6,7 +6,6 @@ local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
-local metrics_least = require("ncclbpf.rollout.measures").least
 local sandbox = require "ncclbpf.base.sandbox"
 local units = require "ncclbpf.base.units"
 
@@ -132,27 +131,6 @@ local function share(v)
 	return nil, 'a share like "34%" or 0.34'
 end
 
--- Check a number of communicators, or a share.
-local function part(v)
-	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
-	if share(v) and v ~= "100%" and v ~= 1.0 then return v end
-	return nil, 'how many communicators (1 to 16), or a share like "25%"'
-end
-
-local function yes_no(v)
-	if type(v) == "boolean" then return v end
-	return nil, "true or false"
-end
-
--- The arms alternate on the same communicators, because a comparison of different
--- communicators would also measure their differences.
-local function window(v)
-	if v == "window" then return v end
-	return nil,
-		'"window" (blocks in time, the arms in turns on the same communicators; who '
-		.. 'is reached is said by scope.comms and steps)'
-end
-
 local check_fields
 
 -- Check a list of tables with the fields @rows. @more(i, t) -> the error of a table, or
@@ -182,27 +160,11 @@ end
 
 local steps = tables_of("steps", {
 	units = { number(1, 1000, true) }, fraction = { share },
-	bake = { seconds }, min_samples = { number(1, 1e9, true) },
+	bake = { seconds },
 }, 20, function(_, s)
 	if (s.units == nil) == (s.fraction == nil) then
 		return ": one of units or fraction expected"
 	end
-end)
-
-local metrics = tables_of("metrics", {
-	name = { text, required = true }, aggregate = {
-		word("p50", "p95", "p99", "mean", "busbw"), "p50" },
-		direction = { word("increase", "decrease", "either") },
-	min_effect_pct = { number(0, 100) }, critical = { yes_no, true },
-	must_have_data = { yes_no, true },
-}, 8, function(i, m, before)
-	for k = 1, i - 1 do
-		if before[k].name == m.name then
-			return (".name: %q is that of metrics[%d] as well"):format(m.name, k)
-		end
-	end
-	-- the direction in which a change of the metric is worse
-	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
 end)
 
 local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end,
@@ -229,7 +191,6 @@ local schema = fields {
 	candidate = { arm, required = true },
 	blocks = { number(2, 500, true), 20 },
 	samples = { number(5, 1000, true), 50 },
-	warmup_pct = { number(0, 90), 10 },
 	block_timeout = { seconds, 30 },
 	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 },
 		min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
@@ -238,26 +199,18 @@ local schema = fields {
 		lost = { within("5s", "1h"), 60 } } },
 	on_pass = { word("promote", "pause"), "promote" },
 	promote = { word("all", "scope", "better"), "all" },
-	on_fail = { word("rollback", "pause"), "rollback" },
-	on_inconclusive = { word("pause", "rollback"), "pause" },
 	deadline = { seconds, 3600 },
 	steps = { steps },
-	bake = { seconds },
-	holdback = { part },
-	max_units = { number(1, 1e6, true) },
-	metrics = { metrics },
-	unit = { window, "window" },
-	interval = { within("10ms", "60s"), 0.05 },
-	failure_limit = { number(0, 20, true), 0 },
-	inconclusive_limit = { number(1, 20, true), 3 },
 	seed = { number(1, 2 ^ 31, true) },
 }
 
 -- Names of our fields in other tools, and where a field belongs.
-local elsewhere = { hooks = "hooks are functions, which only a plan in Lua can have",
-	warmup = "warmup_pct, the share of a block in per cent", progress_deadline =
-		"block_timeout for each block, deadline for all", gates = "guards",
-	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
+local elsewhere = { hooks = "a hook is a Lua function, which only a plan in Lua can have",
+	progress_deadline = "block_timeout for each block, deadline for all", gates = "guards",
+	dry_run = "rollout plan FILE, or rollout start -n FILE", stages = "steps",
+	bake = "steps = { { fraction = 1.0, bake = \"5m\" } }",
+	metrics = "hooks.judge judges by any measure, in a plan in Lua",
+	holdback = 'promote = "scope" leaves all communicators outside scope.comms',
 }
 
 local function allowed(t)
@@ -318,11 +271,19 @@ function check_fields(rows, t, at)
 	return out
 end
 
--- Return the false-alarm probability of one step and metric. All steps and metrics share the plan's
--- probability.
+-- Return the false-alarm probability of one step. All steps share the plan's probability.
 function M.alpha(p)
-	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
-		p.metrics and #p.metrics or 1)
+	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1)
+end
+
+local WARM_UP = 0.1 -- share of a block that lies before the counted collectives
+
+-- Return the number of collectives of a block, with those of its warm-up.
+function M.collectives(p) return math.ceil(p.samples / (1 - WARM_UP)) end
+
+-- Return what happens after a verdict.
+function M.action(p, verdict)
+	return verdict == "pass" and p.on_pass or verdict == "fail" and "rollback" or "pause"
 end
 
 -- Return the smallest number of blocks of an arm that can show a significant difference.
@@ -342,20 +303,8 @@ M.check = errors.catch(function(t)
 			"blocks: %d are too few for confidence %g; %d or more needed, "
 			.. "and more for several kinds", p.blocks, p.judge.confidence, least)
 	end
-	for i, m in ipairs(p.metrics or {}) do
-		local n = metrics_least[m.aggregate]
-		if n and p.samples < n and m.must_have_data then
-			return errors.fail("bad_argument",
-				"metrics[%d]: a block of %d samples has no %s; " ..
-				"samples = %d or more needed", i, p.samples, m.aggregate, n)
-		end
-	end
-	if p.metrics and p.promote == "better" then
-		return errors.fail(
-			"bad_argument", 'metrics: promote = "better" goes by the medians of times')
-	end
 	local bakes = 0
-	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or p.bake or 0) end
+	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or 0) end
 	if bakes >= p.deadline then
 		return errors.fail(
 			"bad_argument", "deadline: more than the bake time %s expected, found %s",
@@ -368,12 +317,6 @@ M.check = errors.catch(function(t)
 				"steps[%d].units: %d, fewer than the %d of the step before", i, b,
 				a)
 		end
-	end
-	local decide = not p.metrics
-	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
-	if not decide then
-		return errors.fail(
-			"bad_argument", "metrics: no metric is critical, so no verdict is possible")
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(
@@ -396,10 +339,13 @@ local function table_of(path)
 	env.pcall = pcall -- passes on the error of an exceeded limit
 	local f, why = load((bytes:gsub("^#[^\n]*", "")), "=" .. path:match "[^/]*$", "t", env)
 	if not f then return nil, errors.new("lua_syntax", why) end
-	local ok, t = core.limited(clock.times.callback, MEMORY, f)
+	local ok, t, limit = core.limited(clock.times.callback, MEMORY, f)
 	if not ok then
-		return nil, errors.new("bad_argument", errors.is(t) and t.message or tostring(t),
-			{ hint = "a plan's file has only Lua's string, table, math and utf8" })
+		local text = limit and ("the plan's code %s (allowed: %g s and %d MiB)"):format(t,
+			clock.times.callback, MEMORY >> 20)
+			or "the plan's code failed: " .. (errors.is(t) and t.message or tostring(t))
+		return nil, errors.new("bad_argument", text, { object = path,
+			hint = "a plan may use Lua's string, table, math and utf8, nothing else" })
 	end
 	return t, core.sha256(bytes)
 end
@@ -417,9 +363,11 @@ local function hooks_of(t)
 	end
 	for k, f in pairs(found) do
 		if not HOOKS[k] then
-			error(errors.new("bad_argument", ("hooks.%s: no such field"):format(
-				tostring(k)), { hint = type(k) == "string"
-				and errors.nearest(k, lists.keys(HOOKS)) or nil }), 0)
+			local names = lists.keys(HOOKS)
+			local text = "hooks.%s: a plan has no such hook (allowed: %s)"
+			error(errors.new("bad_argument", text:format(tostring(k),
+				table.concat(names, ", ")), { hint = type(k) == "string"
+				and errors.nearest(k, names) or nil }), 0)
 		elseif type(f) ~= "function" then
 			errors.raise("bad_argument", "hooks.%s: a function expected, found %s", k,
 				type(f))
@@ -473,28 +421,13 @@ function M.steps(p)
 	local first = M.first_look(p)
 	local looks = {}
 	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
-	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
+	local seen = M.collectives(p)
 	local better = p.promote == "better"
-	local staged, judged = {}, {}
+	local staged = {}
 	for i, s in ipairs(p.steps or {}) do
 		local n = s.units and units.count(s.units, "communicator")
 			or share_text(s.fraction) .. " of the communicators"
-		local bake = s.bake or p.bake
-		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "")
-			.. (s.min_samples
-				and (", %d collectives of each kind"):format(s.min_samples)
-			or "")
-	end
-	for i, m in ipairs(p.metrics or {}) do
-		local least = m.min_effect_pct or p.judge.min_effect_pct
-		judged[i] = ("%s (%s, worse: %s by more than %g %%%s)"):format(
-			m.name, m.aggregate, m.direction, least, m.critical and ""
-			or ", decides nothing")
-	end
-	local worse = p.metrics and "worse" or "slower"
-	local less = ("%g %%"):format(p.judge.min_effect_pct)
-	for _, m in ipairs(p.metrics or {}) do
-		if m.min_effect_pct then less = "its metric allows" end
+		staged[i] = n .. (s.bake and ", bakes " .. units.seconds(s.bake) or "")
 	end
 	local list = {
 		{ "baseline", arms(p.baseline) },
@@ -509,7 +442,7 @@ function M.steps(p)
 			("%d pairs of blocks, in random order A B or B A; " ..
 				"of a block's %d collectives " ..
 				"of a kind the first %g %% do not count"):format(
-			p.blocks, seen, p.warmup_pct) },
+			p.blocks, seen, WARM_UP * 100) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
 		better and { "passes",
 			("when a kind is faster, with joint confidence %g %%, by more than %g %%; "
@@ -517,16 +450,14 @@ function M.steps(p)
 			p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
 			{ "passes",
 				("when each kind is, with joint confidence %g %%, " ..
-				"not %s by more than %s; then: %s"):format(
-				p.judge.confidence * 100, worse, less, p.on_pass) },
-		better and { "fails",
-			("when no kind of collective is faster and none is undecided; then: "
-				.. "%s"):format(p.on_fail) }
-			or
-			{ "fails", ("when one kind is %s by more than %s, with the same " ..
-				"confidence; then: %s"):format(
-				worse, less, p.on_fail) },
-		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
+				"not slower by more than %g %%; then: %s"):format(
+				p.judge.confidence * 100, p.judge.min_effect_pct,
+				p.on_pass) },
+		{ "fails", (better
+			and "when no kind of collective is faster and none is undecided"
+			or ("when one kind is slower by more than %g %%, with the same confidence")
+				:format(p.judge.min_effect_pct)) .. "; then: rollback" },
+		{ "otherwise", "inconclusive; then: pause" },
 		{ "stops at once",
 			("after 10 collectives of a kind slower than the baseline's by %g %%%s; " ..
 			"after more than %d refused answers; " ..
@@ -540,20 +471,10 @@ function M.steps(p)
 			seen * M.total(p), units.seconds(p.deadline)) },
 	}
 	local function more(at, what, how) table.insert(list, at, { what, how }) end
-	if #judged > 0 then more(5, "metrics", table.concat(judged, "; ")) end
-	if p.holdback then
-		more(4, "holds back",
-			("%s of the communicators of a promotion, which keep the baseline"):format(
-			tostring(p.holdback)))
-	end
 	if #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")
 			.. "; the judge checks each step; "
 			.. "the steps share the risk of an error equally")
-	end
-	if p.bake and #staged == 0 then
-		more(4, "bakes",
-			units.seconds(p.bake) .. " with the candidate, before its promotion")
 	end
 	return list
 end

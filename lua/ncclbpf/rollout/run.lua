@@ -10,7 +10,6 @@ local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
-local measures = require "ncclbpf.rollout.measures"
 local lists = require "ncclbpf.base.lists"
 local plan = require "ncclbpf.rollout.plan"
 local promote = require "ncclbpf.rollout.promote"
@@ -60,21 +59,14 @@ end
 
 local function look(r, k)
 	local done = plan.look_at(r.plan, k)
-	local blocks, at = stages.blocks(r), stages.now(r)
-	local strata = M.strata(blocks, done)
+	local strata = M.strata(stages.blocks(r), done)
 	-- All steps share the false-alarm probability.
 	local confidence = 1 - (1 - r.plan.judge.confidence) / (r.steps and #r.steps or 1)
-	local opts = {
+	local out = judge.look(strata, k, {
 		confidence = confidence, min_effect_pct = r.plan.judge.min_effect_pct,
 		looks = r.plan.judge.looks, least = math.min(done, 4),
 		each = r.plan.promote == "better",
-	}
-	local out = r.plan.metrics and measures.look(r.plan,
-		table.move(blocks, 1, math.min(done * 2, #blocks), 1, {}), k, opts)
-		or judge.look(strata, k, opts)
-	local few = out.verdict == "pass" and at.min_samples
-		and stages.too_few(blocks, at.min_samples)
-	if few then out.verdict, out.reason = "inconclusive", few end
+	})
 	if r.hooks and r.hooks.look then
 		out.verdict, out.reason = r.hooks.look(hook_lists(strata))
 	end
@@ -104,28 +96,6 @@ end
 
 -- ---- running ----------------------------------------------------------------------------
 
--- Put @arm in place for all communicators except the held ones. This takes several changes.
--- The held communicators change first, so that they never decide with the candidate. After
--- a failed change, a rollback puts the baseline in place for all communicators.
-local function promote_but_held(r, arm)
-	local was = r.everywhere
-	r.everywhere, r.arm = true, "none"
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
-	ok, err = job.guard(r, true)
-	if not ok then return nil, err end
-	for i, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
-		local done
-		done, err = job.change(r, line)
-		if not done then
-			if i == 1 and err.code == "stale" then r.everywhere = was end
-			return nil, err
-		end
-		r.generation = done.generation
-	end
-	return true
-end
-
 -- Put @arm in place and record @state. Does not wait until the ranks have passed the fence.
 local function finish(r, arm, state, reason, evidence)
 	local ok, err = true, nil
@@ -138,21 +108,14 @@ local function finish(r, arm, state, reason, evidence)
 		-- the last step may have covered only a part of the scope
 		r.comms, r.arm = r.whole, "none"
 	end
-	if state == "succeeded" and r.held and r.plan.promote == "all" then
-		ok, err = promote_but_held(r, arm)
-		if ok then r.arm, r.everywhere = arm, true end
-	end
 	-- Change all communicators for a promotion or its rollback. This is a change even if
 	-- the scope already has @arm.
 	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere)
 		or nil
-	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then
-		ok, err = job.commit(r, arm, all)
-	end
+	if r.arm ~= arm or all then ok, err = job.commit(r, arm, all) end
 	if ok then
 		r.arm = arm
-		r.everywhere = (all or r.held and r.plan.promote == "all") and state == "succeeded"
-			or nil
+		r.everywhere = all and state == "succeeded" or nil
 		if next(r.exposed or {}) and state ~= "succeeded" then
 			local most = 0
 			for _, n in pairs(r.exposed) do most = math.max(most, n) end
@@ -193,7 +156,7 @@ end
 
 -- Carry out the plan's action for this verdict.
 local function conclude(r, verdict)
-	local action = r.plan["on_" .. verdict.verdict]
+	local action = plan.action(r.plan, verdict.verdict)
 	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
 	local reason = ("%s at look %d: %s"):format(verdict.verdict, verdict.look, verdict.reason)
 	if action == "promote" then
@@ -274,7 +237,7 @@ local function advance(r)
 		local ok, err = job.commit(r, "a")
 		if not ok then return ended(r, job.refused(err)) end
 	end
-	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
+	r.step, r.first, r.comms, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, {}
 	r.advancing = nil
 	-- Communicators that are new in this step may have another baseline.
 	r.arm = r.plan.baseline and "none" or "a"
@@ -316,21 +279,6 @@ local function bake(r)
 	return passed(r, verdict, true)
 end
 
--- Does this check end the step? The plan limits the numbers of failed and inconclusive
--- checks.
-local function settled(r, k, verdict)
-	local limits = r.plan
-	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
-	r.looks = r.looks or { fail = 0, inconclusive = 0 }
-	-- With promote = "better", only the last check can decide about every kind.
-	if verdict.verdict == "inconclusive" and limits.promote == "better" then return false end
-	-- There are too few blocks for a significant result, so this check does not count.
-	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
-	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
-	if verdict.verdict == "fail" then return r.looks.fail > (limits.failure_limit or 0) end
-	return r.looks.inconclusive >= (limits.inconclusive_limit or limits.judge.looks)
-end
-
 local function step(r)
 	if r.baking then return bake(r) end
 	if r.advancing then return advance(r) end
@@ -343,7 +291,7 @@ local function step(r)
 	if medians then medians, kept, why, evidence = blocks.block(r, arm) end
 	if not medians then return ended(r, kept, why, evidence) end
 	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(),
-		medians = medians, metrics = measures.of_block(r.plan, kept),
+		medians = medians,
 		step = r.steps and #r.steps > 1 and at or nil }
 	witness.block(r, n, r.blocks[n], kept)
 	if r.hooks then r.hooks.step(r) end
@@ -352,8 +300,8 @@ local function step(r)
 			r.verdict = look(r, k)
 			record.event(r, "progressing", ("look %d of %d: %s: %s"):format(
 				k, r.plan.judge.looks, r.verdict.verdict, r.verdict.reason))
-			if settled(r, k, r.verdict) then
-				if r.verdict.verdict == "pass" then return passed(r, r.verdict) end
+			if r.verdict.verdict == "pass" then return passed(r, r.verdict) end
+			if r.verdict.verdict == "fail" or k == r.plan.judge.looks then
 				return conclude(r, r.verdict)
 			end
 			break
@@ -495,7 +443,7 @@ M.start = errors.catch(function(group, p, hooks)
 	p.seed = p.seed or math.random(1 << 30)
 	if hooks then r.hooks, r.hooked = hooks, { file = hooks.file, digest = hooks.digest } end
 	r.comms = job.comms_of(group, p.scope.comms)
-	r.steps, r.held, r.whole = stages.of(group, p, r.comms)
+	r.steps, r.whole = stages.of(group, p, r.comms), r.comms
 	r.step, r.first = 1, 0
 	local common
 	r.baseline, r.generation, common = try(job.in_use(group, r.comms, p.promote == "all"))
@@ -548,10 +496,6 @@ end)
 M.resume = errors.catch(function(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	adopt(r, group)
-	if type(r.hooked) == "table" and not r.hooks then
-		return nil, errors.new("refused", ("hooks of %s run this rollout"):format(
-			tostring(r.hooked.file)), { hint = "the command rollout resume" })
-	end
 	if not M.more(r) then
 		return nil, errors.new(
 			"refused",
@@ -566,34 +510,14 @@ M.resume = errors.catch(function(r, group)
 		try(job.commit(r, "a", true))
 		r.everywhere = nil
 	end
-	r.looks = nil
 	record.event(r, "progressing", "resumed")
 	r.arm = "none" -- it is not known which arm is in place
 	try(record.save(r))
 	return true
 end)
 
--- Promote the candidate to the communicators that were held back.
-local release = errors.catch(function(r, group)
-	adopt(r, group)
-	-- If only the scope was promoted, change only the held communicators of the scope.
-	local all = r.plan.promote == "all" or not r.plan.scope.comms
-	if not all then
-		r.comms = core.array(table.move(r.held, 1, #r.held, #r.whole + 1,
-			table.move(r.whole, 1, #r.whole, 1, {})))
-	end
-	r.arm, r.everywhere = "none", all or nil
-	try(record.save(r))
-	try(job.commit(r, r.promoted or r.candidate, all))
-	r.arm, r.held = r.promoted and "better" or "b", nil
-	record.event(r, "succeeded",
-		"the held-back communicators now have the candidate too")
-	return record.save(r)
-end)
-
 -- Carry out promote, abort or pause, or ask the runner for it. -> r, true if it was only asked
 M.tell = errors.catch(function(r, group, word)
-	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	if record.runs(r) then
 		try(store.request(r, word))

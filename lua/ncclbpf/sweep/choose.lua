@@ -85,7 +85,6 @@ M.schema = {
 	most = { kit.number(1, 64, true), 16 },
 	rounds = { kit.number(4, 500, true), 12 },
 	samples = { kit.number(5, 1000, true), 20 },
-	warmup_pct = { kit.number(0, 90), 10 },
 	block_timeout = { kit.seconds, 30 },
 	confidence = { kit.number(0.5, 0.9999), 0.98 },
 	min_effect_pct = { kit.number(0, 100), 3 },

@@ -15,6 +15,7 @@ local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
+local plan = require "ncclbpf.rollout.plan"
 local rollout = require "ncclbpf.rollout.run"
 local runner = require "ncclbpf.rollout.runner"
 local session = require "ncclbpf.job.session"
@@ -448,7 +449,7 @@ M.steps = errors.catch(function(group, p)
 	t[#t + 1] = { "blocks",
 		("%d rounds of up to %d, in random order, " ..
 		"%d collectives each of the most frequent kind"):format(p.rounds, most + 1,
-		math.ceil(p.samples / (1 - p.warmup_pct / 100))) }
+		plan.collectives(p)) }
 	t[#t + 1] = { "stops a candidate",
 		("10 collectives slower by %g %% than the baseline's; " ..
 		"more than %d answers refused"):format(p.guards.slower_pct, p.guards.refused) }
