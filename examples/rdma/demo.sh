@@ -12,7 +12,7 @@ mkdir -p "$to"
 to=$(cd "$to" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
 TREE=$PWD
-rm -f "$to"/{wire,loss,tuned,trace}.json "$to"/{bpftrace,rdma}.out
+rm -f "$to"/{wire,loss,tuned,trace}.json "$to"/rdma.out
 verbs=$B/test/fakes/verbs
 if [ ! -e "$verbs/libnccl-net-verbs.so" ]; then
 	echo "demo: no ring over verbs: libibverbs' header was not there at build time" >&2
@@ -59,7 +59,7 @@ if [ "${DEMO_VM:-}" != no ]; then
 fi
 [ -s "$to/wire.json" ] || on_adapter
 echo "A ring AllReduce of 4 ranks over verbs: $what"
-[ -n "$why" ] && [ ! -s "$to/bpftrace.out" ] && echo "$why"
+[ -n "$why" ] && [ ! -s "$to/rdma.out" ] && echo "$why"
 echo
 "$B/ncclbpf-shell" -f examples/rdma/report.lua "$to" || exit 1
 "$B/ncclbpf-shell" -f examples/rdma/draw.lua "$to" "$what" >"$to/timeline.svg" || exit 1

@@ -15,19 +15,7 @@ ring() { # name, options
 	examples/rdma/ring.sh "$B" "/vm/$name.json" --ranks 4 --bytes "$BYTES" "$@" || exit 1
 }
 
-# The kernel's counts, of the first ring alone.
-bpftrace examples/rdma/kernel.bt >/vm/bpftrace.out 2>&1 &
-tracer=$!
-n=0
-until grep -q tracing /vm/bpftrace.out || [ $((n += 1)) -gt 300 ]; do sleep 0.1; done
 ring wire --rounds "$ROUNDS"
-kill -INT $tracer
-# If bpftrace does not end, the demo fails for want of its counts, but does not wait.
-(sleep 20 && kill -INT $tracer && sleep 20 && kill -KILL $tracer) 2>/dev/null &
-watchdog=$!
-wait $tracer
-kill $watchdog
-
 # What `trace rdma` shows beside the tap, which knows living queue pairs alone.
 cat >/run/begin <<E
 env --default-signal=INT "$B/ncclbpf-shell" -o table trace rdma seconds=300 \

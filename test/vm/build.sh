@@ -5,7 +5,7 @@
 #
 #   DIR/host     qemu and the libraries that this machine lacks for it
 #   DIR/lower    what the guest has beside this machine's own root folder:
-#                the kernel's modules, rdma-core, iproute2, bpftrace
+#                the kernel's modules, rdma-core, iproute2
 #   DIR/vmlinux, DIR/initrd   kernel, and a first process with five modules
 #   DIR/accel    kvm or tcg: what has booted the guest here
 #
@@ -37,7 +37,7 @@ fi
 # ---- packages ------------------------------------------------------------
 
 for_host="qemu-system-x86 kmod xz-utils"
-for_guest="libibverbs1 ibverbs-providers iproute2 kmod bpftrace busybox-static"
+for_guest="libibverbs1 ibverbs-providers iproute2 kmod busybox-static"
 rm -rf debs host lower tree initrd.d made
 mkdir debs host lower
 with_depends() { # what this machine lacks for these, and themselves
