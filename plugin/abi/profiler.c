@@ -119,6 +119,11 @@ static uint32_t word_number(const struct word *w)
 	return w ? w->number : NB_WORD_NONE;
 }
 
+uint32_t nb_profiler_type(const char *text)
+{
+	return word_number(find_type(text));
+}
+
 /* Version 1 has numbers where later versions have strings. */
 #define WORD(list, d, v, off)            \
 	((v) == 1 ? read_u8(d, (off)[v]) \
@@ -127,7 +132,7 @@ static uint32_t word_number(const struct word *w)
 INLINE uint32_t read_type(const char *d, const int16_t *off, int v)
 {
 	return v == 1 ? read_u8(d, off[v])
-		      : word_number(find_type(read_text(d, off[v])));
+		      : nb_profiler_type(read_text(d, off[v]));
 }
 
 static uint32_t type_size(uint32_t type)
@@ -146,26 +151,6 @@ static uint64_t payload_bytes(uint64_t count, uint32_t type)
 	if (__builtin_mul_overflow(count, (uint64_t)type_size(type), &bytes))
 		return UINT64_MAX >> 1;
 	return bytes;
-}
-
-uint32_t nb_profiler_word(enum nb_prof_words list, const char *text)
-{
-	switch (list) {
-	case NB_PROF_FUNCS:
-		return word_number(FIND(funcs, text));
-	case NB_PROF_TYPES:
-		return word_number(find_type(text));
-	case NB_PROF_ALGOS:
-		return word_number(FIND(algos, text));
-	case NB_PROF_PROTOS:
-		return word_number(FIND(protos, text));
-	}
-	return NB_WORD_NONE;
-}
-
-uint32_t nb_profiler_type_size(const char *type)
-{
-	return type_size(word_number(FIND(types, type)));
 }
 
 INLINE void read_coll(struct nb_descr *to, const char *d, int v)

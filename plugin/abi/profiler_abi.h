@@ -42,19 +42,8 @@ static_assert(offsetof(struct nb_profiler, record_event_state) == 32,
 static_assert(offsetof(struct nb_profiler, finalize) == 40, "ABI ref., 2.1");
 static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 
-/* Returns NCCL's number for the word @text of a list, or NB_WORD_NONE. */
-enum nb_prof_words {
-	NB_PROF_FUNCS,
-	NB_PROF_TYPES,
-	NB_PROF_ALGOS,
-	NB_PROF_PROTOS
-};
-uint32_t nb_profiler_word(enum nb_prof_words list, const char *text);
-/*
- * Returns the bytes of one element of a data type, or 0 if the type is not
- * known.
- */
-uint32_t nb_profiler_type_size(const char *type);
+/* Returns NCCL's number for the data type @text, or NB_WORD_NONE. */
+uint32_t nb_profiler_type(const char *text);
 /*
  * Returns the event of a descriptor of version @v, or NB_NEVENTS if the event
  * is unknown.

@@ -9,10 +9,9 @@
 #include "plugin/profiler/events.h"
 
 /*
- * Calls the wrapped profiler with the interface version that NCCL would use for
- * it. If NCCL uses the same version for us, the wrapped profiler gets NCCL's
- * descriptors with only the parents' handles replaced. Otherwise descriptors
- * are converted by the rows of core/defs/profiler.h.
+ * Calls the wrapped profiler, which must have the interface version with which
+ * NCCL calls us. It gets NCCL's descriptors with only the handles of parents
+ * replaced.
  */
 
 /*

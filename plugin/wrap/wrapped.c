@@ -192,7 +192,11 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 {
 	char why[200];
 
-	if (version)
+	if (!rows[kind].oldest)
+		snprintf(why, sizeof(why),
+			 "it has no %s%u, the version that this NCCL calls",
+			 rows[kind].stem, abi);
+	else if (version)
 		snprintf(
 			why, sizeof(why),
 			"the plugin has interface v%u, and this NCCL calls v%u and older",
@@ -226,8 +230,9 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 	 * constructors of other libraries run, and a constructor may fork
 	 */
 	if (look)
-		table = nb_library_find(&c->file, rows[kind].stem, abi,
-					rows[kind].oldest, &v);
+		table = nb_library_find(
+			&c->file, rows[kind].stem, abi,
+			rows[kind].oldest ? rows[kind].oldest : abi, &v);
 	if (table)
 		memcpy(&name, table, sizeof(name));
 	nb_lock(NB_LOCK_WRAP);

@@ -710,11 +710,11 @@ START_TEST(types_are_known_by_their_whole_name)
 {
 	static const struct {
 		const char *text;
-		uint32_t number, size;
+		uint32_t number;
 	} good[] = {
-#define PROF_TYPE(number, name, bytes) { name, number, bytes },
+#define PROF_TYPE(number, name, bytes) { name, number },
 #include "core/defs/profiler.h"
-		{ "Unknown", 1, 1 }, /* NCCL's word for ncclUint8 */
+		{ "Unknown", 1 }, /* NCCL's word for ncclUint8 */
 	};
 	static const char *const bad[] = {
 		NULL,	       "",
@@ -732,15 +732,10 @@ START_TEST(types_are_known_by_their_whole_name)
 
 		/* by what is there, not by where it is */
 		snprintf(copy, sizeof(copy), "%s", good[i].text);
-		ck_assert_uint_eq(nb_profiler_word(NB_PROF_TYPES, copy),
-				  good[i].number);
-		ck_assert_uint_eq(nb_profiler_type_size(copy), good[i].size);
+		ck_assert_uint_eq(nb_profiler_type(copy), good[i].number);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_assert_uint_eq(nb_profiler_word(NB_PROF_TYPES, bad[i]),
-				  NB_WORD_NONE);
-		ck_assert_uint_eq(nb_profiler_type_size(bad[i]), 0);
-	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_uint_eq(nb_profiler_type(bad[i]), NB_WORD_NONE);
 }
 END_TEST
 
