@@ -43,7 +43,7 @@ PARAM(MAX_RUN,             INT,  "1048576", 4096, 1073741824, "",               
 	"longest time that the policies on one hook may take for one decision or event, "
 	"in weighted instructions of about a nanosecond")
 PARAM(FENCE_MARGIN,        INT,  "4096",    1,    1048576,    "",                    "1",   PLUGIN,
-	"most decisions between the rank that is furthest ahead and the fence of a change")
+	"a change takes effect at most this many decisions after the newest decision of any rank")
 PARAM(FENCE_TIMEOUT_MS,    INT,  "2000",    10,   60000,      "",                    "ms",  PLUGIN,
 	"longest wait of a rank at an undecided fence before the rank aborts the change")
 PARAM(API_CLOCK,           ENUM, "auto",    0,    2,          "auto|on|off",         "",    PLUGIN,

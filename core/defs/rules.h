@@ -226,7 +226,9 @@ RULE(ITER, ITER,
      "initialise the iterator with bpf_iter_num_new on every path, and destroy it once")
 RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}", "")
 RULE(ITER_TAKEN, ITER,
-     "unused bytes of stack", "they hold an iterator", "end it first")
+     "8 bytes of stack that hold no iterator for {helper} in {r}",
+     "{value}, where another iterator is not yet destroyed",
+     "call bpf_iter_num_destroy on it first, or use another variable")
 RULE(ITER_LEAK, ITER_LEAK,
      "every iterator destroyed with bpf_iter_num_destroy by this point",
      "{ref}, still held here", "")

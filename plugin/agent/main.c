@@ -447,7 +447,9 @@ int main(int argc, char **argv)
 	if (getenv("AGENT_TIMES") &&
 	    !nb_agent_times_set(getenv("AGENT_TIMES"))) {
 		nb_agent_log(
-			"AGENT_TIMES: NAME=MS,... expected, names of plugin/agent/times.h");
+			"AGENT_TIMES=%s is not a list NAME=MILLISECONDS,... "
+			"(names: plugin/agent/times.h; at most 2^30 ms)",
+			getenv("AGENT_TIMES"));
 		return 78;
 	}
 	if (nb_params_read())

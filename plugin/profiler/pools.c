@@ -492,8 +492,9 @@ static bool sees_all(unsigned unseen)
 	if (!unseen)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
-		"no GPU times: the profiler keeps no more communicators, and NCCL "
-		"needs %llu MiB a rank for %u others, too",
+		"no GPU times: the profiler's table of communicators is full, and NCCL "
+		"would allocate %llu MiB of /dev/shm for each rank of %u communicators "
+		"that are not in it",
 		(unsigned long long)whole_mib(POOL_SIZE), unseen);
 	nb_hint(&err, "destroy communicators that are not used any more");
 	return refuse(LIMIT_COMMS, &err);

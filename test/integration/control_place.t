@@ -22,7 +22,7 @@ passed_over() {
 		>"$T/doctor" 2>&1
 	warns='"name":"directory","level":"warn","text":"control directory'
 	check "$1: a shell with the same variable finds the job, and doctor warns" \
-		grep -q "$warns $T/bad.*the job uses $next" "$T/doctor"
+		grep -q "$warns $T/bad.*the job uses the directory $next" "$T/doctor"
 	stop "$1"
 }
 

@@ -62,7 +62,7 @@ static const struct refusal refusals[] = {
 	{ MAP("__uint(type, 5); __uint(max_entries, 4); __type(key, __u32);"
 	      "__type(value, __u64);"),
 	  "-g", NB_E_MAPDEF,
-	  "map m: type percpu_hash is not supported: use a hash with atomic" },
+	  "map m: type percpu_hash is not supported: use a percpu_array" },
 	{ MAP("__uint(type, 10); __uint(max_entries, 4); __type(key, __u32);"
 	      "__type(value, __u64);"),
 	  "-g", NB_E_MAPDEF,
@@ -70,7 +70,7 @@ static const struct refusal refusals[] = {
 	{ MAP("__uint(type, 11); __uint(max_entries, 4); __type(key, __u64);"
 	      "__type(value, __u64); __uint(map_flags, 1);"),
 	  "-g", NB_E_MAPDEF,
-	  "map m: type lpm_trie is not supported: use a hash with a look-up" },
+	  "map m: type lpm_trie is not supported: use a hash whose key has" },
 	{ MAP("__uint(type, 22); __uint(max_entries, 4);"
 	      "__type(value, __u64);"),
 	  "-g", NB_E_MAPDEF,
@@ -105,10 +105,11 @@ static const struct refusal refusals[] = {
 	{ MAP(ARRAY "__uint(other, 1);"), "-g", NB_E_MAPDEF, "other" },
 	{ NESTED("22"), "-g", NB_E_LIMIT, "over 65536 members" },
 	{ OUTER("", "[3] = (void *)&a, [1] = (void *)&b"), "-g", NB_E_MAPDEF,
-	  "map m: type array_of_maps is not supported: use an array with" },
+	  "map m: type array_of_maps is not supported: use one array" },
 	{ MAP("__uint(type, 13); __uint(max_entries, 4); __type(key, __u32);"
 	      "__uint(value_size, 4);"),
-	  "-g", NB_E_MAPDEF, "type hash_of_maps is not supported: use a hash" },
+	  "-g", NB_E_MAPDEF,
+	  "type hash_of_maps is not supported: use one hash" },
 	{ "struct {" ARRAY "} m SEC(\".maps\")"
 	  " __attribute__((btf_decl_tag(\"ncclbpf:coherrent\")));"
 	  "SEC(\"tuner\") int f(void *c) { int k = 0;"

@@ -27,8 +27,11 @@ static int send_tracks(struct nb_call *call, const struct nb_job *job,
 	else
 		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
 	if (!rc && call->fd_out < 0)
-		rc = nb_fail(call->err, NB_E_IO, 0,
-			     "memory file for tracks: %s", strerror(errno));
+		rc = nb_fail(
+			call->err, NB_E_IO, 0,
+			"cannot make a memory file of %zu bytes for the ranks' "
+			"decisions: %s",
+			bytes.size, strerror(errno));
 	nb_buf_fini(&bytes);
 	return rc;
 }

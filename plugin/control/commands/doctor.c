@@ -630,8 +630,8 @@ static void check_directory(struct nb_json *j)
 		check(j, "directory", WARN,
 		      "give that directory room and mode 0700, or set NCCLBPF_SOCKET_DIR "
 		      "to another one for all processes of the job",
-		      "%s; the job uses %.300s", nb_self.passed_over,
-		      nb_self.dir.dir);
+		      "%s; the job uses the directory %.300s instead",
+		      nb_self.passed_over, nb_self.dir.dir);
 }
 
 static void check_leftovers(struct nb_json *j)
