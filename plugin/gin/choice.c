@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "plugin/gin/list.h"
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 #include "plugin/net/net.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/log.h"

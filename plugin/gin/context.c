@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "plugin/gin/choice.h"
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 #include "plugin/runtime/relaxed.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "plugin/net/list.h"
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"

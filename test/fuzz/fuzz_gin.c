@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

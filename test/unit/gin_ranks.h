@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 
 enum { MOST_RANKS = 8, BYTES = 1 << 20, SIGNALS = 16 };
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "plugin/net/net.h"
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 
 static const struct nb_net_ops *const t = &nb_tcp_ops;
 static char said[4096];

@@ -13,7 +13,7 @@
 
 #include "plugin/net/list.h"
 #include "plugin/process/process.h"
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 
 static void set_up(void)
 {

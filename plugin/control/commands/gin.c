@@ -11,7 +11,7 @@
 #include "plugin/gin/gin.h"
 #include "plugin/gin/list.h"
 #include "plugin/gin/observe.h"
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 #include "plugin/net/list.h"
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"

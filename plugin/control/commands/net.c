@@ -6,7 +6,7 @@
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
 #include "plugin/net/net.h"
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 #include "plugin/runtime/clock.h"
 
 static const char *kind_word(enum nb_net_kind kind)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 #include "test/fakes/host/net.h"
 
 #define CAT_(a, b) a##b

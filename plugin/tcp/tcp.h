@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_NET_TCP_H
-#define NB_PLUGIN_NET_TCP_H
+#ifndef NB_PLUGIN_TCP_TCP_H
+#define NB_PLUGIN_TCP_TCP_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 #include "plugin/net/list.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 
 void nb_gin_regions_init(struct nb_gin_regions *t)
 {

@@ -15,7 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 #include "plugin/runtime/clock.h"
 
 /*

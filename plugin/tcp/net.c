@@ -6,7 +6,7 @@
  * of following messages into a small buffer, so short messages cost one system
  * call.
  */
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 
 #include <errno.h>
 #include <stdarg.h>

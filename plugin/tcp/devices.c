@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <errno.h>
 
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 
 enum { DEFAULT_SPEED = 10000 };
 

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 #include "plugin/runtime/clock.h"
 
 enum { GUESTS = 64 };

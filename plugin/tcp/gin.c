@@ -4,7 +4,7 @@
  * of its data path. Posting only queues an operation. Progress sends and
  * receives, so that operations posted in one round share a system call.
  */
-#include "plugin/gin/tcp.h"
+#include "plugin/tcp/gin.h"
 
 #include <stdlib.h>
 #include <string.h>

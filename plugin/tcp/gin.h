@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_GIN_TCP_H
-#define NB_PLUGIN_GIN_TCP_H
+#ifndef NB_PLUGIN_TCP_GIN_H
+#define NB_PLUGIN_TCP_GIN_H
 
 #include <pthread.h>
 
 #include "plugin/gin/transport.h"
-#include "plugin/net/tcp.h"
+#include "plugin/tcp/tcp.h"
 
 /*
  * Our own GIN transport. Each pair of ranks of a collComm shares one TCP
