@@ -13,7 +13,7 @@ MANDIR = $(PREFIX)/share/man
 DOCDIR = $(PREFIX)/share/doc/ncclbpf
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 PYTHONDIR = $(PREFIX)/share/ncclbpf/python
-KINDS := tuner profiler net env
+KINDS := tuner profiler net gin rma env
 
 install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$$f || exit 1; done
 
@@ -36,6 +36,8 @@ install-files:
 	install $(STRIP) -m 755 $(RELEASE)/ncclbpf/libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/
 	ln -sf libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/libibverbs.so
 	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
+	install $(STRIP) -m 755 $(RELEASE)/libnccl-net-tcp.so $(D)$(LIBDIR)/
+	for k in gin rma; do ln -sf libnccl-net-tcp.so $(D)$(LIBDIR)/libnccl-$$k-tcp.so; done
 	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(RELEASE)/ncclbpf-agent $(D)$(PREFIX)/bin/
 	install $(STRIP) -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	$(call install_lua,$(D)$(LUADIR))
@@ -108,6 +110,7 @@ uninstall:
 		$(D)$(PYTHONDIR)/ncclbpf $(D)$(DOCDIR)
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
+		$(foreach k,net gin rma,$(D)$(LIBDIR)/libnccl-$k-tcp.so) \
 		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent \
 		$(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
 		$(addprefix $(D)$(MANDIR)/man1/ncclbpf-,shell.1 agent.1) \

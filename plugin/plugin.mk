@@ -5,11 +5,13 @@
 STORE := $(call o,plugin/store/*.c) $(B)/plugin/runtime/clock.o
 RELAY := $(call o,plugin/relay/*.c)
 TAP := $(call o,plugin/tap/*.c)
-PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/%) $(TAP),\
+TCP := $(call o,plugin/tcp/*.c) $(addprefix $(B)/plugin/,abi/gin.o abi/net.o abi/net_props.o runtime/clock.o)
+PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/% tcp/%) $(TAP),\
 	$(call o,plugin/*/*.c plugin/*/*/*.c))
 PLUGIN_SO := $(B)/libncclbpf.so
 TAP_SO := $(B)/ncclbpf/libncclbpf-verbs.so
-lib: $(PLUGIN_SO) $(TAP_SO)
+TCP_SO := $(B)/libnccl-net-tcp.so
+lib: $(PLUGIN_SO) $(TAP_SO) $(TCP_SO)
 
 # The decision path: words put together for one wide store come apart again to
 # be used, and that costs more than it saves.
@@ -22,6 +24,13 @@ $(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 	$(ld) -shared -Wl,--version-script=plugin/ncclbpf.map \
 		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now,-z,nodelete -Wl,--no-undefined \
 		-Wl,--gc-sections -o $@ $(filter %.o,$^) $(OLD_LIBC)
+
+# NCCL's net, GIN and RMA over TCP. It exports the names of tables that libncclbpf.so exports, and
+# must find its own.
+$(TCP_SO): $(TCP) plugin/tcp/tcp.map
+	$(ld) -shared -Wl,--version-script=plugin/tcp/tcp.map -Wl,-Bsymbolic \
+		-Wl,-soname,$(@F) -Wl,-z,relro,-z,now,-z,nodelete -Wl,--no-undefined \
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) -lpthread $(OLD_LIBC)
 
 # The tap in front of libibverbs. NCCL opens "libibverbs.so", the tap's soname,
 # and finds what the tap lacks in libibverbs.so.1, which the tap needs: it is

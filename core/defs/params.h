@@ -71,15 +71,17 @@ PARAM(VERBS,               ENUM, "off",     0,    1,          "off|on",         
 	"on: open libncclbpf-verbs.so before NCCL's own InfiniBand transport, so policies "
 	"and the shell see its queue pairs; needs ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN")
 PARAM(CHAIN_NET,           STR,  "",        0,    511,        "",                    "",    PLUGIN,
-	"net plugin to wrap, if NCCL_NET_PLUGIN names ncclbpf; empty: ncclbpf's own TCP transport")
+	"net plugin to wrap, if NCCL_NET_PLUGIN names ncclbpf; "
+	"tcp or empty: libnccl-net-tcp.so, which is installed beside libncclbpf.so")
 PARAM(PROFILER_CONNECT,    ENUM, "on",      0,    1,          "on|off",              "",    PLUGIN,
 	"when NCCL connects its profiler channels. on: at a communicator's first collective; "
 	"off: at the first collective whose GPU time is measured, which waits for the connection")
 PARAM(GIN,                 ENUM, "off",     0,    1,          "off|on",              "",    PLUGIN,
-	"on: carry puts and signals of GPU kernels (NCCL's GIN) over ncclbpf's own TCP transport, "
-	"instead of NCCL's own or another plugin")
+	"on: carry puts and signals of GPU kernels (NCCL's GIN), instead of NCCL's own or another "
+	"plugin; over TCP, if NCCLBPF_CHAIN_GIN names no plugin")
 PARAM(CHAIN_GIN,           STR,  "",        0,    511,        "",                    "",    PLUGIN,
-	"GIN or RMA plugin to wrap; empty: none")
+	"GIN or RMA plugin to wrap; tcp: libnccl-net-tcp.so, which is installed beside "
+	"libncclbpf.so; empty: none, or tcp with NCCLBPF_GIN=on")
 PARAM(GIN_QUEUE,           INT,  "256",     32,   32768,      "",                    "1",   PLUGIN,
 	"outstanding operations of a GIN context to a peer; a power of two")
 PARAM(GIN_CONNECT_MS,      INT,  "60000",   10,   3600000,    "",                    "ms",  PLUGIN,

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Entry points of the GIN and RMA plugins for all versions. They convert
- * arguments to the form of plugin/gin/gin.h. NCCL passes NULL contexts,
+ * Entry points of a GIN and RMA plugin for all versions but GIN v14. Both our
+ * libraries with such a plugin have this file. The functions convert
+ * arguments to the form of plugin/gin/calls.h. NCCL passes NULL contexts,
  * uninitialised properties and NULL device handles, which plugin/gin accepts.
  */
 #include <string.h>
 
 #include "plugin/abi/gin_abi.h"
-#include "plugin/process/process.h"
 
 static int gin_init(void **ctx, uint64_t comm_id, nb_net_logger *log)
 {
-	return nb_gin_init(NB_GIN_DATA, ctx, comm_id, log,
-			   nb_process_ready(log));
-}
-
-static int gin_init_v14(void **ctx, uint64_t comm_id, nb_net_logger *log)
-{
-	return nb_gin_init(NB_GIN_DEVICE, ctx, comm_id, log,
-			   nb_process_ready(log));
+	return nb_gin_init(NB_GIN_DATA, ctx, comm_id, log, nb_net_ready(log));
 }
 
 static int devices(int *n)
@@ -26,22 +19,12 @@ static int devices(int *n)
 	return nb_gin_devices(NB_GIN_DATA, n);
 }
 
-static int devices_v14(int *n)
-{
-	return nb_gin_devices(NB_GIN_DEVICE, n);
-}
-
 static int listen_data(void *ctx, int dev, void *handle, void **listen_comm)
 {
 	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
 }
 
-static int listen_v14(void *ctx, int dev, void *handle, void **listen_comm)
-{
-	return nb_gin_listen(NB_GIN_DEVICE, ctx, dev, handle, listen_comm);
-}
-
-static int put_properties(enum nb_gin_face face, int dev, void *props,
+int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props,
 			  int version)
 {
 	struct nb_net_props p;
@@ -57,17 +40,12 @@ static int put_properties(enum nb_gin_face face, int dev, void *props,
 
 static int properties_v11(int dev, void *props)
 {
-	return put_properties(NB_GIN_DATA, dev, props, 11);
+	return nb_gin_put_properties(NB_GIN_DATA, dev, props, 11);
 }
 
 static int properties_v13(int dev, void *props)
 {
-	return put_properties(NB_GIN_DATA, dev, props, 12);
-}
-
-static int properties_v14(int dev, void *props)
-{
-	return put_properties(NB_GIN_DEVICE, dev, props, 12);
+	return nb_gin_put_properties(NB_GIN_DATA, dev, props, 12);
 }
 
 static int connect_any(struct nb_gin_mesh *m, void **coll)
@@ -106,7 +84,7 @@ static int connect_v12(void *ctx, void *handles[], int nranks, int rank,
 }
 
 /* From v13 on, only createContext makes contexts. */
-static int connect_v13(void *ctx, void *handles[], int nranks, int rank,
+int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank,
 		       void *listen_comm, void **coll)
 {
 	struct nb_gin_mesh m = { .ctx = ctx,
@@ -152,25 +130,6 @@ static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx,
 	return nb_gin_create_context(coll, &k, ctx, devh);
 }
 
-static int create_v14(void *coll, struct nb_gin_config_v14 *config, void **ctx,
-		      void **devh)
-{
-	struct nb_gin_config k;
-
-	if (!config)
-		return create_v13(coll, NULL, ctx, devh);
-	k = (struct nb_gin_config){
-		.nsignals = config->nsignals,
-		.ncounters = config->ncounters,
-		.ncontexts = config->ncontexts,
-		.queue_depth = config->queue_depth,
-		.traffic_class = config->traffic_class,
-		.backend_version = config->backend_version,
-		.rank_stride = config->rank_stride,
-	};
-	return nb_gin_create_context(coll, &k, ctx, devh);
-}
-
 static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 {
 	struct nb_gin_config k = { .ncontexts = 1,
@@ -184,8 +143,8 @@ static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 	return nb_gin_create_context(coll, &k, ctx, NULL);
 }
 
-static int reg_mr(void *coll, void *data, size_t size, int type, uint64_t flags,
-		  void **mhandle, void **gin_handle)
+int nb_gin_reg_v11(void *coll, void *data, size_t size, int type,
+		   uint64_t flags, void **mhandle, void **gin_handle)
 {
 	struct nb_gin_memory m = {
 		.data = data, .size = size, .type = type, .flags = flags
@@ -197,12 +156,12 @@ static int reg_mr(void *coll, void *data, size_t size, int type, uint64_t flags,
 static int reg_mr_rma(void *coll, void *data, size_t size, int type,
 		      uint64_t flags, void **mhandle)
 {
-	return reg_mr(coll, data, size, type, flags, mhandle, NULL);
+	return nb_gin_reg_v11(coll, data, size, type, flags, mhandle, NULL);
 }
 
-static int reg_dmabuf(void *coll, void *data, size_t size, int type,
-		      uint64_t offset, int fd, uint64_t flags, void **mhandle,
-		      void **gin_handle)
+int nb_gin_reg_dmabuf_v11(void *coll, void *data, size_t size, int type,
+			  uint64_t offset, int fd, uint64_t flags,
+			  void **mhandle, void **gin_handle)
 {
 	struct nb_gin_memory m = { .data = data,
 				   .size = size,
@@ -219,8 +178,8 @@ static int reg_dmabuf_rma(void *coll, void *data, size_t size, int type,
 			  uint64_t offset, int fd, uint64_t flags,
 			  void **mhandle)
 {
-	return reg_dmabuf(coll, data, size, type, offset, fd, flags, mhandle,
-			  NULL);
+	return nb_gin_reg_dmabuf_v11(coll, data, size, type, offset, fd, flags,
+				     mhandle, NULL);
 }
 
 #define PUT(k)                                                               \
@@ -346,7 +305,7 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
 }
 
 #define HEAD(props, conn, create, reg, dmabuf, put, signal)                   \
-	.name = "ncclbpf", .init = gin_init, .devices = devices,              \
+	.name = nb_net_name, .init = gin_init, .devices = devices,            \
 	.get_properties = properties_##props, .listen = listen_data,          \
 	.connect = { conn }, .create_context = { create }, .reg_mr = { reg }, \
 	.reg_mr_dmabuf = { dmabuf }, .dereg_mr = nb_gin_dereg_mr,             \
@@ -356,27 +315,30 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
 	.query_last_error = nb_gin_query_error, .finalize = nb_gin_finalize
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v11 = {
-	HEAD(v11, .v11 = connect_v11, .v11 = create_v11, .v11 = reg_mr,
-	     .v11 = reg_dmabuf, .v11 = iput_v11, .v11 = iput_signal_v11),
+	HEAD(v11, .v11 = connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
+	     .v11 = nb_gin_reg_dmabuf_v11, .v11 = iput_v11,
+	     .v11 = iput_signal_v11),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v12 = {
-	HEAD(v11, .v12 = connect_v12, .v12 = create_v12, .v11 = reg_mr,
-	     .v11 = reg_dmabuf, .v12 = iput_v12, .v12 = iput_signal_v12),
+	HEAD(v11, .v12 = connect_v12, .v12 = create_v12, .v11 = nb_gin_reg_v11,
+	     .v11 = nb_gin_reg_dmabuf_v11, .v12 = iput_v12,
+	     .v12 = iput_signal_v12),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table ncclGinPlugin_v13 = {
-	HEAD(v13, .v11 = connect_v13, .v13 = create_v13, .v11 = reg_mr,
-	     .v11 = reg_dmabuf, .v13 = iput_v13, .v13 = iput_signal_v13),
+	HEAD(v13, .v11 = nb_gin_connect_v13, .v13 = create_v13,
+	     .v11 = nb_gin_reg_v11, .v11 = nb_gin_reg_dmabuf_v11,
+	     .v13 = iput_v13, .v13 = iput_signal_v13),
 	.iget = { .v13 = iget_v13 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v14 = {
-	HEAD(v13, .v11 = connect_v13, .rma_v14 = create_rma,
+	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
 	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .v13 = iput_v13,
 	     .rma_v14 = iput_signal_rma_v14),
 	.iget = { .v13 = iget_v13 },
@@ -385,30 +347,10 @@ NB_EXPORT struct nb_gin_table ncclRmaPlugin_v14 = {
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
-	HEAD(v13, .v11 = connect_v13, .rma_v14 = create_rma,
+	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
 	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma,
 	     .rma_v15 = iput_rma_v15, .rma_v15 = iput_signal_rma_v15),
 	.iget = { .rma_v15 = iget_rma_v15 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
-};
-
-NB_EXPORT struct nb_gin_table_v14 ncclGinPlugin_v14 = {
-	.name = "ncclbpf",
-	.init = gin_init_v14,
-	.devices = devices_v14,
-	.get_gin_properties = nb_gin_get_signals,
-	.get_properties = properties_v14,
-	.listen = listen_v14,
-	.connect = connect_v13,
-	.create_context = create_v14,
-	.reg_mr = reg_mr,
-	.reg_mr_dmabuf = reg_dmabuf,
-	.dereg_mr = nb_gin_dereg_mr,
-	.destroy_context = nb_gin_destroy_context,
-	.close_coll = nb_gin_close_coll,
-	.close_listen = nb_gin_close_listen,
-	.progress = nb_gin_progress,
-	.query_last_error = nb_gin_query_error,
-	.finalize = nb_gin_finalize,
 };

@@ -3,10 +3,7 @@
 #define NB_PLUGIN_ABI_GIN_ABI_H
 
 #include "plugin/abi/net_abi.h"
-#include "plugin/gin/choice.h"
-#include "plugin/gin/context.h"
-#include "plugin/gin/gin.h"
-#include "plugin/gin/post.h"
+#include "plugin/gin/calls.h"
 
 /*
  * NCCL's GIN ABI v11 to v13 and RMA ABI v14 and v15, in our own declarations.
@@ -189,6 +186,17 @@ static_assert(offsetof(struct nb_gin_table_v14, create_context) == 56,
 static_assert(offsetof(struct nb_gin_table_v14, destroy_context) == 88,
 	      "GIN v14");
 static_assert(offsetof(struct nb_gin_table_v14, progress) == 112, "GIN v14");
+
+/* Functions that GIN v14 shares with older versions (gin.c). */
+int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props,
+			  int version);
+int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank,
+		       void *listen_comm, void **coll);
+int nb_gin_reg_v11(void *coll, void *data, size_t size, int type,
+		   uint64_t flags, void **mhandle, void **gin_handle);
+int nb_gin_reg_dmabuf_v11(void *coll, void *data, size_t size, int type,
+			  uint64_t offset, int fd, uint64_t flags,
+			  void **mhandle, void **gin_handle);
 
 extern struct nb_gin_table_v11 ncclGinPlugin_v11, ncclGinPlugin_v12;
 extern struct nb_gin_table_v14 ncclGinPlugin_v14;

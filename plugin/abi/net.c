@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Entry points of the net plugin for all versions. They convert arguments to
- * those of the newest version (plugin/net/net.h). Optional functions are NULL
- * in the tables until init finds that the transport has them.
+ * Entry points of a net plugin for all versions. They convert arguments to
+ * those of the newest version (plugin/net/calls.h). Both our libraries with a
+ * net plugin have this file.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
-#include "plugin/process/process.h"
-
-static void shape_tables(void);
 
 static int net_init_v10(nb_net_logger *log, void *prof)
 {
 	struct nb_net_init init = { 0, NB_NET_CLASS_NONE, log, prof };
-	int rc = nb_net_init(NULL, &init, nb_process_ready(log));
+	int rc = nb_net_init(NULL, &init, nb_net_ready(log));
 
-	shape_tables();
+	nb_net_shape();
 	return rc;
 }
 
@@ -38,8 +35,8 @@ static int net_init_v11(void **ctx, uint64_t comm_id,
 
 	if (!ctx)
 		return NB_NET_ARGUMENT;
-	rc = nb_net_init(ctx, &init, nb_process_ready(log));
-	shape_tables();
+	rc = nb_net_init(ctx, &init, nb_net_ready(log));
+	nb_net_shape();
 	return rc;
 }
 
@@ -102,24 +99,6 @@ PROPERTIES(9)
 PROPERTIES(11)
 PROPERTIES(12)
 
-static int make_vdevice_v9(int *dev, void *vprops)
-{
-	const struct nb_net_vprops_v9 *v = vprops;
-	struct nb_net_vprops all = { 0, { 0 } };
-
-	if (!dev || !v || v->ndevs < 0 || v->ndevs > 4)
-		return NB_NET_ARGUMENT;
-	all.ndevs = v->ndevs;
-	memcpy(all.devs, v->devs, sizeof(v->devs));
-	return nb_net_make_vdevice(dev, &all);
-}
-
-static int make_vdevice_v12(int *dev, void *vprops)
-{
-	return dev && vprops ? nb_net_make_vdevice(dev, vprops)
-			     : NB_NET_ARGUMENT;
-}
-
 static int reg_mr_v5(void *comm, void *data, int size, int type, void **mhandle)
 {
 	return size < 0
@@ -167,7 +146,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 #define TABLE(v, props, at_init, at_listen, at_connect, at_accept, at_reg, \
 	      at_isend, at_irecv, ...)                                     \
 	NB_EXPORT struct nb_net_table ncclNetPlugin_v##v = {               \
-		.name = "ncclbpf",                                         \
+		.name = nb_net_name,                                       \
 		.init = { .at_init = net_init_##at_init },                 \
 		.devices = nb_net_devices,                                 \
 		.get_properties = properties_##props,                      \
@@ -200,41 +179,3 @@ TABLE(9, v9, v5, v5, v7, v7, v8, v9, v9, );
 TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
 TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
-
-/*
- * Set the optional functions that the transport has. NCCL calls this under its
- * lock.
- */
-static void shape_table(struct nb_net_table *t, int version,
-			const struct nb_net_ops *ops)
-{
-	t->reg_mr_dmabuf = ops->reg_mr_dmabuf ? nb_net_reg_mr_dmabuf : NULL;
-	if (version >= 7) {
-		t->get_device_mr =
-			ops->get_device_mr ? nb_net_get_device_mr : NULL;
-		t->irecv_consumed =
-			ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
-	}
-	if (version >= 9)
-		t->make_vdevice = !ops->make_vdevice ? NULL
-				  : version == 12    ? make_vdevice_v12
-						     : make_vdevice_v9;
-	if (version >= 11)
-		t->set_net_attr =
-			ops->set_net_attr ? nb_net_set_net_attr : NULL;
-}
-
-static void shape_tables(void)
-{
-	const struct nb_net_ops *ops = nb_net_ops_used();
-
-	if (!ops)
-		return;
-	shape_table(&ncclNetPlugin_v6, 6, ops);
-	shape_table(&ncclNetPlugin_v7, 7, ops);
-	shape_table(&ncclNetPlugin_v8, 8, ops);
-	shape_table(&ncclNetPlugin_v9, 9, ops);
-	shape_table(&ncclNetPlugin_v10, 10, ops);
-	shape_table(&ncclNetPlugin_v11, 11, ops);
-	shape_table(&ncclNetPlugin_v12, 12, ops);
-}

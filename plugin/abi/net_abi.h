@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "plugin/abi/tuner_abi.h"
-#include "plugin/net/net.h"
+#include "plugin/net/calls.h"
 
 /*
  * NCCL's net ABI, versions 5 to 12, in our own declarations (ABI reference,

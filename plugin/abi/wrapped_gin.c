@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plugin/abi/gin_abi.h"
+#include "plugin/gin/choice.h"
 
 enum shape { GIN_V11, GIN_V12, GIN_V13, RMA_V14, RMA_V15 };
 
@@ -17,10 +18,13 @@ enum shape { GIN_V11, GIN_V12, GIN_V13, RMA_V14, RMA_V15 };
 static struct nb_gin_table w;
 static enum shape shape;
 static struct nb_gin_ops ops;
+static const struct nb_gin_extension *extension; /* NULL: it has none */
 
 /* A collComm of the wrapped plugin. */
 struct coll {
 	void *inner;
+	/* class that a program chose, for contexts; NB_NET_CLASS_NONE: none */
+	int traffic_class;
 	/*
 	 * context that we create because NCCL's version does not; NULL if not
 	 * needed
@@ -65,9 +69,12 @@ static int wrapped_create(void *coll, const struct nb_gin_config *k, void **ctx,
 			  void **devh)
 {
 	struct coll *c = coll;
+	struct nb_gin_config config = *k;
 	void *none = NULL;
 
-	return create(c->inner, k, ctx, devh ? devh : &none);
+	if (c->traffic_class != NB_NET_CLASS_NONE)
+		config.traffic_class = c->traffic_class;
+	return create(c->inner, &config, ctx, devh ? devh : &none);
 }
 
 static int wrapped_destroy(void *coll, void *ctx)
@@ -106,11 +113,14 @@ static int wrapped_connect(const struct nb_gin_mesh *m, void **coll)
 				     m->queue_depth, m->listen_comm, &c->inner)
 		     : w.connect.v11(m->ctx, m->handles, m->nranks, m->rank,
 				     m->listen_comm, &c->inner);
+	c->traffic_class = m->traffic_class;
 	if (!rc) {
 		rc = create_own(c, m);
 		if (rc)
 			w.close_coll(c->inner);
 	}
+	if (!rc && extension)
+		extension->watch(c->inner, m->arrived, m->arg);
 	if (rc)
 		free(c);
 	else
@@ -287,6 +297,16 @@ static int wrapped_progress(void *coll, void *ctx)
 	return w.progress(target_of(coll, ctx));
 }
 
+static uint64_t wrapped_queued(void *coll, uint32_t rank)
+{
+	return extension->queued(((struct coll *)coll)->inner, rank);
+}
+
+static void wrapped_link(void *coll, uint32_t rank, struct nb_gin_link *link)
+{
+	extension->link(((struct coll *)coll)->inner, rank, link);
+}
+
 static const struct {
 	const char *symbol;
 	enum shape shape;
@@ -345,7 +365,14 @@ static void fill_ops(void)
 		.progress = wrapped_progress,
 		.query_error = wrapped_query,
 		.dmabuf = w.reg_mr_dmabuf.v11 != NULL,
+		.takes_class = shape >= GIN_V13,
 	};
+	if (!extension)
+		return;
+	ops.region = extension->region;
+	ops.queued = wrapped_queued;
+	ops.link = wrapped_link;
+	ops.offences = extension->offences;
 }
 
 const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version, const char **name)
@@ -359,6 +386,7 @@ const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version, const char **name)
 		read_gin_table(table);
 		if (!gin_table_complete())
 			return NULL;
+		extension = dlsym(lib, NB_GIN_EXTENSION);
 		fill_ops();
 		*version = rows[i].version;
 		*name = w.name ? w.name : "?";

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "plugin/abi/gin_abi.h"
+#include "plugin/gin/choice.h"
 
 static struct nb_gin_table_v14 w;
 static bool is_v13; /* the table in use is the vendor's GIN v13 */

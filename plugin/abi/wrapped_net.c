@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
+#include "plugin/net/net.h"
 
 enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
 
@@ -52,6 +53,20 @@ static int wrapped_listen_v5(void *ctx, int dev, void *handle, void **comm)
 	return w.listen.v5(dev, handle, comm);
 }
 
+/*
+ * From v11 on NCCL's interface has no class at connect. Only a plugin with an
+ * extension can change it for one connection.
+ */
+static int connect_v11(void *ctx, int dev, int traffic_class, void *handle,
+		       void **comm, void **devh)
+{
+	int rc = w.connect.v11(ctx, dev, handle, comm, devh);
+
+	if (!rc && *comm && ops.extension && traffic_class >= 0)
+		ops.extension->set_class(*comm, traffic_class);
+	return rc;
+}
+
 static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 			   void **comm, void **devh)
 {
@@ -62,7 +77,7 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (!devh)
 		devh = &none;
 	if (version >= 11)
-		return w.connect.v11(ctx, dev, handle, comm, devh);
+		return connect_v11(ctx, dev, traffic_class, handle, comm, devh);
 	if (version == 10)
 		return w.connect.v10(dev, &config, handle, comm, devh);
 	return version >= 7 ? w.connect.v7(dev, handle, comm, devh)
@@ -248,6 +263,7 @@ const struct nb_net_ops *nb_net_wrap(void *lib, int *which, const char **name)
 		if (!net_table_complete())
 			return NULL;
 		fill_ops();
+		ops.extension = dlsym(lib, NB_NET_EXTENSION);
 		*which = version;
 		*name = w.name ? w.name : "?";
 		return &ops;

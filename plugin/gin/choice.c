@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses which transport moves GIN data: a wrapped plugin, our own TCP
- * transport, or none. The process chooses once. This file also counts the
+ * Opens the wrapped plugin that moves GIN data, if there is one. The process
+ * chooses once. This file also counts the
  * errors of a wrapped plugin.
  */
 #include "plugin/gin/choice.h"
@@ -9,8 +9,6 @@
 #include <pthread.h>
 
 #include "plugin/gin/list.h"
-#include "plugin/tcp/gin.h"
-#include "plugin/net/net.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -29,7 +27,6 @@ static struct {
 	 * atomically
 	 */
 	const struct nb_gin_ops *device;
-	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
@@ -44,7 +41,7 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 	void *lib;
 
 	*device = NULL;
-	if (nb_wrapped_open_late(NB_WRAPPED_GIN))
+	if (nb_wrapped_open_late(NB_WRAPPED_GIN, NB_LIBRARY_TCP))
 		return NULL;
 	lib = nb_wrapped[NB_WRAPPED_GIN].file.handle;
 	*device = nb_gin_wrap_device(lib, &theirs);
@@ -56,37 +53,25 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 			"and no RMA plugin of versions 13 to 15");
 		return NULL;
 	}
-	choice.wrapped =
-		nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs);
-	if (!choice.wrapped)
-		*device = NULL;
-	return choice.wrapped ? ops : NULL;
+	if (nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs))
+		return ops;
+	*device = NULL;
+	return NULL;
+}
+
+bool nb_gin_wanted(void)
+{
+	return nb_params.num[NB_P_GIN] || *nb_params.str[NB_P_CHAIN_GIN];
 }
 
 /* The caller holds choice.lock. */
 static void choose_transport(bool usable)
 {
-	const struct nb_gin_ops *ops = NULL, *device = NULL;
+	const struct nb_gin_ops *ops, *device;
 
-	if (!usable)
+	if (!usable || !nb_gin_wanted())
 		return;
-	if (*nb_params.str[NB_P_CHAIN_GIN]) {
-		ops = open_wrapped(&device);
-	} else if (nb_params.num[NB_P_GIN]) {
-		nb_net_log_tcp();
-		/* NCCL requires a queue length that is a power of two */
-		nb_gin_tcp_conf.queue = 32;
-		while (nb_gin_tcp_conf.queue * 2 <=
-		       nb_params.num[NB_P_GIN_QUEUE])
-			nb_gin_tcp_conf.queue *= 2;
-		nb_gin_tcp_conf.connect_ns =
-			(uint64_t)nb_params.num[NB_P_GIN_CONNECT_MS] * 1000000;
-		nb_gin_tcp_conf.stall_ns =
-			(uint64_t)nb_params.num[NB_P_GIN_STALL_MS] * 1000000;
-		ops = &nb_gin_tcp_ops;
-		nb_log(NB_LOG_INFO,
-		       "gin: our own TCP transport moves puts and signals");
-	}
+	ops = open_wrapped(&device);
 	if (ops || device)
 		nb_events_clock();
 	__atomic_store_n(&choice.device, device, __ATOMIC_RELEASE);
@@ -122,7 +107,7 @@ const char *nb_gin_ops_name(void)
 	if (!nb_gin_called() ||
 	    (!nb_gin_ops_used() && !nb_gin_device_ops_used()))
 		return NULL;
-	return choice.wrapped ? nb_wrapped[NB_WRAPPED_GIN].name : "tcp";
+	return nb_wrapped[NB_WRAPPED_GIN].name;
 }
 
 /*
@@ -142,7 +127,7 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 {
 	drop_failed(&choice.ops, ops);
 	drop_failed(&choice.device, ops);
-	if (choice.wrapped && !nb_gin_ops_name())
+	if (!nb_gin_ops_name())
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
 			"the init of the plugin returned %d, so NCCL uses another GIN plugin",
@@ -152,7 +137,7 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 void nb_gin_leave_out_device(void)
 {
 	__atomic_store_n(&choice.device, NULL, __ATOMIC_RELEASE);
-	if (choice.wrapped && !nb_gin_ops_name())
+	if (!nb_gin_ops_name())
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
 			"the plugin has only GIN v14, which has no device for NCCL");
@@ -163,9 +148,16 @@ void nb_gin_choice_forked(void)
 	pthread_mutex_init(&choice.lock, NULL);
 }
 
+uint64_t nb_gin_offences(enum nb_gin_offence what)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+
+	return ops && ops->offences ? ops->offences(what) : 0;
+}
+
 int nb_gin_count_result(const char *what, int rc)
 {
-	if (__builtin_expect(rc != NB_NET_OK, 0) && choice.wrapped)
+	if (__builtin_expect(rc != NB_NET_OK, 0))
 		nb_wrapped_count_failure(NB_WRAPPED_GIN, what, rc);
 	return rc;
 }

@@ -4,10 +4,12 @@
 
 #include "plugin/gin/transport.h"
 
+/* Returns true if the user asked for GIN by one of our variables. */
+bool nb_gin_wanted(void);
 /*
- * Choose the transport: the plugin that NCCLBPF_CHAIN_GIN names, else our TCP
- * transport if NCCLBPF_GIN is on, else none. Only the first call chooses. If
- * @usable is false, the process gets no transport.
+ * Open the wrapped plugin: the one that NCCLBPF_CHAIN_GIN names, else
+ * libnccl-net-tcp.so if NCCLBPF_GIN is on, else none. Only the first call
+ * chooses. If @usable is false, the process gets no transport.
  */
 void nb_gin_choose(bool usable);
 /* Returns true if NCCL has called the plugin's init function. */
@@ -31,6 +33,8 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc);
  * is not called again.
  */
 void nb_gin_leave_out_device(void);
+/* Returns how many offences of peers the transport has counted. */
+uint64_t nb_gin_offences(enum nb_gin_offence what);
 /* Reset the choice of the transport in a forked child. */
 void nb_gin_choice_forked(void);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "plugin/gin/choice.h"
-#include "plugin/tcp/gin.h"
+#include "plugin/runtime/params.h"
 #include "plugin/runtime/relaxed.h"
 
 enum {
@@ -30,8 +30,9 @@ void nb_gin_context_free(struct nb_gin_context *x)
 
 static uint32_t slab_size(const struct nb_gin_coll *c, int ncontexts, int depth)
 {
-	uint64_t n = (uint64_t)c->nranks * (uint64_t)ncontexts *
-		     (uint64_t)(depth > 0 ? depth : nb_gin_tcp_conf.queue);
+	uint64_t n =
+		(uint64_t)c->nranks * (uint64_t)ncontexts *
+		(uint64_t)(depth > 0 ? depth : nb_params.num[NB_P_GIN_QUEUE]);
 
 	/* untouched pages of a large slab cost no memory */
 	return n < LEAST_OPS  ? LEAST_OPS

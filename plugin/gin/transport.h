@@ -2,13 +2,14 @@
 #ifndef NB_PLUGIN_GIN_TRANSPORT_H
 #define NB_PLUGIN_GIN_TRANSPORT_H
 
+#include "plugin/gin/extension.h"
 #include "plugin/gin/op.h"
 #include "plugin/net/transport.h"
 
 /*
- * The interface of a GIN transport: our own TCP transport (tcp.c), or a wrapped
- * GIN or RMA plugin (plugin/abi/wrapped_gin.c). Functions return enum
- * nb_net_result.
+ * NCCL's GIN and RMA interfaces with our types, in the form of their newest
+ * versions. A wrapped plugin of any version is called through them
+ * (plugin/abi/wrapped_gin.c). Functions return enum nb_net_result.
  */
 
 enum {
@@ -41,17 +42,6 @@ struct nb_gin_memory {
 	int fd;
 };
 
-/* A signal from a peer that the transport has applied to our memory. */
-struct nb_gin_arrival {
-	uint32_t rank, region, op;
-	uint64_t offset, value;
-	/*
-	 * number and bytes of the puts that this peer sent since its last
-	 * signal; since_ns: arrival of the first of them
-	 */
-	uint64_t puts, bytes, since_ns;
-};
-
 /*
  * Arguments of connect. handles holds one handle of NB_NET_HANDLE bytes for
  * each rank.
@@ -67,24 +57,9 @@ struct nb_gin_mesh {
 	int nconnections, queue_depth;
 	int traffic_class;
 	void *listen_comm;
-	/*
-	 * called after each applied signal, by the thread that calls progress
-	 * or post
-	 */
-	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
+	/* called after each applied signal, if the transport tells of them */
+	nb_gin_arrived *arrived;
 	void *arg;
-};
-
-/* State of one peer's connection, as the transport reports it. */
-struct nb_gin_link {
-	/* constant string: "open", "closed", "stalled" or "lost" */
-	const char *state;
-	/* name of the peer's protocol offence; NULL if there was none */
-	const char *offence;
-	uint64_t in_puts, in_signals, in_bytes;
-	uint64_t queued_bytes;
-	/* address of the peer as "address:port", or "" if it is not known */
-	char text[64];
 };
 
 /*
@@ -124,13 +99,16 @@ struct nb_gin_ops {
 	 * be NULL.
 	 */
 	int (*query_error)(void *coll, void *ctx, bool *failed);
-	/* Returns the registration number of a memory handle. May be NULL. */
+	/*
+	 * The functions of the plugin's extension (extension.h); all are NULL
+	 * if it has none.
+	 */
 	uint32_t (*region)(void *mhandle);
-	/* Returns the bytes that wait for a peer's socket. May be NULL. */
 	uint64_t (*queued)(void *coll, uint32_t rank);
-	/* Reports the state of a connection to any thread. May be NULL. */
 	void (*link)(void *coll, uint32_t rank, struct nb_gin_link *link);
+	uint64_t (*offences)(enum nb_gin_offence what);
 	bool dmabuf; /* reg_mr accepts DMA-BUF memory */
+	/* create_context takes a traffic class */
 	bool takes_class;
 };
 

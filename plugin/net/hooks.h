@@ -3,6 +3,7 @@
 #define NB_PLUGIN_NET_HOOKS_H
 
 #include "core/spec/spec.h"
+#include "plugin/net/extension.h"
 #include "plugin/net/transport.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/runtime/open_list.h"

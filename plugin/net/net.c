@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "plugin/net/list.h"
-#include "plugin/tcp/tcp.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
@@ -39,7 +38,6 @@ static struct {
 	bool chosen;
 	/* functions of the transport; NULL if there is no device */
 	const struct nb_net_ops *ops;
-	bool wrapped; /* ops are the functions of a wrapped plugin */
 	/* number of devices reported to NCCL; accessed atomically */
 	int devices;
 	unsigned next_trip;
@@ -52,15 +50,7 @@ static struct {
 /* Context for versions before 11, in which NCCL passes no context. */
 static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
 
-static void log_tcp(bool warn, const char *line)
-{
-	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
-}
-
-void nb_net_log_tcp(void)
-{
-	nb_tcp_conf.say = log_tcp;
-}
+const char nb_net_name[] = "ncclbpf";
 
 static const struct nb_net_ops *open_wrapped(void)
 {
@@ -68,7 +58,7 @@ static const struct nb_net_ops *open_wrapped(void)
 	const char *theirs = NULL;
 	int version = 0;
 
-	if (nb_wrapped_open_late(NB_WRAPPED_NET))
+	if (nb_wrapped_open_late(NB_WRAPPED_NET, NB_LIBRARY_TCP))
 		return NULL;
 	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
 			  &theirs);
@@ -80,7 +70,6 @@ static const struct nb_net_ops *open_wrapped(void)
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
 		return NULL;
-	net.wrapped = true;
 	return ops;
 }
 
@@ -97,18 +86,11 @@ static bool is_named(void)
 
 static void choose_transport(bool usable)
 {
-	const char *path;
-
 	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
 	nb_events_clock();
-	path = nb_params.str[NB_P_CHAIN_NET];
-	nb_net_log_tcp();
-	net.ops = *path ? open_wrapped() : &nb_tcp_ops;
-	if (net.ops == &nb_tcp_ops)
-		nb_log(NB_LOG_INFO,
-		       "net: our own TCP transport moves the data");
-	else if (!net.ops)
+	net.ops = open_wrapped();
+	if (!net.ops)
 		nb_log(NB_LOG_WARN, "net: NCCL uses its own network");
 }
 
@@ -117,7 +99,17 @@ const char *nb_net_used(int *devices)
 	*devices = __atomic_load_n(&net.devices, __ATOMIC_RELAXED);
 	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
 		return NULL;
-	return net.wrapped ? nb_wrapped[NB_WRAPPED_NET].name : "tcp";
+	return nb_wrapped[NB_WRAPPED_NET].name;
+}
+
+uint64_t nb_net_counted(enum nb_net_count what)
+{
+	const struct nb_net_extension *x;
+
+	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
+		return 0;
+	x = net.ops->extension;
+	return x ? x->counted(what) : 0;
 }
 
 /*
@@ -137,7 +129,7 @@ void nb_net_forked(void)
  */
 static int count_result(const char *what, int rc)
 {
-	if (__builtin_expect(rc != NB_NET_OK, 0) && net.wrapped)
+	if (__builtin_expect(rc != NB_NET_OK, 0))
 		nb_wrapped_count_failure(NB_WRAPPED_NET, what, rc);
 	return rc;
 }
@@ -167,11 +159,10 @@ static int net_init_failed(int rc)
 {
 	if (net.inits)
 		return rc;
-	if (net.wrapped)
-		nb_wrapped_leave_out(
-			NB_WRAPPED_NET,
-			"the init of the plugin returned %d, so NCCL uses its own network",
-			rc);
+	nb_wrapped_leave_out(
+		NB_WRAPPED_NET,
+		"the init of the plugin returned %d, so NCCL uses its own network",
+		rc);
 	__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 	return NB_NET_OK;
 }
@@ -360,7 +351,7 @@ static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 	if (c && nb_events_hooked(NB_HOOK_NET_CONNECT)) {
 		int wanted = nb_net_run_connect(c, false);
 
-		if (wanted >= 0 && net.ops->takes_class)
+		if (wanted >= 0 && (net.ops->takes_class || net.ops->extension))
 			*traffic_class = wanted;
 	}
 	return c;
@@ -381,8 +372,8 @@ static void connecting_put(const void *handle, struct nb_net_conn *c,
 
 static void learn_peer(struct nb_net_conn *c)
 {
-	if (net.ops->peer)
-		net.ops->peer(c->inner, &c->peer);
+	if (net.ops->extension)
+		net.ops->extension->peer(c->inner, &c->peer);
 }
 
 int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,

@@ -2,12 +2,14 @@
 #ifndef NB_PLUGIN_NET_TRANSPORT_H
 #define NB_PLUGIN_NET_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * The interface of a net transport: our own TCP transport (tcp.c), or a wrapped
- * net plugin (plugin/abi/wrapped_net.c).
+ * NCCL's net interface with our types, in the form of its newest version. A
+ * wrapped net plugin of any version is called through it
+ * (plugin/abi/wrapped_net.c).
  */
 
 /* The values of ncclResult_t that a net plugin returns. */
@@ -29,6 +31,8 @@ enum {
 	NB_NET_MAX_RECVS = 32, /* largest number of buffers in one irecv */
 	NB_NET_CLASS_NONE = -1,
 };
+
+struct nb_net_extension;
 
 struct nb_net_vprops {
 	int ndevs;
@@ -63,14 +67,6 @@ struct nb_net_init {
 	int traffic_class;
 	nb_net_logger *logger;
 	void *profiler_callback;
-};
-
-/* A transport's description of a connection's peer. */
-struct nb_net_peer {
-	uint64_t address; /* hash of the peer's address; 0 if not known */
-	uint64_t link;	  /* number that both ends share; 0 if not known */
-	/* address of the peer as "address:port", or "" if it is not known */
-	char text[64];
 };
 
 /*
@@ -116,23 +112,13 @@ struct nb_net_ops {
 	int (*irecv_consumed)(void *recv_comm, int n, void *request);
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
 	int (*set_net_attr)(void *ctx, void *attr);
-	void (*peer)(void *comm, struct nb_net_peer *peer);
+	/* The transport's extension (extension.h), or NULL. */
+	const struct nb_net_extension *extension;
 	/*
 	 * the transport's function connect uses the traffic class that the
 	 * caller passes
 	 */
 	bool takes_class;
 };
-
-/* FNV-1a hash, used for addresses. */
-static inline uint64_t nb_net_hash(const void *p, size_t n)
-{
-	const unsigned char *b = (const unsigned char *)p;
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ b[i]) * UINT64_C(0x100000001b3);
-	return h ? h : 1;
-}
 
 #endif

@@ -20,7 +20,6 @@
 #include "plugin/job/no_agent.h"
 #include "plugin/job/self.h"
 #include "plugin/gin/gin.h"
-#include "plugin/gin/unused.h"
 #include "plugin/net/net.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held.h"
@@ -211,7 +210,6 @@ static int process_make(void)
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
 	nb_verbs_nccl_find();
-	nb_gin_variables_read();
 	nb_wrapped_open_all();
 	nb_self_open();
 	rc = nb_gen_new(&nb_gens.empty, NULL, 0, NULL, &err);
@@ -285,6 +283,11 @@ bool nb_process_ready(nb_logger_fn *logger)
 	if (usable)
 		nb_verbs_attach();
 	return usable;
+}
+
+bool nb_net_ready(nb_net_logger *logger)
+{
+	return nb_process_ready(logger);
 }
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The TCP transport's devices. Network interfaces are chosen by NCCL's rules,
- * so settings for NCCL's Socket transport also apply here.
+ * The devices: network interfaces, chosen by NCCL's rules, so settings for
+ * NCCL's Socket transport also apply here.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
-#include <errno.h>
 
 #include "plugin/tcp/tcp.h"
 
@@ -26,69 +23,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a)
 {
 	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
-}
-
-static void addr_pack(const union nb_tcp_addr *a, uint16_t *family,
-		      uint16_t *port, uint8_t bytes[16])
-{
-	*family = a->any.sa_family;
-	if (a->any.sa_family == AF_INET6) {
-		*port = a->v6.sin6_port;
-		memcpy(bytes, &a->v6.sin6_addr, 16);
-	} else {
-		*port = a->v4.sin_port;
-		memcpy(bytes, &a->v4.sin_addr, 4);
-	}
-}
-
-static bool addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
-			const uint8_t bytes[16])
-{
-	memset(a, 0, sizeof(*a));
-	a->any.sa_family = family;
-	if (family == AF_INET) {
-		a->v4.sin_port = port;
-		memcpy(&a->v4.sin_addr, bytes, 4);
-	} else if (family == AF_INET6) {
-		a->v6.sin6_port = port;
-		memcpy(&a->v6.sin6_addr, bytes, 16);
-	} else {
-		return false;
-	}
-	return true;
-}
-
-int nb_tcp_port_open(union nb_tcp_addr a, uint64_t magic, uint32_t version,
-		     int *fd, struct nb_tcp_handle *h)
-{
-	socklen_t size = nb_tcp_addr_size(&a);
-	int error = 0;
-
-	if (a.any.sa_family == AF_INET6)
-		a.v6.sin6_port = 0;
-	else
-		a.v4.sin_port = 0;
-	memset(h, 0, sizeof(*h));
-	*fd = socket(a.any.sa_family,
-		     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (*fd < 0 || bind(*fd, &a.any, size) || listen(*fd, SOMAXCONN) ||
-	    getsockname(*fd, &a.any, &size) ||
-	    getrandom(&h->cookie, sizeof(h->cookie), 0) !=
-		    (ssize_t)sizeof(h->cookie))
-		error = errno;
-	if (error && *fd >= 0)
-		close(*fd);
-	h->magic = magic;
-	h->version = version;
-	addr_pack(&a, &h->family, &h->port, h->addr);
-	return error;
-}
-
-bool nb_tcp_port_address(const struct nb_tcp_handle *h, uint64_t magic,
-			 uint32_t version, union nb_tcp_addr *a)
-{
-	return h->magic == magic && h->version == version &&
-	       addr_unpack(a, h->family, h->port, h->addr);
 }
 
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size)
@@ -248,8 +182,10 @@ static void find_devices(void)
 	}
 }
 
-int nb_tcp_devices(int *n)
+int nb_net_devices(int *n)
 {
+	if (!n)
+		return NB_NET_ARGUMENT;
 	pthread_once(&once, find_devices);
 	*n = nfound;
 	return NB_NET_OK;
@@ -261,7 +197,7 @@ const struct nb_tcp_dev *nb_tcp_dev(int dev)
 	return dev >= 0 && dev < nfound ? &found[dev] : NULL;
 }
 
-int nb_tcp_get_properties(int dev, struct nb_net_props *p)
+int nb_net_get_properties(int dev, struct nb_net_props *p)
 {
 	pthread_once(&once, find_devices);
 	memset(p, 0, sizeof(*p));

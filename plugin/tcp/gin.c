@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of the TCP transport: opening and closing a collComm, and one round
- * of its data path. Posting only queues an operation. Progress sends and
- * receives, so that operations posted in one round share a system call.
+ * GIN: opening and closing a collComm, and one round of its data path. Posting
+ * only queues an operation. Progress sends and receives, so that operations
+ * posted in one round share a system call.
  */
 #include "plugin/tcp/gin.h"
+#include "plugin/tcp/join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,26 +34,22 @@ static void coll_free(struct nb_gin_tcp *c)
 			close(c->peer[r].fd);
 	if (c->epoll >= 0)
 		close(c->epoll);
-	nb_gin_answers_free(c);
+	nb_gin_ops_free(c);
 	nb_gin_regions_fini(&c->regions);
 	free(c->peer);
 	free(c);
 }
 
-static int tcp_finalize(void *ctx)
-{
-	free(ctx);
-	return NB_NET_OK;
-}
-
-static int tcp_connect(const struct nb_gin_mesh *mesh, void **coll)
+int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 {
 	struct nb_gin_tcp *c;
 	int rc = NB_NET_SYSTEM;
 
+	if (!coll)
+		return NB_NET_ARGUMENT;
 	*coll = NULL;
-	if (!mesh->listen_comm || mesh->nranks < 1 || mesh->rank < 0 ||
-	    mesh->rank >= mesh->nranks)
+	if (!mesh->handles || !mesh->listen_comm || mesh->nranks < 1 ||
+	    mesh->rank < 0 || mesh->rank >= mesh->nranks)
 		return NB_NET_ARGUMENT;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -78,22 +75,26 @@ static int tcp_connect(const struct nb_gin_mesh *mesh, void **coll)
 	return rc;
 }
 
-static int tcp_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
-		      void **gin_handle)
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+		  void **gin_handle)
 {
 	struct nb_gin_tcp *c = coll;
-	int rc = nb_gin_regions_add(&c->regions, m, mhandle);
+	int rc;
 
+	if (!c || !mhandle || m->dmabuf)
+		return NB_NET_ARGUMENT;
+	rc = nb_gin_regions_add(&c->regions, m, mhandle);
 	if (gin_handle)
 		*gin_handle = *mhandle;
 	return rc;
 }
 
-static int tcp_dereg_mr(void *coll, void *mhandle)
+int nb_gin_dereg_mr(void *coll, void *mhandle)
 {
 	struct nb_gin_tcp *c = coll;
 
-	return nb_gin_regions_remove(&c->regions, mhandle);
+	return c ? nb_gin_regions_remove(&c->regions, mhandle)
+		 : NB_NET_ARGUMENT;
 }
 
 static void receive_ready(struct nb_gin_tcp *c)
@@ -132,11 +133,12 @@ static bool send_queued(struct nb_gin_tcp *c)
 	return sent;
 }
 
-static int tcp_progress(void *coll, void *ctx)
+int nb_gin_progress(void *ctx)
 {
-	struct nb_gin_tcp *c = coll;
+	struct nb_gin_tcp *c = ctx;
 
-	(void)ctx;
+	if (!c)
+		return NB_NET_ARGUMENT;
 	nb_gin_enter(&c->regions);
 	/*
 	 * The peer cannot have answered a message that was just sent, so this
@@ -151,6 +153,11 @@ static int tcp_progress(void *coll, void *ctx)
 	 * return the error as well
 	 */
 	return GET(c->error);
+}
+
+int nb_gin_progress_coll(void *coll)
+{
+	return nb_gin_progress(coll);
 }
 
 /*
@@ -177,7 +184,7 @@ static void say_goodbye(struct nb_gin_tcp *c)
 	 * data resets the stream
 	 */
 	while (busy && nb_clock_system() < deadline) {
-		tcp_progress(c, NULL);
+		nb_gin_progress(c);
 		busy = c->only_sent;
 		for (int r = 0; r < c->nranks; r++) {
 			struct nb_gin_peer *p = &c->peer[r];
@@ -193,7 +200,7 @@ static void say_goodbye(struct nb_gin_tcp *c)
 	}
 }
 
-static int tcp_close(void *coll)
+int nb_gin_close_coll(void *coll)
 {
 	struct nb_gin_tcp *c = coll;
 
@@ -294,13 +301,10 @@ static bool signal_is_valid(const struct nb_gin_op *op)
 	       op->signal_op < NB_GIN_NSIGNAL_OPS && op->signal;
 }
 
-static int tcp_post(void *coll, void *ctx, struct nb_gin_op *op)
+int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_op *op)
 {
-	struct nb_gin_tcp *c = coll;
-	int rc;
+	int rc = GET(c->error);
 
-	(void)ctx;
-	rc = GET(c->error);
 	if (rc)
 		return rc;
 	if (op->rank >= (uint32_t)c->nranks || !signal_is_valid(op))
@@ -316,29 +320,97 @@ static int tcp_post(void *coll, void *ctx, struct nb_gin_op *op)
 	return rc;
 }
 
-static int tcp_test(void *coll, struct nb_gin_op *op)
-{
-	(void)coll;
-	return op->state == NB_GIN_FAILED ? op->error : NB_NET_OK;
-}
+/* ---- NCCL's contexts and requests: a collComm, and an operation ---- */
 
-static int tcp_query_error(void *coll, void *ctx, bool *failed)
+int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
+			  void **ctx, void **dev_handle)
 {
-	const struct nb_gin_tcp *c = coll;
+	struct nb_gin_tcp *c = coll;
 
-	(void)ctx;
-	*failed = GET(c->error) != NB_NET_OK;
+	if (!c || !ctx || config->queue_depth < 0)
+		return NB_NET_ARGUMENT;
+	*ctx = c;
+	if (dev_handle)
+		*dev_handle = NULL;
+	for (int r = 0; r < c->nranks; r++)
+		if (c->peer[r].fd >= 0)
+			nb_tcp_set_class(c->peer[r].fd, config->traffic_class);
 	return NB_NET_OK;
 }
 
-static uint64_t tcp_queued(void *coll, uint32_t rank)
+int nb_gin_destroy_context(void *ctx)
+{
+	(void)ctx;
+	return NB_NET_OK;
+}
+
+int nb_gin_query_error(void *ctx, bool *failed)
+{
+	const struct nb_gin_tcp *c = ctx;
+
+	if (!failed)
+		return NB_NET_ARGUMENT;
+	*failed = c && GET(c->error) != NB_NET_OK;
+	return NB_NET_OK;
+}
+
+int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
+{
+	struct nb_gin_tcp *c = ctx;
+	struct nb_gin_op *op;
+	int rc;
+
+	if (!request)
+		return NB_NET_ARGUMENT;
+	*request = NULL;
+	if (!c)
+		return NB_NET_ARGUMENT;
+	op = nb_gin_op_new(c);
+	if (!op)
+		return NB_NET_SYSTEM;
+	*op = *words;
+	op->state = NB_GIN_POSTED;
+	rc = nb_gin_tcp_post(c, op);
+	if (rc || op->kind == NB_GIN_FLUSH)
+		nb_gin_op_free(c, op);
+	else
+		*request = op;
+	return rc;
+}
+
+int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request)
+{
+	return nb_gin_post(coll, op, request);
+}
+
+int nb_gin_test(void *coll, void *request, int *done)
+{
+	struct nb_gin_op *op = request;
+
+	if (!coll || !done)
+		return NB_NET_ARGUMENT;
+	*done = 0;
+	if (!op || op->state == NB_GIN_FREE)
+		return NB_NET_ARGUMENT;
+	if (op->state == NB_GIN_FAILED)
+		return op->error;
+	if (op->state != NB_GIN_DONE)
+		return NB_NET_OK;
+	*done = 1;
+	nb_gin_op_free(coll, op);
+	return NB_NET_OK;
+}
+
+/* ---- what NCCL's interface does not tell ---- */
+
+static uint64_t coll_queued(void *coll, uint32_t rank)
 {
 	const struct nb_gin_tcp *c = coll;
 
 	return GET(c->peer[rank].queued_bytes);
 }
 
-static void tcp_link(void *coll, uint32_t rank, struct nb_gin_link *l)
+static void coll_link(void *coll, uint32_t rank, struct nb_gin_link *l)
 {
 	static const char *const words[] = { "open", "closed", "stalled",
 					     "lost" };
@@ -359,23 +431,20 @@ static void tcp_link(void *coll, uint32_t rank, struct nb_gin_link *l)
 		nb_tcp_addr_text(&p->addr, l->text, sizeof(l->text));
 }
 
-const struct nb_gin_ops nb_gin_tcp_ops = {
-	.init = nb_gin_tcp_init,
-	.finalize = tcp_finalize,
-	.devices = nb_tcp_devices,
-	.get_properties = nb_gin_tcp_properties,
-	.listen = nb_gin_tcp_listen,
-	.connect = tcp_connect,
-	.reg_mr = tcp_reg_mr,
-	.dereg_mr = tcp_dereg_mr,
-	.close_coll = tcp_close,
-	.close_listen = nb_gin_tcp_close_listen,
-	.post = tcp_post,
-	.test = tcp_test,
-	.progress = tcp_progress,
-	.query_error = tcp_query_error,
+static void coll_watch(void *coll, nb_gin_arrived *arrived, void *arg)
+{
+	struct nb_gin_tcp *c = coll;
+
+	c->arrived = arrived;
+	c->arg = arg;
+}
+
+extern const struct nb_gin_extension ncclbpfGinExtension_v1;
+__attribute__((visibility("default")))
+const struct nb_gin_extension ncclbpfGinExtension_v1 = {
 	.region = nb_gin_region_number,
-	.queued = tcp_queued,
-	.link = tcp_link,
-	.takes_class = true,
+	.queued = coll_queued,
+	.link = coll_link,
+	.watch = coll_watch,
+	.offences = nb_gin_tcp_offences,
 };

@@ -4,27 +4,19 @@
 
 #include <pthread.h>
 
-#include "plugin/gin/transport.h"
+#include "plugin/gin/calls.h"
 #include "plugin/tcp/tcp.h"
 
 /*
- * Our own GIN transport. Each pair of ranks of a collComm shares one TCP
- * connection, used in both directions. The stream keeps puts and signals in
- * order. Incoming headers are checked before any byte is written to memory. The
- * files tcp_*.c share this header; other files use nb_gin_tcp_ops only.
+ * GIN over TCP. Each pair of ranks of a collComm shares one TCP connection,
+ * used in both directions. The stream keeps puts and signals in order. Incoming
+ * headers are checked before any byte is written to memory.
  */
-extern const struct nb_gin_ops nb_gin_tcp_ops;
 
-enum nb_gin_offence {
-#define OFFENCE(name, word, text) NB_GIN_BAD_##name,
-#include "core/defs/gin_offences.h"
-	NB_GIN_NOFFENCES
-};
-const char *nb_gin_offence_word(enum nb_gin_offence what);
 /* Returns how many offences of this kind the process has counted. */
-uint64_t nb_gin_offences(enum nb_gin_offence what);
+uint64_t nb_gin_tcp_offences(enum nb_gin_offence what);
 
-/* Settings of the transport. The caller may change them before init. */
+/* Settings, which the first init reads from the environment. */
 struct nb_gin_tcp_conf {
 	/* time without progress after which a peer is stalled */
 	uint64_t stall_ns;
@@ -33,8 +25,6 @@ struct nb_gin_tcp_conf {
 	/* time for sending queued data when a collComm closes */
 	uint64_t close_ns;
 	int queue; /* number of operations for each context and peer */
-	/* socket buffer size in bytes; 0: the system's default */
-	int send_buffer;
 };
 extern struct nb_gin_tcp_conf nb_gin_tcp_conf;
 
@@ -154,23 +144,26 @@ struct nb_gin_tcp {
 	int error;
 	bool only_sent; /* the last call of progress only sent */
 	struct nb_gin_regions regions;
-	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
+	/* called after each applied signal; may be NULL */
+	nb_gin_arrived *arrived;
 	void *arg;
-	struct nb_gin_op *spare; /* list of free operations for answers */
-	struct answer_block *blocks;
+	struct nb_gin_op *spare; /* list of free operations */
+	struct op_block *blocks;
 	uint64_t comm_id;
 	struct nb_gin_peer *peer; /* array of the collComm's nranks peers */
 	char ahead[NB_GIN_AHEAD];
 };
 
-int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger);
-int nb_gin_tcp_properties(int dev, struct nb_net_props *props);
-int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
-int nb_gin_tcp_close_listen(void *listen_comm);
 /*
  * Connect to all peers of @c. Returns an error when the time limit is reached.
  */
 int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh);
+
+/*
+ * Start an operation, which the caller keeps until its state is no longer
+ * NB_GIN_POSTED.
+ */
+int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_op *op);
 
 void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op);
 /* Send queued messages until the socket's buffer is full. */
@@ -180,12 +173,11 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p);
  */
 void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p);
 void nb_gin_goodbye(struct nb_gin_peer *p);
-/*
- * Returns an operation for an answer to a peer's get, or NULL if there is no
- * memory.
- */
-struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c);
-void nb_gin_answers_free(struct nb_gin_tcp *c);
+/* Returns an operation, all zero, or NULL if there is no memory. */
+struct nb_gin_op *nb_gin_op_new(struct nb_gin_tcp *c);
+void nb_gin_op_free(struct nb_gin_tcp *c, struct nb_gin_op *op);
+/* Free the memory of all operations. */
+void nb_gin_ops_free(struct nb_gin_tcp *c);
 /*
  * Mark the connection as lost for reason @why, log it, and fail its operations.
  * The next post to any rank fails, too.
@@ -202,17 +194,5 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
  * NB_NET_ARGUMENT.
  */
 int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op);
-
-/*
- * Handshake message. The connecting rank sends it first; the accepting rank
- * answers with the same structure.
- */
-struct nb_gin_hello {
-	uint64_t magic, cookie;
-	uint32_t version, rank, nranks, zero;
-};
-#define NB_GIN_HELLO_MAGIC UINT64_C(0x6e63636c62676831)
-#define NB_GIN_HANDLE_MAGIC UINT64_C(0x6e63636c62676e68)
-enum { NB_GIN_VERSION = 1 };
 
 #endif

@@ -11,7 +11,6 @@
 #include <sys/uio.h>
 
 #include "plugin/tcp/gin.h"
-#include "plugin/net/list.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -24,19 +23,12 @@ enum { LIMIT = 1 << 20, LARGE = 16 << 10, RECENT = 16, NEAR = 4 << 10 };
 
 static uint64_t offences[NB_GIN_NOFFENCES]; /* accessed atomically */
 
-static const struct {
-	const char *word, *text;
-} offence_rows[] = {
-#define OFFENCE(name, word, text) { word, text },
+static const char *const offence_text[] = {
+#define OFFENCE(name, word, text) text,
 #include "core/defs/gin_offences.h"
 };
 
-const char *nb_gin_offence_word(enum nb_gin_offence what)
-{
-	return offence_rows[what].word;
-}
-
-uint64_t nb_gin_offences(enum nb_gin_offence what)
+uint64_t nb_gin_tcp_offences(enum nb_gin_offence what)
 {
 	return GET(offences[what]);
 }
@@ -52,7 +44,7 @@ static void offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	snprintf(
 		why, sizeof(why),
 		"the peer sent %s (message %u, region %u, offset %llu, %llu bytes)",
-		offence_rows[what].text, p->received, p->in.region,
+		offence_text[what], p->received, p->in.region,
 		(unsigned long long)p->in.offset,
 		(unsigned long long)p->in.size);
 	if (GET(p->state) == NB_GIN_CLOSED)
@@ -202,7 +194,7 @@ static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	};
 
 	__atomic_fetch_add((uint64_t *)(void *)at, a.value, __ATOMIC_RELEASE);
-	NB_NET_COUNT(p->in_signals, 1);
+	ADD(p->in_signals, 1);
 	p->since_puts = p->since_bytes = p->since_ns = 0;
 	if (c->arrived)
 		c->arrived(c->arg, &a);
@@ -217,10 +209,10 @@ static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 
 	if (h->size) {
 		if (!p->since_puts++)
-			p->since_ns = nb_clock_ns();
+			p->since_ns = nb_clock_system();
 		p->since_bytes += h->size;
-		NB_NET_COUNT(p->in_puts, 1);
-		NB_NET_COUNT(p->in_bytes, h->size);
+		ADD(p->in_puts, 1);
+		ADD(p->in_bytes, h->size);
 	}
 	if (h->kind != NB_GIN_SIGNAL)
 		return -1;
@@ -244,11 +236,12 @@ static int apply_answer(struct nb_gin_peer *p)
 
 static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	struct nb_gin_op *op = nb_gin_answer_new(c);
+	struct nb_gin_op *op = nb_gin_op_new(c);
 	int bad = -1;
 
 	if (!op)
 		return NB_GIN_BAD_GETS;
+	op->kind = NB_GIN_ANSWER;
 	if (p->in.size)
 		op->data = target_of(c, p->in.region, p->in.offset, p->in.size,
 				     &bad);
@@ -459,7 +452,7 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 static int self_bad(const struct nb_gin_op *op, int bad)
 {
 	nb_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
-		   offence_rows[bad].text, (unsigned long long)op->size);
+		   offence_text[bad], (unsigned long long)op->size);
 	return NB_NET_ARGUMENT;
 }
 

@@ -6,12 +6,9 @@
  * table never move, and dereg waits until the data path has left the closed
  * region.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "plugin/tcp/gin.h"
 
@@ -26,37 +23,6 @@ void nb_gin_regions_fini(struct nb_gin_regions *t)
 	for (int i = 0; i < NB_GIN_CHUNKS; i++)
 		free(t->chunk[i]);
 	pthread_mutex_destroy(&t->lock);
-}
-
-/*
- * Returns true if the CPU can read the byte @at. write(2) into a pipe returns
- * an error where a load would fault.
- */
-static bool is_readable(int fd, const char *at)
-{
-	return write(fd, at, 1) == 1;
-}
-
-/*
- * NCCL registers GPU memory even if our device properties exclude it.
- * Registration must refuse memory that the CPU cannot reach, because NCCL's
- * thread would crash on it later.
- */
-static bool is_host_memory(const struct nb_gin_memory *m)
-{
-	const char *base = m->data;
-	int fd[2];
-	bool fine;
-
-	if (!m->size)
-		return true;
-	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
-		return true; /* without a pipe there is no way to check */
-	fine = is_readable(fd[1], base) &&
-	       is_readable(fd[1], base + m->size - 1);
-	close(fd[0]);
-	close(fd[1]);
-	return fine;
 }
 
 /*
@@ -87,14 +53,12 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	*handle = NULL;
 	if ((!m->data && m->size) || (uintptr_t)m->data > UINTPTR_MAX - m->size)
 		return NB_NET_ARGUMENT;
-	if (!is_host_memory(m)) {
-		nb_tcp_say(
-			true,
-			"gin: %zu bytes at %p cannot be registered: the CPU cannot read them. "
-			"Our TCP transport needs memory that the CPU reaches",
-			m->size, m->data);
+	/*
+	 * NCCL registers GPU memory whatever our properties say, and its thread
+	 * would crash later on memory that the CPU cannot reach
+	 */
+	if (!nb_tcp_readable("gin", m->data, m->size))
 		return NB_NET_ARGUMENT;
-	}
 	pthread_mutex_lock(&t->lock);
 	number = t->next;
 	c = number == NB_GIN_NO_REGION ? NULL : chunk_for(t, number);

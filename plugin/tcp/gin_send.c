@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "plugin/tcp/gin.h"
-#include "plugin/net/list.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -19,27 +18,27 @@
  * BATCH: messages in one system call. LIMIT: bytes sent in one round. LOOK:
  * rounds between two reads of the clock.
  */
-enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, ANSWERS = 64, DRAIN = 64 };
+enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, OPS = 64, DRAIN = 64 };
 
 static const size_t HEAD = sizeof(struct nb_gin_head);
 
-struct answer_block {
-	struct answer_block *next;
-	struct nb_gin_op op[ANSWERS];
+struct op_block {
+	struct op_block *next;
+	struct nb_gin_op op[OPS];
 };
 
-struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c)
+struct nb_gin_op *nb_gin_op_new(struct nb_gin_tcp *c)
 {
 	struct nb_gin_op *op;
 
 	if (!c->spare) {
-		struct answer_block *b = calloc(1, sizeof(*b));
+		struct op_block *b = calloc(1, sizeof(*b));
 
 		if (!b)
 			return NULL;
 		b->next = c->blocks;
 		c->blocks = b;
-		for (int i = 0; i < ANSWERS; i++) {
+		for (int i = 0; i < OPS; i++) {
 			b->op[i].next = c->spare;
 			c->spare = &b->op[i];
 		}
@@ -47,14 +46,20 @@ struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c)
 	op = c->spare;
 	c->spare = op->next;
 	memset(op, 0, sizeof(*op));
-	op->kind = NB_GIN_ANSWER;
 	return op;
 }
 
-void nb_gin_answers_free(struct nb_gin_tcp *c)
+void nb_gin_op_free(struct nb_gin_tcp *c, struct nb_gin_op *op)
+{
+	op->state = NB_GIN_FREE;
+	op->next = c->spare;
+	c->spare = op;
+}
+
+void nb_gin_ops_free(struct nb_gin_tcp *c)
 {
 	while (c->blocks) {
-		struct answer_block *b = c->blocks;
+		struct op_block *b = c->blocks;
 
 		c->blocks = b->next;
 		free(b);
@@ -96,7 +101,7 @@ void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op)
 	op->head.number = p->sent++;
 	op->head.kind = (uint8_t)op->kind;
 	queue_append(&p->queue, op);
-	NB_NET_COUNT(p->queued_bytes, HEAD + body_of(op));
+	ADD(p->queued_bytes, HEAD + body_of(op));
 }
 
 void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
@@ -229,8 +234,7 @@ static void message_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	}
 	if (op->kind == NB_GIN_ANSWER) {
 		p->answers--;
-		op->next = c->spare;
-		c->spare = op;
+		nb_gin_op_free(c, op);
 		return;
 	}
 	op_finish(op, NB_NET_OK);
@@ -238,7 +242,7 @@ static void message_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 static void bytes_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p, uint64_t n)
 {
-	NB_NET_COUNT(p->queued_bytes, -n);
+	ADD(p->queued_bytes, -n);
 	while (n) {
 		struct nb_gin_op *op = p->queue.first;
 		uint64_t rest = HEAD + body_of(op) - op->moved;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The data path of our TCP transport. A connection's requests form a ring in
+ * Net: the data path. A connection's requests form a ring in
  * NCCL's order. Each call moves the first unfinished request on as far as the
  * socket allows. A message is a header and its bytes. A read also takes bytes
  * of following messages into a small buffer, so short messages cost one system
  * call.
  */
-#include "plugin/tcp/tcp.h"
+#include "plugin/tcp/join.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,55 +53,6 @@ struct nb_tcp_comm {
 	char ahead[AHEAD];
 };
 
-struct nb_tcp_conf nb_tcp_conf = { NULL, UINT64_C(10000000000),
-				   UINT64_C(30000000000),
-				   UINT64_C(10000000000) };
-/* counts of the process's events; accessed atomically */
-static uint64_t counts[NB_TCP_NCOUNTS];
-
-void nb_tcp_count(enum nb_tcp_count what)
-{
-	__atomic_fetch_add(&counts[what], 1, __ATOMIC_RELAXED);
-}
-
-uint64_t nb_tcp_counted(enum nb_tcp_count what)
-{
-	return __atomic_load_n(&counts[what], __ATOMIC_RELAXED);
-}
-
-void nb_tcp_say(bool warn, const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	if (!nb_tcp_conf.say)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	nb_tcp_conf.say(warn, line);
-}
-
-int nb_tcp_result(int error)
-{
-	switch (error) {
-	case 0:
-		return NB_NET_OK;
-	case ECONNRESET:
-	case ECONNREFUSED:
-	case ECONNABORTED:
-	case EPIPE:
-	case ETIMEDOUT:
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-	case EHOSTDOWN:
-	case ENETRESET:
-		return NB_NET_REMOTE;
-	default:
-		return NB_NET_SYSTEM;
-	}
-}
-
 struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer)
 {
@@ -121,10 +71,8 @@ struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 	return c;
 }
 
-static int tcp_close(void *comm)
+static int comm_close(struct nb_tcp_comm *c)
 {
-	struct nb_tcp_comm *c = comm;
-
 	if (!c)
 		return NB_NET_OK;
 	close(c->fd);
@@ -132,17 +80,51 @@ static int tcp_close(void *comm)
 	return NB_NET_OK;
 }
 
-static void tcp_peer(void *comm, struct nb_net_peer *to)
+int nb_net_close_send(void *comm)
+{
+	return comm_close(comm);
+}
+
+int nb_net_close_recv(void *comm)
+{
+	return comm_close(comm);
+}
+
+/* FNV-1a hash, used for addresses. */
+static uint64_t hash_bytes(const void *p, size_t n)
+{
+	const unsigned char *b = p;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+static void comm_peer(void *comm, struct nb_net_peer *to)
 {
 	const struct nb_tcp_comm *c = comm;
 	const union nb_tcp_addr *a = &c->peer;
 
 	to->link = c->link;
 	to->address = a->any.sa_family == AF_INET6
-			      ? nb_net_hash(&a->v6.sin6_addr, 16)
-			      : nb_net_hash(&a->v4.sin_addr, 4);
+			      ? hash_bytes(&a->v6.sin6_addr, 16)
+			      : hash_bytes(&a->v4.sin_addr, 4);
 	nb_tcp_addr_text(a, to->text, sizeof(to->text));
 }
+
+static void comm_set_class(void *comm, int traffic_class)
+{
+	nb_tcp_set_class(((struct nb_tcp_comm *)comm)->fd, traffic_class);
+}
+
+extern const struct nb_net_extension ncclbpfNetExtension_v1;
+__attribute__((visibility("default")))
+const struct nb_net_extension ncclbpfNetExtension_v1 = {
+	.peer = comm_peer,
+	.set_class = comm_set_class,
+	.counted = nb_tcp_counted,
+};
 
 /* Mark the connection as broken, and log this once. */
 static int comm_break(struct nb_tcp_comm *c, int result, const char *why)
@@ -166,7 +148,7 @@ static int comm_break_errno(struct nb_tcp_comm *c, int error)
 	int result = nb_tcp_result(error);
 
 	if (result == NB_NET_REMOTE)
-		nb_tcp_count(NB_TCP_LOST);
+		nb_tcp_count(NB_NET_LOST);
 	return comm_break(c, result, strerror(error));
 }
 
@@ -243,12 +225,12 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	char why[160];
 
 	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
-		nb_tcp_count(NB_TCP_GARBAGE);
+		nb_tcp_count(NB_NET_GARBAGE);
 		return comm_break(c, NB_NET_REMOTE,
 				  "the received data is not a message header");
 	}
 	if (c->head.size > r->posted) {
-		nb_tcp_count(NB_TCP_OVERSIZED);
+		nb_tcp_count(NB_NET_OVERSIZED);
 		snprintf(
 			why, sizeof(why),
 			"a message of %llu bytes came, %zu expected: "
@@ -325,7 +307,7 @@ static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 		if (n < 0)
 			return comm_break_errno(c, errno);
 		if (!n) {
-			nb_tcp_count(NB_TCP_LOST);
+			nb_tcp_count(NB_NET_LOST);
 			return comm_break(
 				c, NB_NET_REMOTE,
 				"the peer closed the connection while a message was expected");
@@ -352,7 +334,7 @@ static void comm_check_stall(struct nb_tcp_comm *c)
 	if (now - c->moved_ns < nb_tcp_conf.stall_ns)
 		return;
 	c->stalled = true;
-	nb_tcp_count(NB_TCP_STALLS);
+	nb_tcp_count(NB_NET_STALLS);
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
 	nb_tcp_say(
 		true,
@@ -399,12 +381,14 @@ static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 	return r;
 }
 
-static int tcp_isend(void *comm, void *data, size_t size, int tag,
-		     void *mhandle, void *phandle, void **request)
+int nb_net_isend(void *comm, void *data, size_t size, int tag, void *mhandle,
+		 void *phandle, void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
 	(void)tag, (void)mhandle, (void)phandle;
+	if (!request)
+		return NB_NET_ARGUMENT;
 	*request = NULL;
 	if (!c || !c->send)
 		return NB_NET_ARGUMENT;
@@ -414,14 +398,16 @@ static int tcp_isend(void *comm, void *data, size_t size, int tag,
 	return *request ? comm_move(c) : NB_NET_OK;
 }
 
-static int tcp_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
-		     void **mhandles, void **phandles, void **request)
+int nb_net_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
+		 void **mhandles, void **phandles, void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
 	(void)tags, (void)mhandles, (void)phandles;
+	if (!request)
+		return NB_NET_ARGUMENT;
 	*request = NULL;
-	if (!c || c->send || n != 1)
+	if (!c || c->send || n != 1 || !data || !sizes)
 		return NB_NET_ARGUMENT;
 	if (c->error)
 		return c->error;
@@ -430,12 +416,14 @@ static int tcp_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
 	return NB_NET_OK;
 }
 
-static int tcp_test(void *request, int *done, int *sizes)
+int nb_net_test(void *request, int *done, int *sizes)
 {
 	struct request *r = request;
 	struct nb_tcp_comm *c;
 	int rc = NB_NET_OK;
 
+	if (!done)
+		return NB_NET_ARGUMENT;
 	*done = 0;
 	if (!r || r->phase == FREE)
 		return NB_NET_ARGUMENT;
@@ -452,48 +440,30 @@ static int tcp_test(void *request, int *done, int *sizes)
 	return NB_NET_OK;
 }
 
-static int tcp_iflush(void *comm, int n, void **data, int *sizes,
-		      void **mhandles, void **request)
+int nb_net_iflush(void *comm, int n, void **data, int *sizes, void **mhandles,
+		  void **request)
 {
 	(void)comm, (void)n, (void)data, (void)sizes, (void)mhandles;
+	if (!request)
+		return NB_NET_ARGUMENT;
 	*request = NULL;
 	return NB_NET_OK;
 }
 
-static int tcp_reg_mr(void *comm, void *data, size_t size, int type,
-		      void **mhandle)
+int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
 {
-	(void)data, (void)size;
+	if (!mhandle)
+		return NB_NET_ARGUMENT;
 	*mhandle = NULL;
-	if (type != NB_NET_HOST_MEMORY)
+	(void)type;
+	if (!comm || !nb_tcp_readable("net", data, size))
 		return NB_NET_ARGUMENT;
 	*mhandle = comm; /* any value except NULL, which NCCL would reject */
 	return NB_NET_OK;
 }
 
-static int tcp_dereg_mr(void *comm, void *mhandle)
+int nb_net_dereg_mr(void *comm, void *mhandle)
 {
-	(void)comm, (void)mhandle;
-	return NB_NET_OK;
+	(void)mhandle;
+	return comm ? NB_NET_OK : NB_NET_ARGUMENT;
 }
-
-const struct nb_net_ops nb_tcp_ops = {
-	.init = nb_tcp_init,
-	.finalize = nb_tcp_finalize,
-	.devices = nb_tcp_devices,
-	.get_properties = nb_tcp_get_properties,
-	.listen = nb_tcp_listen,
-	.connect = nb_tcp_connect,
-	.accept = nb_tcp_accept,
-	.reg_mr = tcp_reg_mr,
-	.dereg_mr = tcp_dereg_mr,
-	.isend = tcp_isend,
-	.irecv = tcp_irecv,
-	.iflush = tcp_iflush,
-	.test = tcp_test,
-	.close_send = tcp_close,
-	.close_recv = tcp_close,
-	.close_listen = nb_tcp_close_listen,
-	.peer = tcp_peer,
-	.takes_class = true,
-};

@@ -8,33 +8,22 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "plugin/net/transport.h"
+#include "plugin/net/calls.h"
+#include "plugin/net/extension.h"
 
 /*
- * Our own transport. Each of NCCL's connections uses one TCP connection, with a
- * header before each message. It is non-blocking and runs only within NCCL's
- * calls. It uses no other part of the plugin except the clock.
+ * libnccl-net-tcp.so: NCCL's net, GIN and RMA interfaces over TCP, for memory
+ * that the CPU can read. It has the functions of plugin/net/calls.h (link.c,
+ * net.c) and of plugin/gin/calls.h (gin*.c) behind the tables of plugin/abi,
+ * and needs libc alone. It runs only within NCCL's calls: no threads, no
+ * blocking, except that GIN's connect waits for all ranks.
  */
-extern const struct nb_net_ops nb_tcp_ops;
 
-/* Events that are counted for the process. */
-enum nb_tcp_count {
-	/* connections dropped because the peer did not identify itself */
-	NB_TCP_STRANGERS,
-	NB_TCP_LATE, /* connections dropped because they sent nothing in time */
-	NB_TCP_STALLS,	/* requests that made no progress for stall_ns */
-	NB_TCP_LOST,	/* connections that the peer closed too early */
-	NB_TCP_GARBAGE, /* connections on which invalid data arrived */
-	/* connections with a message larger than the receive buffer */
-	NB_TCP_OVERSIZED,
-	NB_TCP_NCOUNTS
-};
-
-/* Settings of the transport. The caller may change them before init. */
+/* Settings. The caller may change them before init. */
 struct nb_tcp_conf {
 	/*
-	 * Logs one line, as a warning if @warn. Any thread calls it. May be
-	 * NULL.
+	 * Logs one line, as a warning if @warn. Any thread calls it. NULL:
+	 * NCCL's logger.
 	 */
 	void (*say)(bool warn, const char *line);
 	/*
@@ -45,12 +34,33 @@ struct nb_tcp_conf {
 	/* time for which a refused connect is tried again */
 	uint64_t connect_ns;
 	uint64_t hello_ns; /* time in which a peer must identify itself */
+	/*
+	 * time after which a peer that has not identified itself is dropped if
+	 * others wait
+	 */
+	uint64_t patience_ns;
+	/* size of sockets' buffers in bytes; 0: the system's default */
+	int buffer;
 };
 extern struct nb_tcp_conf nb_tcp_conf;
-uint64_t nb_tcp_counted(enum nb_tcp_count what);
-void nb_tcp_count(enum nb_tcp_count what);
+
+/* Each event is logged by nb_tcp_say; its kind is counted for the process. */
+uint64_t nb_tcp_counted(enum nb_net_count what);
+void nb_tcp_count(enum nb_net_count what);
 void nb_tcp_say(bool warn, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Returns the enum nb_net_result that corresponds to an errno. */
+int nb_tcp_result(int error);
+/*
+ * Returns the number of an environment variable, or -1 if it is not set or not
+ * within the limits of its row in core/defs/params.h.
+ */
+int64_t nb_tcp_setting(const char *name);
+/*
+ * Returns true if the CPU can read this memory, which a GPU's may not allow.
+ * Otherwise the log says why it cannot be registered for @what.
+ */
+bool nb_tcp_readable(const char *what, const void *data, size_t size);
 
 enum { NB_TCP_MAX_DEVS = 32 };
 
@@ -84,53 +94,13 @@ int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
  * and "=" requires the whole name.
  */
 bool nb_tcp_ifname_lets(const char *value, const char *name);
+/* Returns a device, or NULL if there is no such device. */
+const struct nb_tcp_dev *nb_tcp_dev(int dev);
 /* Write an address as "address:port". */
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size);
 socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a);
 
-/* Contents of NCCL's 128-byte connection handle. */
-struct nb_tcp_handle {
-	uint64_t magic, cookie;
-	uint16_t family, port; /* TCP port in network byte order */
-	uint32_t version;
-	uint8_t addr[16];
-	/* state of the net plugin's connecting side; NULL at first */
-	void *state;
-};
-
-/*
- * nb_tcp_port_open - listen on a free port of address @a
- * @fd: set to the listening socket, which the caller owns
- * @h: set to what a peer needs to connect: @magic, @version, a new secret
- *   cookie and the address
- *
- * Returns 0 or an errno.
- */
-int nb_tcp_port_open(union nb_tcp_addr a, uint64_t magic, uint32_t version,
-		     int *fd, struct nb_tcp_handle *h);
-/*
- * Read the address in a handle. Returns false if the handle has another magic
- * number or version.
- */
-bool nb_tcp_port_address(const struct nb_tcp_handle *h, uint64_t magic,
-			 uint32_t version, union nb_tcp_addr *a);
-
-/* Set the traffic class of a socket, unless @traffic_class is no class. */
-void nb_tcp_set_class(int fd, int family, int traffic_class);
-/*
- * Check whether a connect is complete. Returns 0, EAGAIN if it is pending, or
- * the errno of its failure.
- */
-int nb_tcp_connected(int fd);
-/*
- * Send (@out) or receive the bytes of @at from position *@moved. Returns 1 if
- * all bytes are moved, 0 if the socket would block, -1 on failure with errno
- * set.
- */
-int nb_tcp_move(int fd, void *at, size_t size, size_t *moved, bool out);
-
-/* The declarations below are shared by tcp_link.c and tcp.c. */
-
+/* The data path of a connection (net.c). */
 struct nb_tcp_comm;
 /*
  * nb_tcp_comm_new - create a connection from a connected socket
@@ -140,37 +110,13 @@ struct nb_tcp_comm;
  */
 struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer);
-/* Returns the enum nb_net_result that corresponds to an errno. */
-int nb_tcp_result(int error);
 
-int nb_tcp_init(void **ctx, const struct nb_net_init *init);
-int nb_tcp_finalize(void *ctx);
-int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
-int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
-		   void **send_comm, void **dev_handle);
-int nb_tcp_accept(void *listen_comm, void **recv_comm, void **dev_handle);
-int nb_tcp_close_listen(void *listen_comm);
-int nb_tcp_devices(int *n);
-int nb_tcp_get_properties(int dev, struct nb_net_props *props);
-/* Returns a device's address, or NULL if there is no such device. */
-const struct nb_tcp_dev *nb_tcp_dev(int dev);
-
-/*
- * First message of the connecting side. A peer of another byte order is
- * recognised by its wrong magic number.
- */
-struct nb_tcp_hello {
-	uint64_t magic, cookie, link;
-	uint32_t version, zero;
-};
-/* Header that precedes each message. */
+/* Header that precedes each message of a connection. */
 struct nb_tcp_head {
 	uint64_t size;
 	uint32_t number; /* number of the message on its connection, from 0 */
 	uint32_t magic;
 };
-#define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
-#define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)
-enum { NB_TCP_HEAD_MAGIC = 0x6e62746d, NB_TCP_VERSION = 1 };
+enum { NB_TCP_HEAD_MAGIC = 0x6e62746d };
 
 #endif

@@ -28,12 +28,36 @@ static bool is_library_name(const char *name)
 	       !strcmp(name + n - 3, ".so");
 }
 
+/*
+ * Open libnccl-net-tcp.so beside our own file, where `make install` puts it.
+ * Returns NULL if it is not there.
+ */
+static void *open_tcp(void)
+{
+	static const char here;
+	const char *slash;
+	char file[NB_LIBRARY_PATH];
+	Dl_info info;
+
+	if (!dladdr(&here, &info) || !info.dli_fname)
+		return NULL;
+	slash = strrchr(info.dli_fname, '/');
+	if (!slash || (size_t)(slash - info.dli_fname) > sizeof(file) - 32)
+		return NULL;
+	snprintf(file, sizeof(file), "%.*s/libnccl-net-tcp.so",
+		 (int)(slash - info.dli_fname), info.dli_fname);
+	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 {
-	void *h = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	void *h = !strcmp(name, NB_LIBRARY_TCP) ? open_tcp() : NULL;
 	char file[NB_LIBRARY_PATH + 64];
 	const char *why;
 
+	if (h)
+		return h;
+	h = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (h)
 		return h;
 	why = dlerror();

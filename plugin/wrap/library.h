@@ -12,6 +12,8 @@
  * user replaced it by ours. We open it in NCCL's place.
  */
 enum { NB_LIBRARY_PATH = 512 };
+/* The name of our library of TCP transports, beside our own file. */
+#define NB_LIBRARY_TCP "tcp"
 
 struct nb_library {
 	void *handle; /* handle from dlopen; NULL if no plugin is wrapped */
@@ -26,7 +28,8 @@ struct nb_library {
 
 /*
  * nb_library_open - find and open a plugin as NCCL does
- * @name: a path or a file name, not empty. If it cannot be opened, contains no
+ * @name: a path or a file name, not empty. NB_LIBRARY_TCP is looked for beside
+ *   our own file first. If it cannot be opened, contains no
  *   slash and is not of the form lib*.so, @prefix-<name>.so is tried
  * @prefix: for example "libnccl-tuner"
  *

@@ -83,11 +83,9 @@ static void not_opened(enum nb_wrapped_kind kind)
  * Open a plugin's file. Log this first: if the file's constructors crash, the
  * last line of the log names the file.
  */
-static int open_file(enum nb_wrapped_kind kind, struct nb_library *file,
-		     struct nb_err *err)
+static int open_file(enum nb_wrapped_kind kind, const char *named,
+		     struct nb_library *file, struct nb_err *err)
 {
-	const char *named = nb_params.str[rows[kind].param];
-
 	nb_log(NB_LOG_INFO, "opening the %s %s", rows[kind].noun, named);
 	return nb_library_open(file, named, rows[kind].prefix, err);
 }
@@ -106,7 +104,8 @@ void nb_wrapped_open_all(void)
 				 named);
 			continue;
 		}
-		if (open_file((enum nb_wrapped_kind)k, &c->file, &c->why))
+		if (open_file((enum nb_wrapped_kind)k, named, &c->file,
+			      &c->why))
 			not_opened((enum nb_wrapped_kind)k);
 	}
 }
@@ -135,12 +134,13 @@ void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
 	nb_unlock(NB_LOCK_WRAP);
 }
 
-int nb_wrapped_open_late(enum nb_wrapped_kind kind)
+int nb_wrapped_open_late(enum nb_wrapped_kind kind, const char *otherwise)
 {
+	const char *named = nb_params.str[rows[kind].param];
 	struct nb_wrapped *c = &nb_wrapped[kind];
 	struct nb_library file;
 	struct nb_err err;
-	int rc = open_file(kind, &file, &err);
+	int rc = open_file(kind, *named ? named : otherwise, &file, &err);
 
 	nb_lock(NB_LOCK_WRAP);
 	c->file = file;

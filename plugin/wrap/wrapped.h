@@ -66,11 +66,12 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 			   uint32_t *version);
 /*
  * nb_wrapped_open_late - open a plugin whose row says late
+ * @otherwise: the plugin to open if the user's variable names none
  *
  * Returns 0, or an error, which was logged and is kept in nb_wrapped[]. The
  * caller must not hold the lock, because the file's constructors run.
  */
-int nb_wrapped_open_late(enum nb_wrapped_kind kind);
+int nb_wrapped_open_late(enum nb_wrapped_kind kind, const char *otherwise);
 /*
  * Mark the plugin as in use under the name @name and interface version
  * @version. Returns false if it is ncclbpf itself, which is then left out.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gin_bench LIBNCCLBPF.so POLICY: puts and signals over our GIN transport,
+// gin_bench LIBNCCLBPF.so POLICY: puts and signals over libnccl-net-tcp.so,
 // called through RMA v15 as NCCL's proxy does. Two ranks on loopback, one
 // thread that plays both, so that no scheduler is measured. A round trip stands
 // beside a plain one over TCP; what a program adds to a put is the difference
@@ -381,15 +381,19 @@ static void skip_all(void)
 int main(int argc, char **argv)
 {
 	static struct rank plain[2], hooked[2];
+	char tcp[4096];
 	void *lib;
 	int fd[2];
 
-	if (argc != 3) {
+	if (argc != 3 || !strchr(argv[1], '/')) {
 		fprintf(stderr, "usage: gin_bench LIBNCCLBPF.so POLICY\n");
 		return 64;
 	}
 	setenv("NCCLBPF_CONTROL", "off", 1);
-	setenv("NCCLBPF_GIN", "on", 1);
+	/* not beside the copy */
+	snprintf(tcp, sizeof(tcp), "%.*s/libnccl-net-tcp.so",
+		 (int)(strrchr(argv[1], '/') - argv[1]), argv[1]);
+	setenv("NCCLBPF_CHAIN_GIN", tcp, 1);
 	setenv("NCCL_SOCKET_IFNAME", "lo", 1);
 	lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	need(lib != NULL, argv[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Any bytes as a peer's stream to our GIN transport, in pieces: nothing outside
+// Any bytes as a peer's stream to GIN over TCP, in pieces: nothing outside
 // the registered memory is written, numbers in a header are checked before they
 // are used, and an offence ends the connection. The magic and the sequence are
 // put right in half of the headers, so that what is behind them is reached. An
@@ -155,7 +155,7 @@ static void add_region(struct script *s, size_t size)
 	assert(m.data);
 	s->region[i].data = m.data;
 	s->region[i].size = size;
-	assert(!nb_gin_tcp_ops.reg_mr(s->c, &m, &s->region[i].handle, NULL));
+	assert(!nb_gin_reg_mr(s->c, &m, &s->region[i].handle, NULL));
 	s->nregions++;
 }
 
@@ -165,7 +165,7 @@ static void drop_region(struct script *s, unsigned i)
 {
 	if (i >= s->nregions || !s->region[i].handle)
 		return;
-	assert(!nb_gin_tcp_ops.dereg_mr(s->c, s->region[i].handle));
+	assert(!nb_gin_dereg_mr(s->c, s->region[i].handle));
 	s->region[i].handle = NULL;
 	memset(s->region[i].data, GONE, s->region[i].size);
 }
@@ -183,7 +183,7 @@ static void post_op(struct script *s, enum nb_gin_kind kind)
 	o->src_off = next_byte(s);
 	o->dst_off = next_byte(s);
 	o->size = next_offset(s);
-	if (!nb_gin_tcp_ops.post(s->c, NULL, o))
+	if (!nb_gin_tcp_post(s->c, o))
 		s->nops++;
 }
 
@@ -219,7 +219,7 @@ static void act(struct script *s)
 	case NACTIONS:
 		break;
 	}
-	nb_gin_tcp_ops.progress(s->c, NULL);
+	nb_gin_progress(s->c);
 }
 
 /* Any order of what a peer sends and of what happens here: memory that was
@@ -241,11 +241,11 @@ static void run_script(const uint8_t *data, size_t size)
 		act(s);
 	for (int i = 0; i < 8; i++) {
 		send_bytes(s, sizeof(s->out));
-		nb_gin_tcp_ops.progress(s->c, NULL);
+		nb_gin_progress(s->c);
 	}
 	close(s->fd);
 	while (s->c->peer[0].fd >= 0)
-		nb_gin_tcp_ops.progress(s->c, NULL);
+		nb_gin_progress(s->c);
 	for (unsigned i = 0; i < s->nops; i++)
 		assert(s->op[i].state == NB_GIN_DONE ||
 		       s->op[i].state == NB_GIN_FAILED);
@@ -254,7 +254,7 @@ static void run_script(const uint8_t *data, size_t size)
 		     !s->region[i].handle && k < s->region[i].size; k++)
 			assert((uint8_t)s->region[i].data[k] == GONE);
 	nb_gin_tcp_conf.close_ns = 0;
-	nb_gin_tcp_ops.close_coll(s->c);
+	nb_gin_close_coll(s->c);
 	for (unsigned i = 0; i < s->nregions; i++)
 		free(s->region[i].data);
 	free(s);
@@ -296,13 +296,13 @@ static void run_stream(const uint8_t *data, size_t size)
 		if (send(fd[1], bytes + at, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 		at += n;
-		nb_gin_tcp_ops.progress(c, NULL);
+		nb_gin_progress(c);
 		assert(c->peer[0].fd >= 0 || c->error ||
 		       c->peer[0].state == NB_GIN_CLOSED);
 	}
 	close(fd[1]);
 	nb_gin_tcp_conf.close_ns = 0;
-	nb_gin_tcp_ops.close_coll(c);
+	nb_gin_close_coll(c);
 	free(window);
 	free(signals);
 }

@@ -32,15 +32,17 @@ if [ $rc -eq 77 ] || grep -q 'vgpu: SKIP' "$dir/log"; then
 	exit 0
 fi
 say $rc "two ranks of one process put to each other"
-grep -q 'gin: our own TCP transport' "$dir/nccl"
+grep -q 'the GIN plugin .*/libnccl-net-tcp.so (tcp, interface v15) is called first' "$dir/nccl"
 say $? "NCCL's log says who moves the data"
 
 # shellcheck disable=SC2086
 run NCCLBPF_GIN=on "$job" --times "${TIMES:-20}" $modes
 say $? "$modes: ranks as threads"
 # shellcheck disable=SC2086
-run NCCLBPF_GIN=on "$job" --procs --times "${TIMES:-20}" $modes
+run NCCLBPF_CHAIN_GIN=tcp "$job" --procs --times "${TIMES:-20}" $modes
 say $? "...ranks as processes"
+run NCCL_NET_PLUGIN="$B/libnccl-net-tcp.so" "$job" --procs --times 10 all-to-all barriers
+say $? "...by the library of TCP transports without ncclbpf"
 # shellcheck disable=SC2086
 run NCCLBPF_GIN=on NCCLBPF_NET=off "$job" --procs --times 10 $modes
 rc=$?
@@ -114,7 +116,7 @@ wait $pid 2>/dev/null
 rm -f "$dir/nccl"
 run "$job" --times 1 all-to-all
 rc=$?
-[ $rc -ne 0 ] && ! grep -q 'ncclbpf: gin:' "$dir/nccl"
+[ $rc -ne 0 ] && ! grep -q 'the GIN plugin' "$dir/nccl"
 say $? "off by default: NCCL finds no GIN device of ours"
 
 if [ -n "${LONG:-}" ]; then

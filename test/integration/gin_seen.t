@@ -186,15 +186,10 @@ standin=$B/test/fakes/host/standin
 on idle timeout 0 "$standin" --ranks 1 --seconds inf --pause-ms 50
 run -J idle -o json doctor
 has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' \
-	"GIN is on, but not in use: NCCL 2.28.9 looks for GIN only in the net plugin's library" \
-	"set NCCL_NET_PLUGIN=ncclbpf"
-on forbidden NCCL_WIN_ENABLE=0 timeout 0 "$standin" --ranks 1 --seconds inf --pause-ms 50
-run -J forbidden -o json doctor
-has "doctor: a variable of NCCL forbids it" out \
-	"not in use: NCCL_WIN_ENABLE=0 keeps NCCL from GIN" "unset it"
+	"GIN is on, but NCCL has not asked for our GIN plugin" "set NCCL_NET_PLUGIN=ncclbpf"
 on old timeout 0 "$standin" --nccl 2.28.3 --ranks 1 --seconds inf --pause-ms 50
 run -J old -o json doctor
-has "doctor: NCCL is too old" out "not in use: NCCL 2.28.3 has no GIN plugins"
+has "doctor: NCCL is too old" out "GIN is on, but NCCL 2.28.3 has no GIN plugins"
 
 # two sites of one job
 if [ ! -x "$B/test/fakes/etcd/site" ] || ! command -v etcd >/dev/null; then

@@ -6,8 +6,8 @@
 rounds="--rounds 1 --bytes 64"
 . "$TOP/test/integration/net_lib.sh"
 
-# Every version, as NCCL's releases call it, over our own TCP and over other
-# people's plugins of every version.
+# Every version, as NCCL's releases call it: over our library of TCP transports, that library
+# alone, and over other people's plugins of every version.
 sub() { # WORDS: the lines of a TAP program become ours
 	"$@" >"$T/sub" 2>&1
 	while IFS= read -r line; do
@@ -24,6 +24,7 @@ sub() { # WORDS: the lines of a TAP program become ours
 }
 unset NCCL_NET_PLUGIN
 sub "$B/test/fakes/host/net_check" "$B/libncclbpf.so"
+sub "$B/test/fakes/host/net_check" "$B/libnccl-net-tcp.so"
 sub "$B/test/fakes/host/net_check" "$B/libncclbpf.so" "$B/test/fakes/host"
 NET_CHECK_CLASS=72 NCCLBPF_POLICY=$B/test/fakes/host/net_class.bpf.o \
 	"$B/test/fakes/host/net_check" "$B/libncclbpf.so" "$B/test/fakes/host" >"$T/sub" 2>&1

@@ -14,7 +14,8 @@ at_most() { # file, minor version
 	echo "not ok $n - $1 needs $version"
 	objdump -T "$B/$1" | grep -F "$version" | sed 's/^/# /'
 }
-for lib in libncclbpf.so libncclbpf-load.so ncclbpf/libncclbpf-verbs.so lua/ncclbpf.so; do
+for lib in libncclbpf.so libncclbpf-load.so libnccl-net-tcp.so ncclbpf/libncclbpf-verbs.so \
+		lua/ncclbpf.so; do
 	at_most $lib 28
 done
 for program in ncclbpf-shell ncclbpf-agent; do at_most $program 34; done

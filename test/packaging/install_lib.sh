@@ -21,20 +21,30 @@ installation() {
 	lib=$dir/usr/lib
 	so=$lib/libncclbpf.so
 
-	for k in tuner profiler net env; do
+	for k in tuner profiler net gin rma env; do
 		is "libnccl-$k-ncclbpf.so names the plugin" test \
 			"$(readlink "$lib/libnccl-$k-ncclbpf.so")" = libncclbpf.so
 	done
 	is "front end beside the plugin" test -f "$lib/libncclbpf-load.so"
+	is "TCP transports beside the plugin" test -f "$lib/libnccl-net-tcp.so"
+	for k in gin rma; do
+		is "libnccl-$k-tcp.so names them" test \
+			"$(readlink "$lib/libnccl-$k-tcp.so")" = libnccl-net-tcp.so
+	done
 
-	ldd "$so" >"$dir/log"
-	! grep -vE 'linux-vdso|libc\.so\.6|ld-linux|libpthread|libdl|libm\.so' "$dir/log" |
-		grep -q '=>'
-	say $? "the plugin needs libc alone"
+	for l in "$so" "$lib/libnccl-net-tcp.so"; do
+		ldd "$l" >"$dir/log"
+		! grep -vE 'linux-vdso|libc\.so\.6|ld-linux|libpthread|libdl|libm\.so' "$dir/log" |
+			grep -q '=>'
+		say $? "${l##*/} needs libc alone"
+	done
 	size=$(stat -c %s "$so")
 	nm -D --defined-only "$so" | awk '{ print $3 }' | sort >"$dir/log"
 	! grep -qvE '^nccl(Tuner|Net|CollNet|Env|Gin|Rma)?(Plugin|Profiler)_v[0-9]+$' "$dir/log"
 	say $? "only NCCL's symbols are exported"
+	nm -D --defined-only "$lib/libnccl-net-tcp.so" | awk '{ print $3 }' >"$dir/log"
+	! grep -qvE '^(nccl(Net|Gin|Rma)Plugin|ncclbpf(Net|Gin)Extension)_v[0-9]+$' "$dir/log"
+	say $? "and by the TCP transports NCCL's and two tables more"
 	nm -D --defined-only "$so" | awk '{ print $3 }' >"$dir/names"
 	for v in 2 3 4 5 6; do
 		grep -qx "ncclTunerPlugin_v$v" "$dir/names"

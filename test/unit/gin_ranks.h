@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks of a GIN collComm in one process, over our TCP transport.
+// Ranks of a GIN collComm in one process, over libnccl-net-tcp.so.
 #ifndef TEST_UNIT_GIN_RANKS_H
 #define TEST_UNIT_GIN_RANKS_H
 
@@ -15,7 +15,65 @@
 
 enum { MOST_RANKS = 8, BYTES = 1 << 20, SIGNALS = 16 };
 
-static const struct nb_gin_ops *const t = &nb_gin_tcp_ops;
+extern const struct nb_gin_extension ncclbpfGinExtension_v1;
+
+/* The functions of plugin/tcp in a table, as a wrapped plugin's are. */
+
+static int gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
+{
+	return nb_gin_init(NB_GIN_DATA, ctx, comm_id, logger, true);
+}
+
+static int gin_devices(int *n)
+{
+	return nb_gin_devices(NB_GIN_DATA, n);
+}
+
+static int gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
+}
+
+/* The test keeps the operation, so that it sees the operation's state. */
+static int gin_post(void *coll, void *ctx, struct nb_gin_op *op)
+{
+	(void)ctx;
+	return nb_gin_tcp_post(coll, op);
+}
+
+static int gin_progress(void *coll, void *ctx)
+{
+	(void)ctx;
+	return nb_gin_progress(coll);
+}
+
+static int gin_query_error(void *coll, void *ctx, bool *failed)
+{
+	(void)ctx;
+	return nb_gin_query_error(coll, failed);
+}
+
+static void gin_link(void *coll, uint32_t rank, struct nb_gin_link *link)
+{
+	ncclbpfGinExtension_v1.link(coll, rank, link);
+}
+
+static const struct nb_gin_ops gin_ops = {
+	.init = gin_init,
+	.finalize = nb_gin_finalize,
+	.devices = gin_devices,
+	.listen = gin_listen,
+	.connect = nb_gin_connect,
+	.reg_mr = nb_gin_reg_mr,
+	.dereg_mr = nb_gin_dereg_mr,
+	.close_coll = nb_gin_close_coll,
+	.close_listen = nb_gin_close_listen,
+	.post = gin_post,
+	.progress = gin_progress,
+	.query_error = gin_query_error,
+	.link = gin_link,
+};
+static const struct nb_gin_ops *const t = &gin_ops;
 
 struct rank {
 	void *ctx, *listener, *coll, *window, *signals;

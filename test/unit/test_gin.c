@@ -47,7 +47,7 @@ START_TEST(order_holds_with_small_socket_buffers)
 	static struct nb_gin_op put[ROUNDS], sig[ROUNDS];
 	uint64_t seen = 0;
 
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	ranks_open(2);
 	memset(ranks[0].data, 'y', SIZE);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -71,7 +71,7 @@ START_TEST(order_holds_with_small_socket_buffers)
 	for (int i = 0; i < ROUNDS; i++)
 		until_done(2, &sig[i]);
 	ranks_close(2);
-	nb_gin_tcp_conf.send_buffer = 0;
+	nb_tcp_conf.buffer = 0;
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 {
 	struct nb_gin_op o;
 
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	ranks_open(2);
 	ck_assert_int_eq(post_put(&ranks[0], &o, 1, 0, 0, BYTES), 0);
 	for (int i = 0; i < 100; i++)
@@ -88,7 +88,7 @@ START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 	ck_assert_int_eq(o.state, NB_GIN_POSTED);
 	until_done(2, &o);
 	ranks_close(2);
-	nb_gin_tcp_conf.send_buffer = 0;
+	nb_tcp_conf.buffer = 0;
 }
 END_TEST
 
@@ -96,7 +96,7 @@ START_TEST(both_directions_at_once_do_not_block)
 {
 	struct nb_gin_op a, b;
 
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	ranks_open(2);
 	memset(ranks[0].data, 'a', BYTES / 2);
 	memset(ranks[1].data, 'b', BYTES / 2);
@@ -110,7 +110,7 @@ START_TEST(both_directions_at_once_do_not_block)
 	       ranks[1].data[BYTES - 1] != 'a')
 		turn(2);
 	ranks_close(2);
-	nb_gin_tcp_conf.send_buffer = 0;
+	nb_tcp_conf.buffer = 0;
 }
 END_TEST
 
@@ -439,7 +439,7 @@ START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
 	pthread_t thread;
 
 	nb_gin_tcp_conf.close_ns = UINT64_C(60000000000);
-	nb_gin_tcp_conf.send_buffer = _i ? 32768 : 0;
+	nb_tcp_conf.buffer = _i ? 32768 : 0;
 	ranks_open(2);
 	stop = false;
 	for (int i = 0; i < N; i++)

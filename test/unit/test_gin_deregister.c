@@ -29,7 +29,7 @@ static void unmap_window(struct rank *r, void *handle, char *at)
 /* Two ranks with small socket buffers, and a window of each. */
 static bool windows_open(void *handle[2], char *at[2])
 {
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	nb_gin_tcp_conf.close_ns = 1000000;
 	ranks_open(2);
 	for (int i = 0; i < 2; i++)
@@ -106,8 +106,8 @@ END_TEST
 /* The peer that is asked keeps to the protocol, and is not blamed. */
 START_TEST(the_target_of_a_get_that_waits)
 {
-	uint64_t before = nb_gin_offences(NB_GIN_BAD_REGION) +
-			  nb_gin_offences(NB_GIN_BAD_ANSWER);
+	uint64_t before = nb_gin_tcp_offences(NB_GIN_BAD_REGION) +
+			  nb_gin_tcp_offences(NB_GIN_BAD_ANSWER);
 	struct nb_gin_op o = { .kind = NB_GIN_GET, .rank = 1, .size = LARGE };
 	void *handle[2];
 	char *at[2];
@@ -130,8 +130,8 @@ START_TEST(the_target_of_a_get_that_waits)
 		ck_assert_int_eq(at[0][LARGE - 1], 'b');
 	ck_assert(!strstr(said, "a get fills was deregistered on this rank") ==
 		  !_i);
-	ck_assert_uint_eq(nb_gin_offences(NB_GIN_BAD_REGION) +
-				  nb_gin_offences(NB_GIN_BAD_ANSWER),
+	ck_assert_uint_eq(nb_gin_tcp_offences(NB_GIN_BAD_REGION) +
+				  nb_gin_tcp_offences(NB_GIN_BAD_ANSWER),
 			  before);
 	ranks_close(2);
 }
@@ -183,7 +183,7 @@ START_TEST(a_target_is_free_when_deregister_returns)
 	pthread_join(thread, NULL);
 	ck_assert_str_eq(state_of(1, 0), "lost");
 	ck_assert_ptr_nonnull(strstr(said, "memory that is not registered"));
-	ck_assert_uint_ge(nb_gin_offences(NB_GIN_BAD_REGION), 1);
+	ck_assert_uint_ge(nb_gin_tcp_offences(NB_GIN_BAD_REGION), 1);
 	ranks_close(2);
 }
 END_TEST

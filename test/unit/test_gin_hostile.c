@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// A peer that does not keep to the protocol of the GIN transport: rank 0 is a
-// plain socket here, rank 1 the transport. Each refused message has an accepted
+// A peer that does not keep to the protocol of GIN over TCP: rank 0 is a plain
+// socket here, rank 1 libnccl-net-tcp.so. Each refused message has an accepted
 // twin that differs in one field.
+#include "plugin/tcp/join.h"
 #include "test/unit/gin_ranks.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 static int evil; /* the socket of rank 0 */
 static uint32_t number;
-static struct nb_gin_hello hello;
+static struct nb_tcp_hello hello;
 
 static int connect_to(const struct rank *r)
 {
@@ -27,9 +28,10 @@ static int connect_to(const struct rank *r)
 		memcpy(&a.v4.sin_addr, h->addr, 4);
 	}
 	ck_assert_int_eq(connect(fd, &a.any, nb_tcp_addr_size(&a)), 0);
-	hello = (struct nb_gin_hello){
-		NB_GIN_HELLO_MAGIC, h->cookie, NB_GIN_VERSION, 0, 2, 0
-	};
+	hello = (struct nb_tcp_hello){ .magic = NB_TCP_HELLO_MAGIC,
+				       .cookie = h->cookie,
+				       .version = NB_TCP_VERSION,
+				       .nranks = 2 };
 	return fd;
 }
 
@@ -105,12 +107,12 @@ static bool is_zero(const char *p, size_t n)
 /* The message is refused as @what, and nothing is written. */
 static void refused(const struct nb_gin_head *h, enum nb_gin_offence what)
 {
-	uint64_t before = nb_gin_offences(what);
+	uint64_t before = nb_gin_tcp_offences(what);
 	struct nb_gin_op o;
 	struct nb_gin_link l;
 
 	send_head(h);
-	while (nb_gin_offences(what) == before)
+	while (nb_gin_tcp_offences(what) == before)
 		step();
 	t->link(ranks[1].coll, 0, &l);
 	ck_assert_str_eq(l.state, "lost");
@@ -228,7 +230,7 @@ END_TEST
 START_TEST(memory_deregistered_in_mid_put_is_not_written)
 {
 	struct nb_gin_head h;
-	uint64_t before = nb_gin_offences(NB_GIN_BAD_REGION);
+	uint64_t before = nb_gin_tcp_offences(NB_GIN_BAD_REGION);
 
 	evil_open();
 	h = good();
@@ -240,7 +242,7 @@ START_TEST(memory_deregistered_in_mid_put_is_not_written)
 	ck_assert_int_eq(t->dereg_mr(ranks[1].coll, ranks[1].window), 0);
 	memset(ranks[1].data, 0, BYTES);
 	send(evil, "rest", 4, MSG_NOSIGNAL);
-	while (nb_gin_offences(NB_GIN_BAD_REGION) == before)
+	while (nb_gin_tcp_offences(NB_GIN_BAD_REGION) == before)
 		step();
 	ck_assert(is_zero(ranks[1].data, BYTES));
 	ck_assert_uint_eq(read_signal(&ranks[1], 0), 0);
@@ -288,7 +290,7 @@ static size_t read_answer(void)
 
 START_TEST(memory_deregistered_in_mid_answer_is_not_read)
 {
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	evil_open();
 	begin_get();
 	if (_i) {
@@ -356,7 +358,7 @@ START_TEST(a_peer_that_takes_nothing_is_stalled_until_it_does)
 	static char sink[1 << 16];
 
 	nb_gin_tcp_conf.stall_ns = 1;
-	nb_gin_tcp_conf.send_buffer = 32768;
+	nb_tcp_conf.buffer = 32768;
 	evil_open();
 	ck_assert_int_eq(post_put(&ranks[1], &o, 0, 0, 0, BYTES), 0);
 	while (strcmp(state(), "stalled") != 0)
@@ -402,9 +404,9 @@ END_TEST
 
 START_TEST(strangers_do_not_disturb_a_connect)
 {
-	struct nb_gin_hello h;
+	struct nb_tcp_hello h;
 	int fd[3];
-	uint64_t before = nb_tcp_counted(NB_TCP_STRANGERS);
+	uint64_t before = nb_tcp_counted(NB_NET_STRANGERS);
 
 	ranks_listen(2);
 	fd[0] = connect_to(&ranks[1]); /* silent */
@@ -418,7 +420,7 @@ START_TEST(strangers_do_not_disturb_a_connect)
 	send(fd[2], &h, sizeof(h), MSG_NOSIGNAL);
 	ranks_connect(0, 2);
 	ck_assert_int_eq(ranks[0].rc | ranks[1].rc, 0);
-	ck_assert_uint_ge(nb_tcp_counted(NB_TCP_STRANGERS), before);
+	ck_assert_uint_ge(nb_tcp_counted(NB_NET_STRANGERS), before);
 	for (int i = 0; i < 2; i++)
 		rank_register(&ranks[i]);
 	for (int i = 0; i < 3; i++)
@@ -434,6 +436,7 @@ START_TEST(a_crowd_of_strangers_does_not_push_a_peer_out)
 	enum { CROWD = 80 };
 	int fd[CROWD];
 
+	nb_tcp_conf.patience_ns = 10000000;
 	ranks_listen(2);
 	if (_i) {
 		evil = connect_to(&ranks[1]);

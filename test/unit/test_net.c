@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// The TCP transport from both ends: connections that come to be, strangers,
+// libnccl-net-tcp.so from both ends: connections that come to be, strangers,
 // peers that close in the middle, send garbage or stall, and messages of all
 // sizes. Nothing here measures time: what takes some is waited for.
 #include "test/unit/unit.h"
@@ -9,13 +9,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "plugin/net/net.h"
-#include "plugin/tcp/tcp.h"
+#include "plugin/tcp/join.h"
+#include "test/fakes/host/tcp_ops.h"
 
-static const struct nb_net_ops *const t = &nb_tcp_ops;
+extern const struct nb_net_extension ncclbpfNetExtension_v1;
+static const struct nb_net_ops *const t = &tcp_ops;
 static char said[4096];
 static int lines;
 
@@ -80,8 +82,10 @@ static void put(int fd, const void *bytes, size_t n)
 static void put_hello(int fd)
 {
 	const struct nb_tcp_handle *h = (const void *)handle;
-	struct nb_tcp_hello hello = { NB_TCP_HELLO_MAGIC, h->cookie, 5,
-				      NB_TCP_VERSION, 0 };
+	struct nb_tcp_hello hello = { .magic = NB_TCP_HELLO_MAGIC,
+				      .cookie = h->cookie,
+				      .link = 5,
+				      .version = NB_TCP_VERSION };
 
 	put(fd, &hello, sizeof(hello));
 }
@@ -220,8 +224,10 @@ END_TEST
 /* Strangers of every kind come first; the peer gets in all the same. */
 START_TEST(strangers_delay_nobody)
 {
-	struct nb_tcp_hello bad = { NB_TCP_HELLO_MAGIC, 1, 2, NB_TCP_VERSION,
-				    0 };
+	struct nb_tcp_hello bad = { .magic = NB_TCP_HELLO_MAGIC,
+				    .cookie = 1,
+				    .link = 2,
+				    .version = NB_TCP_VERSION };
 	const struct nb_tcp_handle *h = (const void *)handle;
 	void *send, *recv;
 	int fd[6];
@@ -230,7 +236,7 @@ START_TEST(strangers_delay_nobody)
 		return;
 	for (int i = 0; i < 6; i++)
 		fd[i] = stranger();
-	put(fd[0], "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35);
+	put(fd[0], "GET / HTTP/1.1\r\nHost: localhost:12345\r\n\r\n", 41);
 	put(fd[1], &bad, sizeof(bad));	   /* another cookie */
 	put(fd[2], &bad, sizeof(bad) - 1); /* not all of it */
 	close(fd[3]);			   /* gone again */
@@ -239,14 +245,14 @@ START_TEST(strangers_delay_nobody)
 	put(fd[4], &bad, sizeof(bad));
 	/* fd[5] says nothing */
 	pair_up(&send, &recv);
-	while (nb_tcp_counted(NB_TCP_STRANGERS) < 4) {
+	while (nb_tcp_counted(NB_NET_STRANGERS) < 4) {
 		void *none = NULL;
 
 		ck_assert_int_eq(t->accept(listener, &none, NULL), 0);
 		ck_assert_ptr_null(none);
 	}
 	nb_tcp_conf.hello_ns = 1;
-	while (nb_tcp_counted(NB_TCP_LATE) < 2) {
+	while (nb_tcp_counted(NB_NET_LATE) < 2) {
 		void *none = NULL;
 
 		ck_assert_int_eq(t->accept(listener, &none, NULL), 0);
@@ -266,6 +272,7 @@ START_TEST(a_flood_of_silent_strangers_does_not_shut_the_peer_out)
 
 	if (!set_up())
 		return;
+	nb_tcp_conf.patience_ns = 1000000;
 	for (int i = 0; i < 200; i++) {
 		void *none = NULL;
 
@@ -273,7 +280,7 @@ START_TEST(a_flood_of_silent_strangers_does_not_shut_the_peer_out)
 		ck_assert_int_eq(t->accept(listener, &none, NULL), 0);
 	}
 	pair_up(&send, &recv);
-	ck_assert_uint_ge(nb_tcp_counted(NB_TCP_LATE), 1);
+	ck_assert_uint_ge(nb_tcp_counted(NB_NET_LATE), 1);
 	for (int i = 0; i < 200; i++)
 		close(fd[i]);
 	t->close_send(send);
@@ -307,7 +314,7 @@ START_TEST(a_peer_that_closes_in_a_message_is_a_remote_error)
 	ck_assert_mem_eq(data, "abc", 3);
 	ck_assert_int_eq(t->test(second, &done, &size), NB_NET_REMOTE);
 	ck_assert_int_eq(done, 0);
-	ck_assert_uint_eq(nb_tcp_counted(NB_TCP_LOST), 1);
+	ck_assert_uint_eq(nb_tcp_counted(NB_NET_LOST), 1);
 	ck_assert_ptr_nonnull(strstr(said, "after 1 messages and 4 bytes"));
 	ck_assert_int_eq(lines, 1);
 	t->close_recv(recv);
@@ -412,7 +419,7 @@ START_TEST(a_stall_is_said_once_and_waited_for)
 	recv = accepted();
 	req = post_recv(recv, data, sizeof(data));
 	put_head(fd, 4, 0);
-	while (!nb_tcp_counted(NB_TCP_STALLS))
+	while (!nb_tcp_counted(NB_NET_STALLS))
 		ck_assert_int_eq(t->test(req, &done, &size), 0);
 	for (int i = 0; i < 5000; i++)
 		ck_assert_int_eq(t->test(req, &done, &size), 0);
@@ -496,6 +503,10 @@ START_TEST(the_traffic_class_reaches_the_socket)
 	while (!send)
 		ck_assert_int_eq(t->connect(ctx, 0, 0x48, h, &send, NULL), 0);
 	ck_assert_int_eq(with_class(0x48), 1);
+	/* from v11 on, a program's choice comes when the connection is made */
+	ncclbpfNetExtension_v1.set_class(send, 0x60);
+	ck_assert_int_eq(with_class(0x48), 0);
+	ck_assert_int_eq(with_class(0x60), 1);
 	t->close_send(send);
 	send = NULL;
 	ck_assert_int_eq(t->init(&own, &init), 0);
@@ -505,6 +516,31 @@ START_TEST(the_traffic_class_reaches_the_socket)
 	ck_assert_int_eq(with_class(0x20), 1);
 	t->close_send(send);
 	t->finalize(own);
+	tear_down();
+}
+END_TEST
+
+START_TEST(memory_that_the_cpu_cannot_read_is_refused)
+{
+	const size_t page = 4096;
+	void *send, *recv, *mh = NULL;
+	char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (!set_up())
+		return;
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	ck_assert_int_eq(mprotect(at + page, page, PROT_NONE), 0);
+	pair_up(&send, &recv);
+	ck_assert_int_eq(t->reg_mr(send, at, page, NB_NET_HOST_MEMORY, &mh), 0);
+	ck_assert_ptr_nonnull(mh);
+	ck_assert_int_eq(t->reg_mr(send, at, page + 1, NB_NET_HOST_MEMORY, &mh),
+			 NB_NET_ARGUMENT);
+	ck_assert_ptr_null(mh);
+	ck_assert_ptr_nonnull(strstr(said, "net: 4097 bytes at "));
+	ck_assert_ptr_nonnull(strstr(said, "the CPU cannot read them"));
+	t->close_send(send);
+	t->close_recv(recv);
 	tear_down();
 }
 END_TEST
@@ -646,6 +682,7 @@ UNIT_MAIN("net",
 	  tcase_add_test(tc, nobody_listens);
 	  tcase_add_test(tc, a_handle_of_somebody_elses_is_refused);
 	  tcase_add_test(tc, the_traffic_class_reaches_the_socket);
+	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
 	  tcase_add_test(tc, no_descriptor_is_left);
 	  tcase_add_test(tc, out_of_descriptors_is_a_system_error);
 	  tcase_add_test(tc, interfaces_by_nccls_rules);

@@ -13,7 +13,6 @@
 
 #include "plugin/net/list.h"
 #include "plugin/process/process.h"
-#include "plugin/tcp/tcp.h"
 
 static void set_up(void)
 {
@@ -151,7 +150,7 @@ START_TEST(errors_are_counted)
 		ck_assert_int_eq(done, 0);
 	nb_net_list_sums(&s);
 	ck_assert_uint_eq(s.errors, 1);
-	ck_assert_uint_eq(nb_tcp_counted(NB_TCP_LOST), 1);
+	ck_assert_uint_eq(nb_net_counted(NB_NET_LOST), 1);
 	ck_assert_int_eq(nb_net_close_recv(p.recv), 0);
 	nb_net_list_sums(&s);
 	ck_assert_uint_eq(s.errors, 1);

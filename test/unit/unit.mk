@@ -79,6 +79,17 @@ $(call unit_test,low_addresses): NB_LDFLAGS += -no-pie
 UNIT_NEEDS := $(if $(filter release,$(VARIANT))$(SAN),$(UNIT_A),$(UNIT_SO))
 UNIT_LINK = $(UNIT_NEEDS) -Wl,-rpath,'$$ORIGIN/..'
 
+# Tests of libnccl-net-tcp.so have its objects: behind NCCL's tables it has functions of the same
+# names as the plugin. The plugin opens the library beside its own file.
+TCP_TESTS := $(call unit_test,net gin gin_deregister gin_hostile gin_large)
+$(TCP_TESTS): UNIT_LINK = $(UNIT_A)
+$(TCP_TESTS) $(B)/test/fuzz/fuzz_gin: $(TCP) $(UNIT_A)
+TCP_BESIDE := $(B)/test/libnccl-net-tcp.so $(B)/test/unit/libnccl-net-tcp.so
+$(TCP_BESIDE): $(TCP_SO)
+	@mkdir -p $(@D)
+	@ln -sf $(abspath $<) $@
+$(call unit_test,net_calls $(addprefix gin_,calls hooks observe threads wrapped)): | $(TCP_BESIDE)
+
 # What plays NCCL's calls of a profiler.
 $(call unit_test,profiler profiler_connect profiler_threads spans gin_observe chain_profiler \
 	event_soak exit live no_memory): $(call o,test/fakes/host/prof.c)

@@ -21,9 +21,9 @@ local PEER = {
 	{ "ncclbpf_gin_outstanding", "gauge", "Unfinished puts and gets to a peer",
 		"outstanding" },
 	{ "ncclbpf_gin_received_bytes_total", "counter",
-		"Bytes of puts that arrived from a peer (our TCP transport)", "in_bytes" },
+		"Bytes of puts that arrived from a peer (GIN over TCP)", "in_bytes" },
 	{ "ncclbpf_gin_received_signals_total", "counter",
-		"Signals that arrived from a peer (our TCP transport)", "in_signals" },
+		"Signals that arrived from a peer (GIN over TCP)", "in_signals" },
 }
 
 local CONTEXT = {
@@ -105,7 +105,7 @@ local function broken(text, now)
 		end
 	end
 	text:family("ncclbpf_gin_broken_peers", "gauge",
-		"Lost or stalled peers of open collComms (our TCP transport)", lines)
+		"Lost or stalled peers of open collComms (GIN over TCP)", lines)
 end
 
 local function offences(text, now)
@@ -117,7 +117,7 @@ local function offences(text, now)
 		end
 	end
 	text:family("ncclbpf_gin_offences_total", "counter",
-		"Messages of peers that our TCP transport refused", lines)
+		"Messages of peers that GIN over TCP refused", lines)
 end
 
 -- @now: gin, gin_contexts: answers of `gin` and `gin contexts=yes`; base(r, ...): labels of

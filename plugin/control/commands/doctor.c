@@ -18,8 +18,6 @@
 #include "plugin/gin/choice.h"
 #include "plugin/gin/gin.h"
 #include "plugin/gin/list.h"
-#include "plugin/tcp/gin.h"
-#include "plugin/gin/unused.h"
 #include "plugin/job/no_agent.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -27,7 +25,6 @@
 #include "plugin/job/startup.h"
 #include "plugin/net/list.h"
 #include "plugin/net/net.h"
-#include "plugin/tcp/tcp.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
 #include "plugin/policies/held.h"
@@ -140,12 +137,12 @@ static void check_chains(struct nb_json *j)
 
 static void check_net(struct nb_json *j)
 {
-	uint64_t lost = nb_tcp_counted(NB_TCP_LOST) +
-			nb_tcp_counted(NB_TCP_GARBAGE) +
-			nb_tcp_counted(NB_TCP_OVERSIZED);
+	uint64_t lost = nb_net_counted(NB_NET_LOST) +
+			nb_net_counted(NB_NET_GARBAGE) +
+			nb_net_counted(NB_NET_OVERSIZED);
 	uint64_t strange =
-		nb_tcp_counted(NB_TCP_STRANGERS) + nb_tcp_counted(NB_TCP_LATE);
-	uint64_t stalls = nb_tcp_counted(NB_TCP_STALLS);
+		nb_net_counted(NB_NET_STRANGERS) + nb_net_counted(NB_NET_LATE);
+	uint64_t stalls = nb_net_counted(NB_NET_STALLS);
 	struct nb_net_sums s;
 	int devices;
 	const char *transport = nb_net_used(&devices);
@@ -166,25 +163,27 @@ static void check_net(struct nb_json *j)
 	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
-/* Explain why we gave NCCL no GIN device although GIN is on. */
-static void check_gin_unused(struct nb_json *j, bool transport)
+/* Say that NCCL has no GIN device of ours although GIN is on. */
+static void check_gin_unused(struct nb_json *j)
 {
-	int net_devices;
-	struct nb_gin_situation s = {
-		.nccl = nb_nccl_version(),
-		.wrapping = *nb_params.str[NB_P_CHAIN_GIN],
-		.called = nb_gin_called(),
-		.transport = transport,
-		.net_ours = nb_net_used(&net_devices) != NULL,
-		.net_off = nb_params.num[NB_P_NET] != 0,
-	};
-	struct nb_gin_reason r;
+	int nccl = nb_nccl_version();
 
-	for (int i = 0; i < NB_GIN_NVARIABLES; i++)
-		s.variable[i] = nb_gin_variable((enum nb_gin_variable)i);
-	nb_gin_unused(&s, &r);
-	check(j, "gin", WARN, r.hint[0] ? r.hint : NULL,
-	      "GIN is on, but not in use: %s", r.text);
+	if (nb_gin_called())
+		check(j, "gin", WARN,
+		      "chain_gin and NCCL's log have the reason; "
+		      "NCCL_SOCKET_IFNAME names the interfaces of our TCP transport",
+		      "GIN is on, but NCCL was given no device");
+	else if (nccl && nccl < 22807)
+		check(j, "gin", WARN, "use NCCL 2.28.7 or newer",
+		      "GIN is on, but NCCL %d.%d.%d has no GIN plugins",
+		      nccl / 10000, nccl / 100 % 100, nccl % 100);
+	else
+		check(j, "gin", WARN,
+		      "set NCCL_NET_PLUGIN=ncclbpf, from NCCL 2.29.7 on NCCL_GIN_PLUGIN, "
+		      "from 2.30.7 on NCCL_RMA_PLUGIN; "
+		      "docs/gin.md lists what else keeps NCCL from GIN",
+		      "GIN is on, but NCCL has not asked for our GIN plugin: "
+		      "no kernel needed it, or NCCL has not found it");
 }
 
 /* Write the first lost or stalled peers as "; rank 1 is lost to rank 0". */
@@ -210,10 +209,10 @@ static void check_gin(struct nb_json *j)
 	const char *transport = nb_gin_used(&devices);
 	bool bad;
 
-	if (!nb_params.num[NB_P_GIN] && !*nb_params.str[NB_P_CHAIN_GIN])
+	if (!nb_gin_wanted())
 		return;
 	if (!transport || !devices) {
-		check_gin_unused(j, transport != NULL);
+		check_gin_unused(j);
 		return;
 	}
 	nb_gin_list_sums(&s);

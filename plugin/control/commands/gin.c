@@ -8,10 +8,10 @@
 
 #include "plugin/control/commands/time.h"
 #include "plugin/control/reply.h"
+#include "plugin/gin/choice.h"
 #include "plugin/gin/gin.h"
 #include "plugin/gin/list.h"
 #include "plugin/gin/observe.h"
-#include "plugin/tcp/gin.h"
 #include "plugin/net/list.h"
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"

@@ -6,7 +6,6 @@
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
 #include "plugin/net/net.h"
-#include "plugin/tcp/tcp.h"
 #include "plugin/runtime/clock.h"
 
 static const char *kind_word(enum nb_net_kind kind)
@@ -44,12 +43,12 @@ static void put_net(struct nb_json *j, const char *transport, int devices)
 	nb_json_ku64(j, "receives", s.requests[NB_NET_RECV]);
 	nb_json_ku64(j, "received_bytes", s.bytes[NB_NET_RECV]);
 	nb_json_ku64(j, "errors", s.errors);
-	nb_json_ku64(j, "lost", nb_tcp_counted(NB_TCP_LOST));
-	nb_json_ku64(j, "garbage", nb_tcp_counted(NB_TCP_GARBAGE));
-	nb_json_ku64(j, "oversized", nb_tcp_counted(NB_TCP_OVERSIZED));
-	nb_json_ku64(j, "stalls", nb_tcp_counted(NB_TCP_STALLS));
-	nb_json_ku64(j, "strangers", nb_tcp_counted(NB_TCP_STRANGERS));
-	nb_json_ku64(j, "silent", nb_tcp_counted(NB_TCP_LATE));
+	nb_json_ku64(j, "lost", nb_net_counted(NB_NET_LOST));
+	nb_json_ku64(j, "garbage", nb_net_counted(NB_NET_GARBAGE));
+	nb_json_ku64(j, "oversized", nb_net_counted(NB_NET_OVERSIZED));
+	nb_json_ku64(j, "stalls", nb_net_counted(NB_NET_STALLS));
+	nb_json_ku64(j, "strangers", nb_net_counted(NB_NET_STRANGERS));
+	nb_json_ku64(j, "silent", nb_net_counted(NB_NET_LATE));
 }
 
 void nb_cmd_net_json(struct nb_json *j)

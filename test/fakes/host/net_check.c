@@ -3,7 +3,7 @@
 // NCCL calls it. Each case is a process of its own, since a plugin reads its
 // environment once.
 //
-//	net_check PLUGIN.so          our own transport
+//	net_check PLUGIN.so          over TCP
 //	net_check PLUGIN.so FOLDER   over net_plugin's, each version
 //	net_check --devices PLUGIN.so VERSION    prints how many there are
 #include <dlfcn.h>
@@ -137,7 +137,8 @@ static int find(struct host *h, const char *path)
 	snprintf(symbol, sizeof(symbol), "ncclNetPlugin_v%d", h->abi);
 	h->u.sym = lib ? dlsym(lib, symbol) : NULL;
 	NEED(h->u.sym != NULL);
-	NEED(!strcmp(h->u.v6->name, "ncclbpf"));
+	NEED(!strcmp(h->u.v6->name,
+		     strstr(path, "net-tcp") ? "tcp" : "ncclbpf"));
 	return 0;
 }
 
@@ -415,7 +416,7 @@ static int number, failed;
 static void one(struct host h, const char *plugin, const char *folder,
 		bool null)
 {
-	char inner[4096] = "", what[96] = "our own TCP";
+	char inner[4096] = "", what[96] = "TCP";
 	int status = -1;
 	pid_t pid;
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/tcp/tcp.h"
 #include "test/fakes/host/net.h"
+#include "test/fakes/host/tcp_ops.h"
 
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
@@ -41,7 +41,7 @@ static int begin(void **ctx, int traffic_class, host_net_logger *log)
 
 	calls.init++;
 	calls.traffic_class = traffic_class;
-	return fails("init") ? FAILED : nb_tcp_ops.init(ctx, &init);
+	return fails("init") ? FAILED : tcp_ops.init(ctx, &init);
 }
 
 #if ABI >= 11
@@ -71,13 +71,13 @@ static int devices(int *n)
 		*n = 0;
 		return 0;
 	}
-	return fails("devices") ? FAILED : nb_tcp_ops.devices(n);
+	return fails("devices") ? FAILED : tcp_ops.devices(n);
 }
 
 static int properties(int dev, CAT(struct host_props_v, ABI) * p)
 {
 	struct nb_net_props q;
-	int rc = nb_tcp_ops.get_properties(dev, &q);
+	int rc = tcp_ops.get_properties(dev, &q);
 
 	calls.properties++;
 	p->name = q.name;
@@ -124,7 +124,7 @@ static int listen_at(int dev, void *handle, void **comm)
 #endif
 	calls.listen++;
 	return fails("listen") ? FAILED
-			       : nb_tcp_ops.listen(ctx, dev, handle, comm);
+			       : tcp_ops.listen(ctx, dev, handle, comm);
 }
 
 #if ABI >= 11
@@ -148,20 +148,20 @@ static int connect_to(int dev, void *handle, void **comm)
 #if ABI == 10
 	calls.traffic_class = config->trafficClass;
 #endif
-	return nb_tcp_ops.connect(ctx, dev, -1, handle, comm, d);
+	return tcp_ops.connect(ctx, dev, -1, handle, comm, d);
 }
 
 #if ABI >= 7
 static int accept_from(void *l, void **comm, void **d)
 {
 	calls.accept++;
-	return nb_tcp_ops.accept(l, comm, d);
+	return tcp_ops.accept(l, comm, d);
 }
 #else
 static int accept_from(void *l, void **comm)
 {
 	calls.accept++;
-	return nb_tcp_ops.accept(l, comm, NULL);
+	return tcp_ops.accept(l, comm, NULL);
 }
 #endif
 
@@ -186,7 +186,7 @@ static int reg_region(void *comm, void *data, size_t size, int type, void **mh)
 	if (!m)
 		return FAILED;
 	*m = (struct region){ .data = data, .size = size };
-	rc = nb_tcp_ops.reg_mr(comm, data, size, type, &m->inner);
+	rc = tcp_ops.reg_mr(comm, data, size, type, &m->inner);
 	if (rc)
 		free(m);
 	else
@@ -210,7 +210,7 @@ static int dereg(void *comm, void *mh)
 	int rc;
 
 	calls.dereg++;
-	rc = nb_tcp_ops.dereg_mr(comm, m ? m->inner : NULL);
+	rc = tcp_ops.dereg_mr(comm, m ? m->inner : NULL);
 	free(m);
 	return rc;
 }
@@ -246,8 +246,8 @@ static int isend(void *comm, void *data, int size, int tag, void *mh,
 		return FAILED;
 	if (slow)
 		usleep((useconds_t)atoi(slow));
-	return nb_tcp_ops.isend(comm, data, (size_t)size, tag,
-				((struct region *)mh)->inner, ph, req);
+	return tcp_ops.isend(comm, data, (size_t)size, tag,
+			     ((struct region *)mh)->inner, ph, req);
 }
 
 #if ABI >= 10
@@ -273,33 +273,33 @@ static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
 	calls.hinted += *req != NULL;
 	if (n != 1 || !covers(mh[0], data[0], size))
 		return FAILED;
-	return nb_tcp_ops.irecv(comm, n, data, &size, tags,
-				&((struct region *)mh[0])->inner, ph, req);
+	return tcp_ops.irecv(comm, n, data, &size, tags,
+			     &((struct region *)mh[0])->inner, ph, req);
 }
 
 static int flush(void *comm, int n, void **data, int *sizes, void **mh,
 		 void **req)
 {
 	calls.flush++;
-	return nb_tcp_ops.iflush(comm, n, data, sizes, mh, req);
+	return tcp_ops.iflush(comm, n, data, sizes, mh, req);
 }
 
 static int test(void *req, int *done, int *sizes)
 {
 	calls.test++;
-	return fails("test") ? FAILED : nb_tcp_ops.test(req, done, sizes);
+	return fails("test") ? FAILED : tcp_ops.test(req, done, sizes);
 }
 
 static int close_it(void *comm)
 {
 	calls.close++;
-	return nb_tcp_ops.close_send(comm);
+	return tcp_ops.close_send(comm);
 }
 
 static int close_listen(void *comm)
 {
 	calls.close++;
-	return nb_tcp_ops.close_listen(comm);
+	return tcp_ops.close_listen(comm);
 }
 
 #if ABI >= 7
@@ -336,7 +336,7 @@ static int vdevice(int *dev, struct host_vprops_v9 *p)
 static int finalize(void *ctx)
 {
 	calls.finalize++;
-	return nb_tcp_ops.finalize(ctx);
+	return tcp_ops.finalize(ctx);
 }
 
 static int attr(void *ctx, struct host_net_attr *a)

@@ -36,7 +36,7 @@ $(B)/test/fakes/host/net_check: $(B)/test/fakes/host/net_check.o
 $(NET_PLUGINS:.so=.o): $(B)/test/fakes/host/net_plugin_v%.o: test/fakes/host/net_plugin.c
 	@mkdir -p $(@D)
 	$(cc) -DABI=$* -c -o $@ $<
-$(NET_PLUGINS): %.so: %.o $(call o,plugin/tcp/net.c plugin/tcp/link.c plugin/tcp/devices.c plugin/runtime/clock.c) \
+$(NET_PLUGINS): %.so: %.o $(call o,$(addprefix plugin/tcp/,devices.c join.c link.c log.c net.c) plugin/runtime/clock.c) \
 		test/fakes/host/net_plugin.map
 	$(ld) -shared -Wl,--version-script=test/fakes/host/net_plugin.map -o $@ $(filter %.o,$^) \
 		-lpthread
