@@ -194,7 +194,7 @@ static int reg_dmabuf_rma(void *coll, void *data, size_t size, int type,
 // NOLINTBEGIN(readability-function-size): the parameters are NCCL's
 static int iput_v12(void *coll, NB_GIN_PUT_ARGS, int connection, void **req)
 {
-	struct nb_gin_op o = PUT(NB_GIN_PUT);
+	struct nb_gin_words o = PUT(NB_GIN_PUT);
 
 	o.context = (uint32_t)connection;
 	return nb_gin_post_coll(coll, &o, req);
@@ -208,7 +208,7 @@ static int iput_v11(void *coll, NB_GIN_PUT_ARGS, void **req)
 static int iput_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS, uint32_t flags,
 			void **req)
 {
-	struct nb_gin_op o = PUT(NB_GIN_PUT);
+	struct nb_gin_words o = PUT(NB_GIN_PUT);
 
 	o.context = (uint32_t)context;
 	o.flags = flags;
@@ -224,7 +224,7 @@ static int iput_v13(void *ctx, int context, NB_GIN_PUT_ARGS, void **req)
 static int iput_signal_v12(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 			   int connection, void **req)
 {
-	struct nb_gin_op o = PUT(NB_GIN_SIGNAL);
+	struct nb_gin_words o = PUT(NB_GIN_SIGNAL);
 
 	FILL_SIGNAL(o);
 	o.context = (uint32_t)connection;
@@ -242,7 +242,7 @@ static int iput_signal_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS,
 			       NB_GIN_SIGNAL_ARGS, bool strong, uint32_t flags,
 			       void **req)
 {
-	struct nb_gin_op o = PUT(NB_GIN_SIGNAL);
+	struct nb_gin_words o = PUT(NB_GIN_SIGNAL);
 
 	FILL_SIGNAL(o);
 	o.context = (uint32_t)context;
@@ -271,15 +271,15 @@ static int iget_rma_v15(void *ctx, int context, uint64_t remote_off,
 			void *remote, size_t size, uint64_t local_off,
 			void *local, uint32_t rank, uint32_t flags, void **req)
 {
-	struct nb_gin_op o = { .kind = NB_GIN_GET,
-			       .rank = rank,
-			       .context = (uint32_t)context,
-			       .flags = flags,
-			       .size = size,
-			       .src_off = remote_off,
-			       .dst_off = local_off,
-			       .src = remote,
-			       .dst = local };
+	struct nb_gin_words o = { .kind = NB_GIN_GET,
+				  .rank = rank,
+				  .context = (uint32_t)context,
+				  .flags = flags,
+				  .size = size,
+				  .src_off = remote_off,
+				  .dst_off = local_off,
+				  .src = remote,
+				  .dst = local };
 
 	return nb_gin_post(ctx, &o, req);
 }
@@ -296,10 +296,10 @@ static int iget_v13(void *ctx, int context, uint64_t remote_off, void *remote,
 static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
 		  void **req)
 {
-	struct nb_gin_op o = { .kind = NB_GIN_FLUSH,
-			       .rank = rank,
-			       .context = (uint32_t)context,
-			       .src = mhandle };
+	struct nb_gin_words o = { .kind = NB_GIN_FLUSH,
+				  .rank = rank,
+				  .context = (uint32_t)context,
+				  .src = mhandle };
 
 	return nb_gin_post(ctx, &o, req);
 }

@@ -242,7 +242,7 @@ static int wrapped_post(void *coll, void *ctx, struct nb_gin_op *o)
 	void *at = target_of(coll, ctx);
 	int k = (int)o->context, rc = NB_NET_INTERNAL;
 
-	switch (o->kind) {
+	switch ((enum nb_gin_kind)o->kind) {
 	case NB_GIN_PUT:
 		rc = put(at, k, o);
 		break;
@@ -254,15 +254,6 @@ static int wrapped_post(void *coll, void *ctx, struct nb_gin_op *o)
 		break;
 	case NB_GIN_FLUSH:
 		rc = flush(at, k, o);
-		break;
-	case NB_GIN_ANSWER:
-	case NB_GIN_REGION:
-	case NB_GIN_GOODBYE:
-	case NB_GIN_NKINDS:
-		/*
-		 * NCCL posts no operation of these kinds; only the TCP
-		 * transport uses them
-		 */
 		break;
 	}
 	if (!rc && !o->inner)

@@ -46,13 +46,14 @@ int nb_gin_query_error(void *ctx, bool *failed);
 /*
  * nb_gin_post - start an operation
  * @ctx: a context from nb_gin_create_context
- * @op: the operation's arguments, which are copied
+ * @words: the operation's arguments, which are copied
  * @request: set to the request that NCCL tests; NULL only for a flush that is
  *   complete
  */
-int nb_gin_post(void *ctx, const struct nb_gin_op *op, void **request);
+int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request);
 /* Start an operation in the context that connect made (versions before 13). */
-int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request);
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
+		     void **request);
 int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);
 int nb_gin_progress_coll(void *coll);

@@ -7,6 +7,8 @@
  */
 #include "plugin/gin/post.h"
 
+#include <assert.h>
+
 #include "plugin/gin/choice.h"
 #include "plugin/gin/observe.h"
 #include "plugin/net/list.h"
@@ -100,25 +102,10 @@ static void count_op(struct nb_gin_counts *p, const struct nb_gin_op *op)
 	NB_NET_COUNT(p->outstanding, 1);
 }
 
-/*
- * Copy NCCL's arguments into a slot. The slot's own fields keep their values.
- */
-static void op_fill(struct nb_gin_op *op, const struct nb_gin_op *from)
+/* Begin a new use of a slot. */
+static void op_fill(struct nb_gin_op *op, const struct nb_gin_words *words)
 {
-	op->kind = from->kind;
-	op->rank = from->rank;
-	op->context = from->context;
-	op->signal_op = from->signal_op;
-	op->flags = from->flags;
-	op->strong = from->strong;
-	op->size = from->size;
-	op->src_off = from->src_off;
-	op->dst_off = from->dst_off;
-	op->signal_off = from->signal_off;
-	op->value = from->value;
-	op->src = from->src;
-	op->dst = from->dst;
-	op->signal = from->signal;
+	op->words = *words;
 	op->error = 0;
 	op->inner = NULL;
 	op->polls = 0;
@@ -247,7 +234,7 @@ static int post_failed(struct nb_gin_context *x, struct nb_gin_op *op, int rc)
 	return rc;
 }
 
-int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
+int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request)
 {
 	struct nb_gin_context *x = ctx;
 	struct nb_gin_coll *c;
@@ -286,10 +273,11 @@ int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
 	return NB_NET_OK;
 }
 
-int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request)
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
+		     void **request)
 {
 	struct nb_gin_coll *c = coll;
-	struct nb_gin_op folded = *op;
+	struct nb_gin_words folded = *words;
 
 	if (!c || !c->first)
 		return NB_NET_ARGUMENT;

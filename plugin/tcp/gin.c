@@ -34,7 +34,7 @@ static void coll_free(struct nb_gin_tcp *c)
 			close(c->peer[r].fd);
 	if (c->epoll >= 0)
 		close(c->epoll);
-	nb_gin_ops_free(c);
+	nb_gin_messages_free(c);
 	nb_gin_regions_fini(&c->regions);
 	free(c->peer);
 	free(c);
@@ -211,7 +211,7 @@ int nb_gin_close_coll(void *coll)
 	return NB_NET_OK;
 }
 
-static void fill_head(struct nb_gin_op *op)
+static void fill_head(struct nb_gin_message *op)
 {
 	bool get = op->kind == NB_GIN_GET;
 
@@ -242,7 +242,7 @@ static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
 							    : NULL;
 }
 
-static int own_memory_bad(const struct nb_gin_op *op)
+static int own_memory_bad(const struct nb_gin_message *op)
 {
 	nb_tcp_say(
 		true,
@@ -254,7 +254,7 @@ static int own_memory_bad(const struct nb_gin_op *op)
 }
 
 /* Queue an operation for a remote peer. */
-static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_op *op)
+static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_message *op)
 {
 	struct nb_gin_peer *p = &c->peer[op->rank];
 	uint32_t state = GET(p->state);
@@ -270,7 +270,7 @@ static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_op *op)
 	return NB_NET_OK;
 }
 
-static int post(struct nb_gin_tcp *c, struct nb_gin_op *op)
+static int post(struct nb_gin_tcp *c, struct nb_gin_message *op)
 {
 	int rc;
 
@@ -293,7 +293,7 @@ static int post(struct nb_gin_tcp *c, struct nb_gin_op *op)
  * Returns true if a signal's arguments are valid. The peer would end the
  * connection because of an invalid signal.
  */
-static bool signal_is_valid(const struct nb_gin_op *op)
+static bool signal_is_valid(const struct nb_gin_message *op)
 {
 	if (op->kind != NB_GIN_SIGNAL)
 		return op->signal_op == NB_GIN_NO_SIGNAL;
@@ -301,7 +301,7 @@ static bool signal_is_valid(const struct nb_gin_op *op)
 	       op->signal_op < NB_GIN_NSIGNAL_OPS && op->signal;
 }
 
-int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_op *op)
+int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_message *op)
 {
 	int rc = GET(c->error);
 
@@ -354,10 +354,10 @@ int nb_gin_query_error(void *ctx, bool *failed)
 	return NB_NET_OK;
 }
 
-int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
+int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request)
 {
 	struct nb_gin_tcp *c = ctx;
-	struct nb_gin_op *op;
+	struct nb_gin_message *op;
 	int rc;
 
 	if (!request)
@@ -365,27 +365,28 @@ int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
 	*request = NULL;
 	if (!c)
 		return NB_NET_ARGUMENT;
-	op = nb_gin_op_new(c);
+	op = nb_gin_message_new(c);
 	if (!op)
 		return NB_NET_SYSTEM;
-	*op = *words;
+	op->words = *words;
 	op->state = NB_GIN_POSTED;
 	rc = nb_gin_tcp_post(c, op);
 	if (rc || op->kind == NB_GIN_FLUSH)
-		nb_gin_op_free(c, op);
+		nb_gin_message_free(c, op);
 	else
 		*request = op;
 	return rc;
 }
 
-int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request)
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
+		     void **request)
 {
-	return nb_gin_post(coll, op, request);
+	return nb_gin_post(coll, words, request);
 }
 
 int nb_gin_test(void *coll, void *request, int *done)
 {
-	struct nb_gin_op *op = request;
+	struct nb_gin_message *op = request;
 
 	if (!coll || !done)
 		return NB_NET_ARGUMENT;
@@ -397,7 +398,7 @@ int nb_gin_test(void *coll, void *request, int *done)
 	if (op->state != NB_GIN_DONE)
 		return NB_NET_OK;
 	*done = 1;
-	nb_gin_op_free(coll, op);
+	nb_gin_message_free(coll, op);
 	return NB_NET_OK;
 }
 

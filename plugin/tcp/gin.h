@@ -2,6 +2,7 @@
 #ifndef NB_PLUGIN_TCP_GIN_H
 #define NB_PLUGIN_TCP_GIN_H
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "plugin/gin/calls.h"
@@ -12,6 +13,53 @@
  * used in both directions. The stream keeps puts and signals in order. Incoming
  * headers are checked before any byte is written to memory.
  */
+
+/*
+ * Kinds of messages: those of NCCL's operations (enum nb_gin_kind) except a
+ * flush, which sends none, and these.
+ */
+enum nb_gin_message_kind {
+	NB_GIN_ANSWER = NB_GIN_FLUSH + 1, /* the data of a peer's get */
+	NB_GIN_REGION,	/* tells the peer that a region was registered */
+	NB_GIN_GOODBYE, /* the last message on a connection */
+	NB_GIN_NKINDS
+};
+
+/*
+ * Header of a message, in host byte order. A peer of another byte order is
+ * recognised by its wrong magic number. Regions are named by their registration
+ * number, which is the same on all ranks of the collComm.
+ */
+struct nb_gin_head {
+	uint32_t magic;
+	uint32_t number; /* number of the message on its connection, from 0 */
+	uint8_t kind, signal_op;
+	uint16_t zero;
+	/* numbers of registered regions; NB_GIN_NO_REGION: none */
+	uint32_t region, signal_region;
+	uint32_t context;
+	uint64_t offset, size;
+	uint64_t signal_offset, value;
+};
+static_assert(sizeof(struct nb_gin_head) == 56, "no padding");
+enum { NB_GIN_MAGIC = 0x6e62676e };
+
+/* An operation of NCCL, or a message of our own, on its way to a peer. */
+struct nb_gin_message {
+	union {
+		struct {
+			NB_GIN_WORDS;
+		};
+		struct nb_gin_words words;
+	};
+	enum nb_gin_state state;
+	int error;
+	/* next message in the one queue that holds it */
+	struct nb_gin_message *next;
+	char *data;
+	uint64_t moved; /* number of bytes of header and data sent so far */
+	struct nb_gin_head head;
+};
 
 /* Returns how many offences of this kind the process has counted. */
 uint64_t nb_gin_tcp_offences(enum nb_gin_offence what);
@@ -95,7 +143,7 @@ enum nb_gin_peer_state {
 };
 
 struct nb_gin_queue {
-	struct nb_gin_op *first, *last;
+	struct nb_gin_message *first, *last;
 };
 
 struct nb_gin_peer {
@@ -113,7 +161,7 @@ struct nb_gin_peer {
 	/* The fields below belong to the sending side. */
 	struct nb_gin_queue queue;
 	/* operation that sends a region announcement or the goodbye */
-	struct nb_gin_op notice;
+	struct nb_gin_message notice;
 	uint32_t sent;	    /* number of messages queued for the peer so far */
 	uint32_t announced; /* number of regions announced to the peer so far */
 	uint64_t queued_bytes; /* accessed atomically */
@@ -147,8 +195,8 @@ struct nb_gin_tcp {
 	/* called after each applied signal; may be NULL */
 	nb_gin_arrived *arrived;
 	void *arg;
-	struct nb_gin_op *spare; /* list of free operations */
-	struct op_block *blocks;
+	struct nb_gin_message *spare; /* list of free messages */
+	struct message_block *blocks;
 	uint64_t comm_id;
 	struct nb_gin_peer *peer; /* array of the collComm's nranks peers */
 	char ahead[NB_GIN_AHEAD];
@@ -163,9 +211,9 @@ int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh);
  * Start an operation, which the caller keeps until its state is no longer
  * NB_GIN_POSTED.
  */
-int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_op *op);
+int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_message *op);
 
-void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op);
+void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_message *op);
 /* Send queued messages until the socket's buffer is full. */
 void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p);
 /*
@@ -173,11 +221,11 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p);
  */
 void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p);
 void nb_gin_goodbye(struct nb_gin_peer *p);
-/* Returns an operation, all zero, or NULL if there is no memory. */
-struct nb_gin_op *nb_gin_op_new(struct nb_gin_tcp *c);
-void nb_gin_op_free(struct nb_gin_tcp *c, struct nb_gin_op *op);
-/* Free the memory of all operations. */
-void nb_gin_ops_free(struct nb_gin_tcp *c);
+/* Returns a message, all zero, or NULL if there is no memory. */
+struct nb_gin_message *nb_gin_message_new(struct nb_gin_tcp *c);
+void nb_gin_message_free(struct nb_gin_tcp *c, struct nb_gin_message *op);
+/* Free the memory of all messages. */
+void nb_gin_messages_free(struct nb_gin_tcp *c);
 /*
  * Mark the connection as lost for reason @why, log it, and fail its operations.
  * The next post to any rank fails, too.
@@ -193,6 +241,6 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
  * Apply a put or signal that this rank sends to itself. Returns 0 or
  * NB_NET_ARGUMENT.
  */
-int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op);
+int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_message *op);
 
 #endif

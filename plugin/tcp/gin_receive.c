@@ -111,7 +111,7 @@ static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  */
 static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	const struct nb_gin_op *get = p->gets.first;
+	const struct nb_gin_message *get = p->gets.first;
 	int bad = -1;
 
 	if (!get || get->size != p->in.size ||
@@ -141,7 +141,7 @@ static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  */
 static bool get_target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	const struct nb_gin_op *get = p->gets.first;
+	const struct nb_gin_message *get = p->gets.first;
 
 	if (p->in.kind != NB_GIN_ANSWER || !get || !get->size ||
 	    nb_gin_region(&c->regions, nb_gin_region_number(get->dst)))
@@ -225,7 +225,7 @@ static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 
 static int apply_answer(struct nb_gin_peer *p)
 {
-	struct nb_gin_op *get = p->gets.first;
+	struct nb_gin_message *get = p->gets.first;
 
 	p->gets.first = get->next;
 	if (!p->gets.first)
@@ -236,7 +236,7 @@ static int apply_answer(struct nb_gin_peer *p)
 
 static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	struct nb_gin_op *op = nb_gin_op_new(c);
+	struct nb_gin_message *op = nb_gin_message_new(c);
 	int bad = -1;
 
 	if (!op)
@@ -449,14 +449,14 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return n > 0;
 }
 
-static int self_bad(const struct nb_gin_op *op, int bad)
+static int self_bad(const struct nb_gin_message *op, int bad)
 {
 	nb_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
 		   offence_text[bad], (unsigned long long)op->size);
 	return NB_NET_ARGUMENT;
 }
 
-int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op)
+int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_message *op)
 {
 	struct nb_gin_peer *p = &c->peer[c->rank];
 	int bad = -1;

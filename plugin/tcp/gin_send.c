@@ -22,17 +22,17 @@ enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, OPS = 64, DRAIN = 64 };
 
 static const size_t HEAD = sizeof(struct nb_gin_head);
 
-struct op_block {
-	struct op_block *next;
-	struct nb_gin_op op[OPS];
+struct message_block {
+	struct message_block *next;
+	struct nb_gin_message op[OPS];
 };
 
-struct nb_gin_op *nb_gin_op_new(struct nb_gin_tcp *c)
+struct nb_gin_message *nb_gin_message_new(struct nb_gin_tcp *c)
 {
-	struct nb_gin_op *op;
+	struct nb_gin_message *op;
 
 	if (!c->spare) {
-		struct op_block *b = calloc(1, sizeof(*b));
+		struct message_block *b = calloc(1, sizeof(*b));
 
 		if (!b)
 			return NULL;
@@ -49,17 +49,17 @@ struct nb_gin_op *nb_gin_op_new(struct nb_gin_tcp *c)
 	return op;
 }
 
-void nb_gin_op_free(struct nb_gin_tcp *c, struct nb_gin_op *op)
+void nb_gin_message_free(struct nb_gin_tcp *c, struct nb_gin_message *op)
 {
 	op->state = NB_GIN_FREE;
 	op->next = c->spare;
 	c->spare = op;
 }
 
-void nb_gin_ops_free(struct nb_gin_tcp *c)
+void nb_gin_messages_free(struct nb_gin_tcp *c)
 {
 	while (c->blocks) {
-		struct op_block *b = c->blocks;
+		struct message_block *b = c->blocks;
 
 		c->blocks = b->next;
 		free(b);
@@ -67,7 +67,7 @@ void nb_gin_ops_free(struct nb_gin_tcp *c)
 	c->spare = NULL;
 }
 
-static void queue_append(struct nb_gin_queue *q, struct nb_gin_op *op)
+static void queue_append(struct nb_gin_queue *q, struct nb_gin_message *op)
 {
 	op->next = NULL;
 	if (q->last)
@@ -77,9 +77,9 @@ static void queue_append(struct nb_gin_queue *q, struct nb_gin_op *op)
 	q->last = op;
 }
 
-static struct nb_gin_op *queue_take(struct nb_gin_queue *q)
+static struct nb_gin_message *queue_take(struct nb_gin_queue *q)
 {
-	struct nb_gin_op *op = q->first;
+	struct nb_gin_message *op = q->first;
 
 	q->first = op->next;
 	if (!q->first)
@@ -88,12 +88,12 @@ static struct nb_gin_op *queue_take(struct nb_gin_queue *q)
 }
 
 /* Returns how many bytes of data follow the message's header. */
-static uint64_t body_of(const struct nb_gin_op *op)
+static uint64_t body_of(const struct nb_gin_message *op)
 {
 	return op->data ? op->head.size : 0;
 }
 
-void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op)
+void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_message *op)
 {
 	op->state = NB_GIN_POSTED;
 	op->moved = 0;
@@ -107,7 +107,7 @@ void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op)
 void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	const struct nb_gin_region *r;
-	struct nb_gin_op *op = &p->notice;
+	struct nb_gin_message *op = &p->notice;
 
 	if (op->state == NB_GIN_POSTED || GET(p->state) != NB_GIN_OPEN)
 		return;
@@ -128,14 +128,14 @@ void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 void nb_gin_goodbye(struct nb_gin_peer *p)
 {
-	struct nb_gin_op *op = &p->notice;
+	struct nb_gin_message *op = &p->notice;
 
 	memset(op, 0, sizeof(*op));
 	op->kind = NB_GIN_GOODBYE;
 	nb_gin_enqueue(p, op);
 }
 
-static void op_finish(struct nb_gin_op *op, int error)
+static void op_finish(struct nb_gin_message *op, int error)
 {
 	op->error = error;
 	op->state = error ? NB_GIN_FAILED : NB_GIN_DONE;
@@ -179,7 +179,8 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
  * sends may be deregistered, and used again. Returns true if the memory is
  * still registered.
  */
-static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
+static bool memory_stays(const struct nb_gin_tcp *c,
+			 const struct nb_gin_message *op)
 {
 	return !op->data ||
 	       nb_gin_region(&c->regions, nb_gin_region_number(op->src));
@@ -203,7 +204,7 @@ static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  * Fill a vector with the next messages, the first of which may be partly sent.
  * Returns 0 if the first message's memory was deregistered.
  */
-static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_op *op,
+static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_message *op,
 			  struct iovec *iov)
 {
 	size_t n = 0;
@@ -226,7 +227,7 @@ static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_op *op,
 
 static void message_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	struct nb_gin_op *op = queue_take(&p->queue);
+	struct nb_gin_message *op = queue_take(&p->queue);
 
 	if (op->kind == NB_GIN_GET) {
 		queue_append(&p->gets, op);
@@ -234,7 +235,7 @@ static void message_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	}
 	if (op->kind == NB_GIN_ANSWER) {
 		p->answers--;
-		nb_gin_op_free(c, op);
+		nb_gin_message_free(c, op);
 		return;
 	}
 	op_finish(op, NB_NET_OK);
@@ -244,7 +245,7 @@ static void bytes_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p, uint64_t n)
 {
 	ADD(p->queued_bytes, -n);
 	while (n) {
-		struct nb_gin_op *op = p->queue.first;
+		struct nb_gin_message *op = p->queue.first;
 		uint64_t rest = HEAD + body_of(op) - op->moved;
 
 		if (n < rest) {

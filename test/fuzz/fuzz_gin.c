@@ -87,7 +87,7 @@ struct script {
 		size_t size;
 	} region[REGIONS];
 	unsigned nregions, nops;
-	struct nb_gin_op op[OPS];
+	struct nb_gin_message op[OPS];
 };
 
 static uint8_t next_byte(struct script *s)
@@ -170,14 +170,14 @@ static void drop_region(struct script *s, unsigned i)
 	memset(s->region[i].data, GONE, s->region[i].size);
 }
 
-static void post_op(struct script *s, enum nb_gin_kind kind)
+static void post_op(struct script *s, uint32_t kind)
 {
-	struct nb_gin_op *o = &s->op[s->nops];
+	struct nb_gin_message *o = &s->op[s->nops];
 	unsigned ours = next_byte(s) % REGIONS, theirs = next_byte(s) % REGIONS;
 
 	if (s->nops == OPS || ours >= s->nregions || theirs >= s->nregions)
 		return;
-	*o = (struct nb_gin_op){ .kind = kind };
+	*o = (struct nb_gin_message){ .kind = kind };
 	o->src = s->region[kind == NB_GIN_GET ? theirs : ours].handle;
 	o->dst = s->region[kind == NB_GIN_GET ? ours : theirs].handle;
 	o->src_off = next_byte(s);

@@ -34,13 +34,6 @@ static int gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
 }
 
-/* The test keeps the operation, so that it sees the operation's state. */
-static int gin_post(void *coll, void *ctx, struct nb_gin_op *op)
-{
-	(void)ctx;
-	return nb_gin_tcp_post(coll, op);
-}
-
 static int gin_progress(void *coll, void *ctx)
 {
 	(void)ctx;
@@ -68,7 +61,6 @@ static const struct nb_gin_ops gin_ops = {
 	.dereg_mr = nb_gin_dereg_mr,
 	.close_coll = nb_gin_close_coll,
 	.close_listen = nb_gin_close_listen,
-	.post = gin_post,
 	.progress = gin_progress,
 	.query_error = gin_query_error,
 	.link = gin_link,
@@ -214,38 +206,38 @@ static __attribute__((unused)) void turn(int n)
 		t->progress(ranks[i].coll, NULL);
 }
 
-static __attribute__((unused)) int post_put(struct rank *r, struct nb_gin_op *o,
+static __attribute__((unused)) int post_put(struct rank *r,
+					    struct nb_gin_message *o,
 					    uint32_t to, size_t from_off,
 					    size_t to_off, size_t size)
 {
-	*o = (struct nb_gin_op){ .kind = NB_GIN_PUT,
-				 .rank = to,
-				 .src = size ? r->window : NULL,
-				 .dst = size ? r->window : NULL,
-				 .src_off = from_off,
-				 .dst_off = to_off,
-				 .size = size };
-	return t->post(r->coll, NULL, o);
+	*o = (struct nb_gin_message){ .kind = NB_GIN_PUT,
+				      .rank = to,
+				      .src = size ? r->window : NULL,
+				      .dst = size ? r->window : NULL,
+				      .src_off = from_off,
+				      .dst_off = to_off,
+				      .size = size };
+	return nb_gin_tcp_post(r->coll, o);
 }
 
 /* A put with a signal; size 0: the signal alone. */
-static __attribute__((unused)) int post_signal(struct rank *r,
-					       struct nb_gin_op *o, uint32_t to,
-					       size_t size, size_t to_off,
-					       unsigned signal, uint64_t add)
+static __attribute__((unused)) int
+post_signal(struct rank *r, struct nb_gin_message *o, uint32_t to, size_t size,
+	    size_t to_off, unsigned signal, uint64_t add)
 {
-	*o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
-				 .rank = to,
-				 .src = size ? r->window : NULL,
-				 .dst = size ? r->window : NULL,
-				 .dst_off = to_off,
-				 .size = size,
-				 .signal = r->signals,
-				 .signal_off = signal * 8,
-				 .signal_op =
-					 add ? NB_GIN_ADD : NB_GIN_INCREMENT,
-				 .value = add };
-	return t->post(r->coll, NULL, o);
+	*o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
+				      .rank = to,
+				      .src = size ? r->window : NULL,
+				      .dst = size ? r->window : NULL,
+				      .dst_off = to_off,
+				      .size = size,
+				      .signal = r->signals,
+				      .signal_off = signal * 8,
+				      .signal_op = add ? NB_GIN_ADD
+						       : NB_GIN_INCREMENT,
+				      .value = add };
+	return nb_gin_tcp_post(r->coll, o);
 }
 
 static __attribute__((unused)) uint64_t read_signal(const struct rank *r,

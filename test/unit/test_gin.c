@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-static void until_done(int n, const struct nb_gin_op *o)
+static void until_done(int n, const struct nb_gin_message *o)
 {
 	while (o->state == NB_GIN_POSTED)
 		turn(n);
@@ -17,7 +17,7 @@ static void until_done(int n, const struct nb_gin_op *o)
 
 START_TEST(a_put_with_a_signal_arrives_and_the_signal_last)
 {
-	struct nb_gin_op put, sig;
+	struct nb_gin_message put, sig;
 
 	ranks_open(2);
 	memset(ranks[0].data, 'x', 5000);
@@ -44,7 +44,7 @@ END_TEST
 START_TEST(order_holds_with_small_socket_buffers)
 {
 	enum { ROUNDS = 40, SIZE = 100000 };
-	static struct nb_gin_op put[ROUNDS], sig[ROUNDS];
+	static struct nb_gin_message put[ROUNDS], sig[ROUNDS];
 	uint64_t seen = 0;
 
 	nb_tcp_conf.buffer = 32768;
@@ -77,7 +77,7 @@ END_TEST
 
 START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	nb_tcp_conf.buffer = 32768;
 	ranks_open(2);
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(both_directions_at_once_do_not_block)
 {
-	struct nb_gin_op a, b;
+	struct nb_gin_message a, b;
 
 	nb_tcp_conf.buffer = 32768;
 	ranks_open(2);
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(all_to_all_among_eight_ranks)
 {
 	enum { N = 8, SIZE = 4096 };
-	static struct nb_gin_op o[N][N];
+	static struct nb_gin_message o[N][N];
 
 	ranks_open(N);
 	for (int r = 0; r < N; r++)
@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(our_own_rank_is_served_in_order)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	ranks_open(2);
 	strcpy(ranks[0].data, "self");
@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(a_single_rank_needs_no_peer)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	ranks_open(1);
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 0, 0, 0, 0, 0), 0);
@@ -176,7 +176,7 @@ END_TEST
 
 START_TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
 {
-	struct nb_gin_op put, sig;
+	struct nb_gin_message put, sig;
 
 	ranks_open(2);
 	ck_assert_int_eq(post_put(&ranks[0], &put, 1, 0, 0, 0), 0);
@@ -193,25 +193,25 @@ END_TEST
 /* What the peer would refuse does not cost the connection. */
 START_TEST(a_wrong_signal_is_refused_here)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	ranks_open(2);
 	for (uint32_t op = 0; op < 4; op++) {
-		o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
-					.rank = 1,
-					.signal = ranks[0].signals,
-					.signal_op = op };
-		ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o),
+		o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
+					     .rank = 1,
+					     .signal = ranks[0].signals,
+					     .signal_op = op };
+		ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o),
 				 op == NB_GIN_INCREMENT || op == NB_GIN_ADD
 					 ? 0
 					 : NB_NET_ARGUMENT);
 		for (int i = 0; i < 50; i++)
 			turn(2);
 	}
-	o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
-				.rank = 1,
-				.signal_op = NB_GIN_ADD };
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o), NB_NET_ARGUMENT);
+	o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
+				     .rank = 1,
+				     .signal_op = NB_GIN_ADD };
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o), NB_NET_ARGUMENT);
 	for (int i = 0; i < 50; i++)
 		turn(2);
 	ck_assert_uint_eq(read_signal(&ranks[1], 0), 1);
@@ -222,7 +222,7 @@ END_TEST
 
 START_TEST(signals_add_with_all_64_bits_and_wrap)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	ranks_open(2);
 	ranks[1].signal[0] = UINT64_MAX - 1;
@@ -241,7 +241,9 @@ END_TEST
 START_TEST(offsets_and_sizes_go_beyond_4_gib)
 {
 	const size_t size = (size_t)5 << 30, at = ((size_t)4 << 30) + 12345;
-	struct nb_gin_op o = { .kind = NB_GIN_PUT, .rank = 1, .size = 70000 };
+	struct nb_gin_message o = { .kind = NB_GIN_PUT,
+				    .rank = 1,
+				    .size = 70000 };
 	char *big[2];
 
 	ranks_open(2);
@@ -254,36 +256,36 @@ START_TEST(offsets_and_sizes_go_beyond_4_gib)
 	}
 	memset(big[0] + at, 'z', o.size);
 	o.src_off = o.dst_off = at;
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o), 0);
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o), 0);
 	until_done(2, &o);
 	while (big[1][at + o.size - 1] != 'z')
 		turn(2);
 	ck_assert_int_eq(big[1][at - 1] | big[1][at + o.size], 0);
 	/* a size of more than 32 bits reaches the bounds check whole */
 	o.size = size - at + 1;
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o), NB_NET_ARGUMENT);
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o), NB_NET_ARGUMENT);
 	ranks_close(2);
 	for (int i = 0; i < 2; i++)
 		munmap(big[i], size);
 }
 END_TEST
 
-static int post_get(struct rank *r, struct nb_gin_op *o, uint32_t from,
+static int post_get(struct rank *r, struct nb_gin_message *o, uint32_t from,
 		    size_t remote_off, size_t local_off, size_t size)
 {
-	*o = (struct nb_gin_op){ .kind = NB_GIN_GET,
-				 .rank = from,
-				 .src = r->window,
-				 .dst = r->window,
-				 .src_off = remote_off,
-				 .dst_off = local_off,
-				 .size = size };
-	return t->post(r->coll, NULL, o);
+	*o = (struct nb_gin_message){ .kind = NB_GIN_GET,
+				      .rank = from,
+				      .src = r->window,
+				      .dst = r->window,
+				      .src_off = remote_off,
+				      .dst_off = local_off,
+				      .size = size };
+	return nb_gin_tcp_post(r->coll, o);
 }
 
 START_TEST(a_get_reads_what_earlier_puts_wrote)
 {
-	struct nb_gin_op put, get[3], own;
+	struct nb_gin_message put, get[3], own;
 
 	ranks_open(2);
 	memset(ranks[0].data, 'g', 200000);
@@ -307,7 +309,7 @@ END_TEST
 
 START_TEST(message_numbers_wrap)
 {
-	static struct nb_gin_op o[64];
+	static struct nb_gin_message o[64];
 	struct nb_gin_tcp *a, *b;
 
 	ranks_open(2);
@@ -331,7 +333,7 @@ END_TEST
 START_TEST(regions_come_and_go_while_others_are_used)
 {
 	enum { TIMES = NB_GIN_CHUNK * 3 };
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 	void *mh[2];
 
 	ranks_open(2);
@@ -392,7 +394,7 @@ END_TEST
 
 START_TEST(one_rank_may_close_before_the_other)
 {
-	struct nb_gin_op o, late;
+	struct nb_gin_message o, late;
 
 	ranks_open(2);
 	memset(ranks[0].data, 'c', 1000);
@@ -417,7 +419,7 @@ static bool stop;
 static void *put_and_serve(void *arg)
 {
 	struct rank *r = arg;
-	struct nb_gin_op o = { .state = NB_GIN_DONE };
+	struct nb_gin_message o = { .state = NB_GIN_DONE };
 	int rc = 0;
 
 	usleep(50000); /* the other rank closes meanwhile */
@@ -434,7 +436,7 @@ static void *put_and_serve(void *arg)
 START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
 {
 	enum { N = 16 };
-	static struct nb_gin_op o[N];
+	static struct nb_gin_message o[N];
 	const size_t size = _i ? 5000 : 100000;
 	pthread_t thread;
 

@@ -48,19 +48,19 @@ static const char *state_of(int rank, uint32_t peer)
 }
 
 /* A put of the whole window by rank 0, with signal 0. */
-static void post_large(struct nb_gin_op *o, void *handle)
+static void post_large(struct nb_gin_message *o, void *handle)
 {
-	*o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
-				 .rank = 1,
-				 .src = handle,
-				 .dst = handle,
-				 .size = LARGE,
-				 .signal = ranks[0].signals,
-				 .signal_op = NB_GIN_INCREMENT };
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, o), 0);
+	*o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
+				      .rank = 1,
+				      .src = handle,
+				      .dst = handle,
+				      .size = LARGE,
+				      .signal = ranks[0].signals,
+				      .signal_op = NB_GIN_INCREMENT };
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, o), 0);
 }
 
-static bool has_ended(const struct nb_gin_op *o)
+static bool has_ended(const struct nb_gin_message *o)
 {
 	return o->state != NB_GIN_POSTED;
 }
@@ -68,7 +68,7 @@ static bool has_ended(const struct nb_gin_op *o)
 /* _i 0: the window stays; 1: it goes in mid-put; 2: before the first byte. */
 START_TEST(the_source_of_a_put_that_waits)
 {
-	struct nb_gin_op o, behind, next;
+	struct nb_gin_message o, behind, next;
 	void *handle[2];
 	char *at[2];
 	bool failed = true;
@@ -108,14 +108,16 @@ START_TEST(the_target_of_a_get_that_waits)
 {
 	uint64_t before = nb_gin_tcp_offences(NB_GIN_BAD_REGION) +
 			  nb_gin_tcp_offences(NB_GIN_BAD_ANSWER);
-	struct nb_gin_op o = { .kind = NB_GIN_GET, .rank = 1, .size = LARGE };
+	struct nb_gin_message o = { .kind = NB_GIN_GET,
+				    .rank = 1,
+				    .size = LARGE };
 	void *handle[2];
 	char *at[2];
 
 	if (!windows_open(handle, at))
 		return;
 	o.src = o.dst = handle[0];
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o), 0);
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o), 0);
 	t->progress(ranks[0].coll, NULL);
 	/* 1: before the answer's header came; 2: in the middle of its data */
 	for (int i = 0; _i != 1 && at[0][0] != 'b'; i++)
@@ -155,7 +157,7 @@ static void *serve(void *arg)
 START_TEST(a_target_is_free_when_deregister_returns)
 {
 	enum { OPS = 8 };
-	static struct nb_gin_op o[OPS];
+	static struct nb_gin_message o[OPS];
 	void *handle[2];
 	char *at[2];
 	pthread_t thread;
@@ -192,7 +194,7 @@ END_TEST
 START_TEST(other_windows_come_and_go_meanwhile)
 {
 	enum { TIMES = 50 };
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 	void *handle[2];
 	char *at[2], *other;
 	pthread_t thread;

@@ -108,7 +108,7 @@ static bool is_zero(const char *p, size_t n)
 static void refused(const struct nb_gin_head *h, enum nb_gin_offence what)
 {
 	uint64_t before = nb_gin_tcp_offences(what);
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 	struct nb_gin_link l;
 
 	send_head(h);
@@ -309,7 +309,7 @@ END_TEST
 
 START_TEST(a_peer_that_goes_without_goodbye_is_named)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 	struct nb_gin_head h;
 
 	evil_open();
@@ -333,7 +333,7 @@ END_TEST
 START_TEST(a_goodbye_ends_without_an_error)
 {
 	struct nb_gin_head h;
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 
 	evil_open();
 	h = good();
@@ -354,7 +354,7 @@ END_TEST
 
 START_TEST(a_peer_that_takes_nothing_is_stalled_until_it_does)
 {
-	struct nb_gin_op o, next;
+	struct nb_gin_message o, next;
 	static char sink[1 << 16];
 
 	nb_gin_tcp_conf.stall_ns = 1;

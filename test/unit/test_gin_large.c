@@ -54,20 +54,21 @@ static void fill(char *at, uint64_t seed)
  */
 enum { SKIP = 12345, AFTER = 777 };
 
-static void put_all(struct nb_gin_op *o, char *const window[2], void *handle)
+static void put_all(struct nb_gin_message *o, char *const window[2],
+		    void *handle)
 {
-	*o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
-				 .rank = 1,
-				 .src = handle,
-				 .dst = handle,
-				 .src_off = SKIP,
-				 .dst_off = SKIP,
-				 .size = LARGE - SKIP - AFTER,
-				 .signal = ranks[0].signals,
-				 .signal_op = NB_GIN_INCREMENT };
+	*o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
+				      .rank = 1,
+				      .src = handle,
+				      .dst = handle,
+				      .src_off = SKIP,
+				      .dst_off = SKIP,
+				      .size = LARGE - SKIP - AFTER,
+				      .signal = ranks[0].signals,
+				      .signal_op = NB_GIN_INCREMENT };
 	fill(window[0], 1);
 	fill(window[0] + LARGE - CHUNK, 2);
-	ck_assert_int_eq(t->post(ranks[0].coll, NULL, o), 0);
+	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, o), 0);
 }
 
 static void check_target(char *const window[2])
@@ -83,7 +84,7 @@ static void check_target(char *const window[2])
 
 START_TEST(a_put_of_more_than_4_gib)
 {
-	struct nb_gin_op o;
+	struct nb_gin_message o;
 	void *handle = NULL;
 	char *window[2];
 
