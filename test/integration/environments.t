@@ -51,7 +51,7 @@ esac
 preload=$V/libvgpu.so${PRELOAD:+:$PRELOAD}
 set -- "$V/job" ${JOB_PROCS---procs} --ranks 2 --min 8M --max 8M $where
 [ $mode = shell ] || exec env LD_PRELOAD=$preload "$@" $JOB_ARGS
-env LD_PRELOAD=$preload "$@" --seconds 100 --pause-ms 20 &
+env LD_PRELOAD=$preload "$@" --seconds inf --pause-ms 20 &
 job=$!
 for i in $(seq 300); do
 	for where in "" "-u NCCLBPF_SOCKET_DIR"; do

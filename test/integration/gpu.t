@@ -26,7 +26,7 @@ real() {
 	shift
 	# shellcheck disable=SC2086
 	env NCCLBPF_JOB="$realjob" NCCL_TUNER_PLUGIN="$B/libncclbpf.so" $vars \
-		timeout -k 5 120 "$B/test/fakes/vgpu/job" --procs --per-node 1 --ranks 2 \
+		timeout 0 "$B/test/fakes/vgpu/job" --procs --per-node 1 --ranks 2 \
 		--check "$@" >"$realjob.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
@@ -42,7 +42,7 @@ ended() { # NAME: the job, well, with all sums right
 }
 deciding() { [ -n "$("$S" -q -J "$realjob" decision tail count=1 2>/dev/null)" ]; }
 
-real live NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" -- --seconds 100 --min 1K --max 4M --factor 16
+real live NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" -- --seconds inf --min 1K --max 4M --factor 16
 await deciding
 ok "two ranks decide on one GPU" $?
 status 0 "telemetry" -J live telemetry on
@@ -80,7 +80,7 @@ ok "kernels in it, timed by the GPU" $?
 ended "and every sum was right"
 
 real net NCCL_NET=ncclbpf NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO \
-	-- --seconds 100 --min 1K --max 16M --factor 16
+	-- --seconds inf --min 1K --max 16M --factor 16
 await deciding
 ok "over our own transport" $?
 sleep 3
@@ -91,7 +91,7 @@ ok "which NCCL says it uses" $?
 
 # Two answers to one question, by a chained tuner that does as it likes.
 real hang NCCLBPF_CHAIN_TUNER="$B/test/fakes/vgpu/tuner_force.so" FORCE=1,2,1 FORCE_RANK=1 -- \
-	--seconds 100 --min 1K --max 1K
+	--seconds inf --min 1K --max 1K
 told() { run -J hang -o table check agreement && [ "$rc" -eq 2 ]; }
 await told
 ok "ranks that differ: status 2" $?

@@ -19,13 +19,11 @@ say $? "make install-files" "$dir/install.log"
 
 export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
 mkdir -m 700 "$dir/run"
-timeout 500 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds 480 \
+timeout 0 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds inf \
 	--pause-ms 2 >"$dir/job.log" 2>&1 &
 job=$!
-for i in $(seq 300); do
-	[ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ] && break
-	sleep 0.1
-done
+eight() { [ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ]; }
+await while_lives $job eight
 
 # What stands for commands that cannot run inside a test.
 cat >"$dir/functions" <<'F'

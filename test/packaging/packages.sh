@@ -97,17 +97,15 @@ load() { $in_train python3 -c 'import ctypes, os
 for kind in "TUNER", "PROFILER":
     print(kind, ctypes.CDLL(os.environ[f"NCCL_{kind}_PLUGIN"]).ncclTunerPlugin_v5)'; }
 try "the job's image loads the plugin by the variables that it sets" load
-setsid $in_train /build/test/fakes/host/standin --threads --seconds 120 \
+setsid $in_train /build/test/fakes/host/standin --threads --seconds inf \
 	--pause-ms 20 >"$empty.job.log" 2>&1 &
 job=$!
 attach() {
-	for i in $(seq 300); do
-		in_shell -q -o tsv list | grep -q attachable && return
-		sleep 0.1
-	done
+	await while_lives $job listed && return
 	cat "$empty.job.log"
 	return 1
 }
+listed() { in_shell -q -o tsv list | grep -q attachable; }
 try "the shell in one container finds the job in the other" attach
 try "and loads a policy there" in_shell policy load /usr/share/ncclbpf/policies/size_aware.policy
 try "and has the job use it" in_shell policy use size_aware

@@ -25,7 +25,7 @@ try() { # name, command...
 	"$@" >"$log" 2>&1 </dev/null
 	say $? "$name" "$log"
 }
-emulate() { timeout 300 qemu-aarch64 -L "$root" "$@"; }
+emulate() { timeout 0 qemu-aarch64 -L "$root" "$@"; }
 shell() { emulate "$root/usr/bin/ncclbpf-shell" "$@"; }
 
 lintian --no-cfg --allow-root --fail-on error,warning \
@@ -70,31 +70,19 @@ try "Lua finds the module" qemu-aarch64 -L "$root" "$root/usr/bin/lua5.4" -e \
 # A job under qemu-user, and the shell of the package attached to it.
 NCCL_TUNER_PLUGIN="$lib/libncclbpf.so" \
 	timeout 300 qemu-aarch64 -L "$root" "$arm64/test/fakes/host/standin" --ranks 2 --threads \
-	--seconds 300 --pause-ms 5 --min 1M --max 64M >"$root.job.log" 2>&1 &
+	--seconds inf --pause-ms 5 --min 1M --max 64M >"$root.job.log" 2>&1 &
 job=$!
-attached() {
-	i=0
-	until shell list 2>/dev/null | grep -q arm64; do
-		i=$((i + 1))
-		[ $i -le 100 ] || return 1
-		sleep 0.1
-	done
-}
-attached >"$root.job.log" 2>&1
+attached() { shell list 2>/dev/null | grep -q arm64; }
+await while_lives $job attached
 say $? "the shell finds the job" "$root.job.log"
 try "the shell loads a policy into it" shell policy load \
 	"$root/usr/share/ncclbpf/policies/size_aware.policy"
 try "the shell puts the policy to use" shell policy use size_aware
 decides() {
-	i=0
-	until shell explain allreduce 4M >"$log" 2>&1 && grep -q size_aware "$log" &&
-			! grep -q pending "$log"; do
-		i=$((i + 1))
-		[ $i -le 100 ] || return 1
-		sleep 0.1
-	done
+	shell explain allreduce 4M >"$log" 2>&1 && grep -q size_aware "$log" &&
+		! grep -q pending "$log"
 }
-decides
+await while_lives $job decides
 say $? "the policy decides, as arm64 machine code" "$log"
 try "the shell undoes the change" shell policy undo
 echo "1..$n"

@@ -30,7 +30,7 @@ cat >"$T/bin/python" <<EOF
 #!/bin/sh
 [ "\$*" = train.py ] || exit 64
 exec "$B/test/fakes/host/standin" --ranks "\${WORLD_SIZE:-\$SLURM_NTASKS}" \\
-	--rank "\${RANK:-\$SLURM_PROCID}" --meet "$T/meet" --events --seconds 120 --pause-ms 2
+	--rank "\${RANK:-\$SLURM_PROCID}" --meet "$T/meet" --events --seconds inf --pause-ms 2
 EOF
 cat >"$T/bin/torchrun" <<EOF
 #!/bin/sh
@@ -67,7 +67,7 @@ cat >"$T/bin/all_reduce_perf" <<EOF
 #!/bin/sh
 [ "\$*" = "-b 1M -e 1G -f 2 -g 8 -n 100" ] || exit 64
 exec "$B/test/fakes/host/standin" --ranks 8 --threads --min 1M --max 1G --factor 2 \\
-	--seconds 120 --pause-ms 20
+	--seconds inf --pause-ms 20
 EOF
 chmod +x "$T/bin/all_reduce_perf"
 block nccl-tests all_reduce_perf >perf.sh

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Sourced: an empty Debian in a folder of its own, made by debootstrap. The
 # caller sets TOP and root; its arguments are "$@". TAP.
+. "$TOP/test/await.sh"
 n=0 bad=0
 
 say() { # status, name, log
