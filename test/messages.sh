@@ -9,7 +9,7 @@ heard() {
 		sed -E -e "s#$T#DIR#g; s#$B#BUILD#g; s#$TOP#TOP#g; s/,\"finding\":.*/}/" \
 			-e 's/\b(pid|process|user|uid) [0-9]+/\1 N/g; s#/proc/[0-9]+#/proc/N#g' \
 			-e 's/\b([0-9a-f]{64}|[0-9a-f]{8})\b/DIGEST/g; s/-nan/nan/g' \
-			-e 's/at byte [0-9]+/at byte N/' >>"$T/messages"
+			-e 's/(at byte|header says|image has) [0-9]+/\1 N/g' >>"$T/messages"
 }
 worded() {
 	recorded=$TOP/test/corpus/golden/messages/$(basename "$0" .t)

@@ -174,7 +174,11 @@ refuses() {
 	heard "$name" "$T/r"
 }
 # messages: are those of this suite as they are recorded? At the end of a suite.
-messages() { check "the words of all errors are the recorded ones" worded; }
+messages() {
+	if worded; then ok "the words of all errors are the recorded ones"; else
+		not_ok "the words of all errors are the recorded ones" "$T/why"
+	fi
+}
 
 all_passed() {
 	ask "change status"
