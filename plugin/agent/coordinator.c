@@ -209,6 +209,7 @@ static void coord_replied(void *arg, const struct nb_store_reply *r)
 	c->sending = false;
 	switch (outcome_of(&call, r)) {
 	case NB_COORD_DONE:
+		c->old_rev = 0;
 		if (call.watched)
 			c->done_rev = r->revision;
 		if (call.done)

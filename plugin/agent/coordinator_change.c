@@ -541,6 +541,8 @@ static void change_staged(struct nb_coord *c)
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
 	if (wait_for_ranks(c))
 		return;
+	/* a refusal may have been decided on an older view */
+	c->err.code = 0;
 	if (c->check)
 		nb_coord_end(c, false);
 	else

@@ -45,7 +45,7 @@ python3 "$TOP/test/bench/fleet.py" "$NCCLBPF_FLEET" "$sites" "$((sites * ranks))
 	"$B" "$dir"
 kill "$job"
 wait "$job"
-job= services=
+job=
 grep "waited at" "$dir/log"
 for n in ${CURVE-8 64 256}; do
 	python3 "$TOP/test/bench/fleet_scale.py" "$NCCLBPF_FLEET" "$n" "$ranks" 10 "$B" "$dir/etcd"

@@ -101,6 +101,8 @@ START_TEST(a_commit_is_tried_again_with_newer_facts)
 	unsigned n;
 
 	nb_view_remove(&view, "comm/" COMM "/b"); /* no fence to arm */
+	/* a refusal that a newer view has made obsolete */
+	coord->err.code = NB_E_BUSY;
 	look();
 	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
 	ck_assert_ptr_nonnull(strstr(txn_compares, "order/coordinator=8\n"));
@@ -120,6 +122,7 @@ START_TEST(a_commit_is_tried_again_with_newer_facts)
 	ck_assert(compares_facts());
 	is_done("none");
 	ck_assert_int_eq(coord->state, NB_COORD_SETTLING);
+	ck_assert_int_eq(coord->err.code, 0);
 }
 END_TEST
 
