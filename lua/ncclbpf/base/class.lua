@@ -2,8 +2,6 @@
 -- Objects of the Lua interface. A script holds an empty table with a locked metatable, so fields
 -- are read-only and methods cannot be replaced. The state is stored here, where scripts cannot
 -- reach it.
-local errors = require "ncclbpf.base.errors"
-
 local M = {}
 
 -- Constructors by kind of object. Modules of higher layers register them here.
@@ -29,29 +27,6 @@ function M.new(name, methods, meta)
 		state[o] = s
 		return o
 	end
-end
-
--- Wrap @methods, so that they return nil, err if their code raises an error value.
-function M.protect(methods)
-	for name, f in pairs(methods) do methods[name] = errors.catch(f, true) end
-end
-
--- Return the state of a method's object; raises at the method's caller.
-function M.self(o, name, level)
-	local s = state[o]
-	if not s or s.kind ~= name then
-		error(("%s expected, called with %s; use object:method()"):format(name, type(o)),
-			(level or 2) + 1)
-	end
-	return s
-end
-
-function M.check(v, want, what, level)
-	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
-	if not ok then
-		error(("%s: %s expected, found %s"):format(what, want, type(v)), (level or 2) + 1)
-	end
-	return v
 end
 
 return M

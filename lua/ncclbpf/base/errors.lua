@@ -54,10 +54,6 @@ function M.status(e)
 	return row and row.status or 1
 end
 
-function M.meaning(code)
-	return rows[code] and rows[code].text
-end
-
 local function place(where)
 	if type(where) ~= "table" then return tostring(where) end
 	local text = where.file or "?"

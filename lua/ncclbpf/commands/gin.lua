@@ -148,21 +148,6 @@ local function line_of(comm, contexts)
 		.. (comm and " comm=" .. session.quote(comm) or "")
 end
 
--- Return the rows of all processes of a group, each with its site, rank and pid. -> rows, and the
--- failure if some of the processes have failed. Raises an error if all have.
-function M.rows(group, opts)
-	local ctx = { session = function() return group end }
-	local per, _, failure = try(read.ask(ctx, line_of(opts.comm, opts.contexts),
-		{ list = "peers" }))
-	local rows = {}
-	for _, r in ipairs(per) do
-		for _, row in ipairs(rows_of(r.data, r.member)) do
-			rows[#rows + 1] = read.identify(row, r.member)
-		end
-	end
-	return rows, failure
-end
-
 local function head(per)
 	local line = M.line(read.data_of(per))
 	return line and "gin: " .. line

@@ -66,6 +66,4 @@ function M.line(c, name, text, v)
 		map.hex(bytes) }, at)
 end
 
-M.KEY = KEY
-
 return M

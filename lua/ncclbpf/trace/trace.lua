@@ -380,7 +380,6 @@ local function rings(s, each)
 	end
 	return losses()
 end
-M.rings = rings
 
 function M.cmd_stop(ctx)
 	local o = try(options(ctx))
