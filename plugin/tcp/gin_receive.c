@@ -463,13 +463,14 @@ int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_message *op)
 
 	op->head.kind = (uint8_t)op->kind;
 	if (op->kind == NB_GIN_GET) {
+		int why = NB_GIN_BAD_REGION;
 		char *to = target_of(c, nb_gin_region_number(op->dst),
-				     op->dst_off, op->size, &bad);
+				     op->dst_off, op->size, &why);
 		char *from = target_of(c, nb_gin_region_number(op->src),
-				       op->src_off, op->size, &bad);
+				       op->src_off, op->size, &why);
 
 		if (op->size && (!to || !from))
-			return self_bad(op, bad);
+			return self_bad(op, why);
 		if (op->size)
 			memmove(to, from, op->size);
 		return NB_NET_OK;

@@ -23,7 +23,7 @@ static_assert(sizeof(struct nb_tcp_hello) == 40, "no padding");
 
 void nb_tcp_set_class(int fd, int traffic_class)
 {
-	union nb_tcp_addr own;
+	union nb_tcp_addr own = { .any.sa_family = AF_UNSPEC };
 	socklen_t size = sizeof(own);
 
 	if (traffic_class < 0 || traffic_class > 255 ||

@@ -171,7 +171,7 @@ static void check_gin_unused(struct nb_json *j)
 	if (nb_gin_called())
 		check(j, "gin", WARN,
 		      "chain_gin and NCCL's log have the reason; "
-		      "NCCL_SOCKET_IFNAME names the interfaces of our TCP transport",
+		      "NCCL_SOCKET_IFNAME names the interfaces of TCP",
 		      "GIN is on, but NCCL was given no device");
 	else if (nccl && nccl < 22807)
 		check(j, "gin", WARN, "use NCCL 2.28.7 or newer",
