@@ -239,7 +239,8 @@ seen 602
 ok "the programs too" $?
 cat >undo.lua <<'L'
 local ncclbpf = require "ncclbpf"
-local t = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
+local t, other = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" }),
+	assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
 local function all(line, want)
 	local n = 0
 	for _, r in ipairs(assert(t:request(line))) do
@@ -251,15 +252,15 @@ local function all(line, want)
 end
 all("map detach host step=stage", "staged")
 all("map detach host step=commit", "detached")
-assert(ncclbpf.run("map attach host " .. arg[1]))
+assert(other:map_attach { "host", arg[1] })
 all("map detach host step=undo", "stale")
 all("map detach host step=done", "done")
 all("map detach host step=stage", "staged")
 all("map detach host step=commit", "detached")
-assert(ncclbpf.run("map attach host " .. arg[1]))
-assert(ncclbpf.run("map detach host"))
+assert(other:map_attach { "host", arg[1] })
+assert(other:map_detach { "host" })
 all("map detach host step=undo", "stale")
-assert(ncclbpf.run("map attach host " .. arg[1]))
+assert(other:map_attach { "host", arg[1] })
 L
 lua_run undo.lua "$(cat memory)" >why 2>&1
 ok "an undo leaves a later change of another client alone" $?
