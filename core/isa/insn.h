@@ -146,15 +146,6 @@ int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
 	      struct nb_err *err);
 
 /*
- * nb_encode - encode @n decoded instructions as @n slots
- *
- * decode(encode(x)) = x for everything that decode produces. Returns 0, or
- * NB_E_INSN if a field does not fit its encoding.
- */
-int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
-	      struct nb_err *err);
-
-/*
  * Write instruction @pc in the style of the kernel's verifier log ("r0 =
  * *(u32 *)(r1 +8)", "if r1 > 15 goto pc+3"), at most @size bytes with the
  * NUL. @map_name (may be NULL) returns the name of map @index, or NULL if

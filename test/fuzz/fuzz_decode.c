@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Any bytes as slots: what decodes encodes to the same bytes, its text stays
+// Any bytes as slots: decoding loses nothing, the text stays
 // inside the buffer, and what does not decode is named by a slot of the input.
 // The same bytes are also read as assembler text, whose result must be as
 // well-formed as what decodes.
@@ -46,7 +46,7 @@ static void disasm(const struct nb_insn *in)
 
 static void slots(const struct nb_slot *s, size_t n)
 {
-	static struct nb_slot again[MAX_SLOTS];
+	struct nb_slot again[2];
 	static struct nb_insn in[MAX_SLOTS];
 	struct nb_err err = { 0 };
 
@@ -54,10 +54,15 @@ static void slots(const struct nb_slot *s, size_t n)
 		need(err.code == NB_E_INSN && err.at < n && *err.text);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		disasm(&in[i]);
-	need(!nb_encode(again, in, n, &err));
-	need(!memcmp(again, s, n * sizeof(*s)));
+		if (in[i].op == NB_OP_LDDW_HI)
+			continue;
+		slots_again(again, &in[i]);
+		need(!memcmp(again, &s[i],
+			     (in[i].kind == NB_KIND_LDDW ? 2 : 1) *
+				     sizeof(*s)));
+	}
 }
 
 static void text(const uint8_t *data, size_t size)
