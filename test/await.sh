@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 # Sourced by suites in sh: what waits for an event.
-# What takes longer (seconds) hangs, however loaded the machine is.
-HANG=300
+# So many times await looks: what has not come by then never comes. A look takes longer on a
+# loaded machine, so this is no time.
+LOOKS=2000
+# What one command takes (seconds) at most, however loaded the machine is.
+HANG=900
 
 # The status of a condition that can no longer become true.
 NEVER=99
 
-# await COMMAND...: until it succeeds, or for $HANG seconds. Fails at once if its status is $NEVER.
+# await COMMAND...: until it succeeds, or $LOOKS times. Fails at once if its status is $NEVER.
 await() {
-	give_up=$(($(date +%s) + HANG))
+	looks=0
 	while :; do
 		"$@" && return
-		if [ $? -eq $NEVER ] || [ "$(date +%s)" -ge $give_up ]; then
+		if [ $? -eq $NEVER ] || [ $((looks += 1)) -ge $LOOKS ]; then
 			echo "# it never came: $*"
 			return 1
 		fi

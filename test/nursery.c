@@ -6,8 +6,10 @@
  * Orphans of the command come back here (PR_SET_CHILD_SUBREAPER), so all
  * descendants are found, whatever session or process group they have made. They
  * are killed when the command ends, when SECONDS have passed, on SIGTERM, and
- * when the parent of this process dies. Output goes to LOG. The last line on
- * stdout, for test/run:
+ * when the parent of this process dies. Where more threads want to run than
+ * there are processors, SECONDS pass more slowly: they are those of a machine
+ * that has nothing else to do. Output goes to LOG. The last line on stdout, for
+ * test/run:
  *
  *     exit|signal|limit|stopped VALUE wall SECONDS cpu SECONDS left N
  *
@@ -41,6 +43,20 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The share of a processor that a thread of this machine gets now, at most 1. */
+static double share(void)
+{
+	double running = 0, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+	FILE *f = fopen("/proc/loadavg", "re");
+
+	if (f) {
+		if (fscanf(f, "%*s %*s %*s %lf/", &running) != 1)
+			running = 0;
+		fclose(f);
+	}
+	return running > cores ? cores / running : 1;
 }
 
 /* The parent of a process, 0: it has gone. */
@@ -154,7 +170,7 @@ int main(int argc, char **argv)
 	const char *how = NULL;
 	sigset_t wanted, before;
 	struct rusage used;
-	double began = now(), limit;
+	double began = now(), last = began, passed = 0, limit;
 	int log, value = 0, left;
 	pid_t child, parent = getppid();
 
@@ -191,7 +207,9 @@ int main(int argc, char **argv)
 				how = "signal", value = WTERMSIG(status);
 		if (!how && (sig == SIGTERM || sig == SIGINT))
 			how = "stopped";
-		if (!how && now() - began > limit)
+		passed += (now() - last) * share();
+		last = now();
+		if (!how && passed > limit)
 			how = "limit", value = (int)limit;
 	}
 	left = end_all();

@@ -31,7 +31,7 @@ if [ $# -eq 0 ]; then
 	# NCCL alone chooses Simple for this size, so that the policy's LL tells whose
 	# choice was launched; four channels keep the job small.
 	export NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN NCCL_MAX_NCHANNELS=4 NCCL_RAS_ENABLE=0
-	export VGPU_CLOCK=virtual VGPU_LOG=1 VGPU_HANG_S=60 JOB_ARGS="--loops 3"
+	export VGPU_CLOCK=virtual VGPU_LOG=1 JOB_ARGS="--loops 3"
 	export NCCLBPF_JOB="env$$" NCCLBPF_SOCKET_DIR="$T/s"
 	policy=$B/test/corpus/answers/ring_ll_four.policy
 	so=$B/libncclbpf.so

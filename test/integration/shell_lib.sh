@@ -42,9 +42,10 @@ skip_all() {
 	exit 0
 }
 
-# run ARGS...: the shell, its output in $T/out and $T/err, status in $rc
+# run ARGS...: the shell, its output in $T/out and $T/err, status in $rc. On a loaded machine
+# answers come late.
 run() {
-	timeout $HANG "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
+	timeout $HANG "$S" -T 300 "$@" >"$T/out" 2>"$T/err" </dev/null
 	rc=$?
 	{
 		echo "status $rc of: $*"

@@ -64,6 +64,10 @@ turned() { # decisions with it alone are in the rings of 1024 lines: those of on
 await turned
 ok "a policy in use decides as the job has" $?
 status 2 "and no policy does not" policy simulate none data=new.ndjson
+printf 'allreduce,16777216,33554431,ring,ll128,-1,1,4\n' >ll128.csv
+status 2 "nor the same algorithm by another protocol" -o table policy simulate ll128.csv \
+	data=new.ndjson
+has "which is a way of its own" out "ring/simple -> ring/ll128"
 
 # ---- files ----
 "$S" -o ndjson decision tail count=100 >rec.ndjson

@@ -160,7 +160,7 @@ say $? "clock virtual: a minute of events passes at once"
 odd="$force FORCE_RANK=1 VGPU_CLOCK=virtual"
 # A busy machine may not have launched every rank after a second: wait longer.
 hang() { # as run
-	for wait in 1 5 20; do
+	for wait in 1 5 20 300; do
 		run $odd VGPU_HANG_S=$wait "$@"
 		grep -q 'has not launched' "$dir/log" || break
 	done
@@ -186,10 +186,11 @@ has '^  rank [01]: .* RING/LL channels 0\.\.2,' "and other channels"
 for mode in "" --procs; do
 	run $b300 NCCL_PROFILER_PLUGIN="$v/profiler_count.so" -- --ranks 4 \
 		$mode --min 64M --max 64M --loops 2
-	# 4 ranks take Ring: 64 MiB at 471.8 GB/s, bus factor 1.5.
+	# 4 ranks take Ring: 64 MiB at 471.8 GB/s, bus factor 1.5. Where NCCL's thread is late it
+	# takes kernels that followed each other for one.
 	awk '/^KernelCh rank/ { ranks++
-		sub(",", "", $4); if ($4 != $6 || $4 < 2) wrong = 1
-		split($8, ns, /\.\./); if (ns[1] != 213360 || ns[2] != 213360) wrong = 1
+		sub(",", "", $4); if ($4 > $6 || $4 < 2) wrong = 1
+		split($8, ns, /\.\./); if (ns[1] != 213360 || ns[2] % 213360) wrong = 1
 	} END { exit wrong || ranks != 4 }' "$dir/log"
 	say $? "KernelCh of every channel with the model's time (${mode:-one process})"
 done

@@ -476,7 +476,6 @@ static int no_compiler(void)
 }
 
 UNIT_MAIN("compile_all", if (!nb_jit_available()) return no_compiler();
-	  if (getenv("GROUP_COUNT")) tcase_set_timeout(tc, 86400);
 	  tcase_add_test(tc, compiled_groups_act_as_the_interpreter);
 	  tcase_add_test(tc, a_group_shares_its_pages);
 	  tcase_add_test(tc, turns_are_of_one_program);

@@ -489,7 +489,6 @@ START_TEST(every_row_has_its_test)
 END_TEST
 
 UNIT_MAIN("jit", if (!nb_jit_available()) return no_compiler();
-	  tcase_set_timeout(tc, 240);
 	  tcase_add_test(tc, alu_of_every_pair_of_registers);
 	  tcase_add_test(tc, alu_with_every_kind_of_immediate);
 	  tcase_add_test(tc, jumps_of_every_pair_of_registers);

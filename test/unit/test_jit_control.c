@@ -420,8 +420,7 @@ END_TEST
 #endif
 
 UNIT_MAIN("jit_control", if (!nb_jit_available()) return no_compiler();
-	  tcase_set_timeout(tc, 240); MACHINE_TESTS;
-	  tcase_add_test(tc, jumps_of_every_distance);
+	  MACHINE_TESTS; tcase_add_test(tc, jumps_of_every_distance);
 	  tcase_add_test(tc, a_jump_between_a_copy_and_an_addition);
 	  tcase_add_test(tc, long_programs);
 	  tcase_add_test(tc, longest_program);

@@ -318,7 +318,7 @@ START_TEST(the_stack_is_aligned_at_calls)
 END_TEST
 
 UNIT_MAIN("jit_maps", if (!nb_jit_available()) return no_compiler();
-	  tcase_set_timeout(tc, 240); tcase_add_test(tc, lookups_in_line);
+	  tcase_add_test(tc, lookups_in_line);
 	  tcase_add_test(tc, lookups_in_large_arrays);
 	  tcase_add_test(tc, lookups_beyond_4_gib);
 	  tcase_add_test(tc, lookups_without_the_helper);

@@ -327,7 +327,6 @@ START_TEST(programs_that_are_not_compiled)
 END_TEST
 
 UNIT_MAIN("jit_pages", if (!nb_jit_available()) return no_compiler();
-	  tcase_set_timeout(tc, 240);
 	  tcase_add_test(tc, what_is_never_reached_is_not_there);
 	  tcase_add_test(tc, divisors_known_not_to_be_zero);
 	  tcase_add_test(tc, pages_are_never_writable_and_executable);

@@ -652,5 +652,4 @@ START_TEST(random_programs)
 END_TEST
 
 UNIT_MAIN("jit_random", if (!nb_jit_available()) return no_compiler();
-	  tcase_set_timeout(tc, getenv("JIT_PROGRAMS") ? 86400 : 240);
 	  tcase_add_test(tc, random_programs);)

@@ -136,6 +136,28 @@ START_TEST(externs_are_helpers)
 }
 END_TEST
 
+/* A function of the object is called by its name even if a helper has the same.
+ */
+START_TEST(own_functions_come_before_helpers)
+{
+	static const char source[] =
+		"#undef bpf_iter_num_new\n"
+		"__attribute__((noinline)) int\n"
+		"own(struct ncclbpf_tuner *ctx) { return ctx->bytes != 7; }\n"
+		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+		"{ return own(ctx); }\n";
+	struct nb_image *img = image_of(
+		source, "-g -Dbpf_iter_num_new=a -Down=bpf_iter_num_new");
+	const struct nb_prog *p = &img->progs[0];
+	struct nb_insn *in = decoded(p);
+
+	ck_assert_uint_eq(count(p, NB_FN_LOCAL), 1);
+	ck_assert_uint_eq(count(p, NB_FN_HELPER), 0);
+	free(in);
+	nb_image_free(img);
+}
+END_TEST
+
 START_TEST(lines_are_those_of_the_source)
 {
 	struct nb_image *img = image_of(whole, "-g -mcpu=v3");
@@ -416,6 +438,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 	  tcase_add_test(tc, addresses_of_data_have_their_offset);
 	  tcase_add_loop_test(tc, calls_hit_their_functions, 0, ROWS(cpus));
 	  tcase_add_test(tc, externs_are_helpers);
+	  tcase_add_test(tc, own_functions_come_before_helpers);
 	  tcase_add_test(tc, lines_are_those_of_the_source);
 	  tcase_add_loop_test(tc, without_debug_information, 0, ROWS(cpus));
 	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0,

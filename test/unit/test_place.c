@@ -252,8 +252,7 @@ START_TEST(all_find_a_directory_that_one_of_them_makes)
 END_TEST
 
 UNIT_MAIN(
-	"place", tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, set_up, tear_down);
+	"place", tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc,
 		       a_directory_where_no_segment_can_be_made_is_passed_over);
 	tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);

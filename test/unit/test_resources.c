@@ -171,8 +171,7 @@ START_TEST(query_tells_size_and_bytes)
 }
 END_TEST
 
-UNIT_MAIN("resources", tcase_set_timeout(tc, 60);
-	  tcase_add_loop_test(tc, submitted_is_read, 0, 2);
+UNIT_MAIN("resources", tcase_add_loop_test(tc, submitted_is_read, 0, 2);
 	  tcase_add_loop_test(tc, discarded_is_not_read, 0, 2);
 	  tcase_add_loop_test(tc, reservation_with_flags_fails, 0, 2);
 	  tcase_add_loop_test(tc, query_tells_size_and_bytes, 0, 2);)

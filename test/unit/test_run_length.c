@@ -430,10 +430,10 @@ START_TEST(loops_in_global_functions)
 }
 END_TEST
 
-UNIT_MAIN("run length", tcase_set_timeout(tc, 900);
-	  memset(letters, 'a', LONG_TEXT); tcase_add_test(tc, loops_in_loops);
-	  tcase_add_test(tc, long_turns); tcase_add_test(tc, long_formats);
-	  tcase_add_test(tc, long_numbers); tcase_add_test(tc, may_goto);
+UNIT_MAIN("run length", memset(letters, 'a', LONG_TEXT);
+	  tcase_add_test(tc, loops_in_loops); tcase_add_test(tc, long_turns);
+	  tcase_add_test(tc, long_formats); tcase_add_test(tc, long_numbers);
+	  tcase_add_test(tc, may_goto);
 	  tcase_add_test(tc, may_goto_in_may_goto);
 	  tcase_add_test(tc, iterators_in_iterators);
 	  tcase_add_test(tc, short_iterators_first);

@@ -593,8 +593,7 @@ START_TEST(numbers_beyond_their_bits_are_clamped)
 }
 END_TEST
 
-UNIT_MAIN("tuner", tcase_set_timeout(tc, 300);
-	  tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
 	  tcase_add_test(tc, readings_agree_with_nccl_2_31);

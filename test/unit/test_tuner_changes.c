@@ -534,8 +534,7 @@ START_TEST(staged_undo_and_environment_keep_their_policies)
 }
 END_TEST
 
-UNIT_MAIN("tuner_changes", tcase_set_timeout(tc, 300);
-	  tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN("tuner_changes", tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
 	  tcase_add_test(tc,

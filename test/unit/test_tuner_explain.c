@@ -304,8 +304,7 @@ START_TEST(refusals_are_counted_where_they_come_from)
 }
 END_TEST
 
-UNIT_MAIN("tuner_explain", tcase_set_timeout(tc, 300);
-	  tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN("tuner_explain", tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, explain_runs_on_copies);
 	  tcase_add_test(tc, explain_counts_as_decisions_do);

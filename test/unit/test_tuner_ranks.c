@@ -529,8 +529,7 @@ START_TEST(process_that_has_not_staged_stops_a_change)
 END_TEST
 
 UNIT_MAIN(
-	"tuner_ranks", tcase_set_timeout(tc, 300);
-	tcase_add_checked_fixture(tc, set_up, tear_down);
+	"tuner_ranks", tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
 	tcase_add_test(

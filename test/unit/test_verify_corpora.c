@@ -275,8 +275,7 @@ START_TEST(programs_of_bpf_conformance)
 }
 END_TEST
 
-UNIT_MAIN("verify corpora", tcase_set_timeout(tc, 900);
-	  tcase_add_test(tc, corpus_of_the_verifier);
+UNIT_MAIN("verify corpora", tcase_add_test(tc, corpus_of_the_verifier);
 	  tcase_add_test(tc, policies); tcase_add_test(tc, corpus_of_policies);
 	  tcase_add_test(tc, corpus_of_the_fuzzers);
 	  tcase_add_test(tc, programs_of_bpf_conformance);)

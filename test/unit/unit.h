@@ -22,7 +22,7 @@
 		SRunner *sr;                                                   \
 		int failed;                                                    \
                                                                                \
-		tcase_set_timeout(tc, 120);                                    \
+		tcase_set_timeout(tc, 0); /* the suite has a limit */          \
 		adds suite_add_tcase(s, tc);                                   \
 		sr = srunner_create(s);                                        \
 		srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT \

@@ -348,7 +348,7 @@ static void gpu_init(void)
 {
 	pthread_condattr_t mono;
 	pthread_t t;
-	long hang_s = vg_env("VGPU_HANG_S", 20);
+	long hang_s = vg_env("VGPU_HANG_S", 600);
 	long report_s = vg_env("VGPU_REPORT_S", 0);
 
 	clock_init();
