@@ -45,7 +45,8 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The share of a processor that a thread of this machine gets now, at most 1. */
+/* The share of a processor that a thread of this machine gets now, at most 1.
+ */
 static double share(void)
 {
 	double running = 0, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
