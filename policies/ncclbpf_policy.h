@@ -81,14 +81,6 @@ typedef long long __s64;
 #define __host __attribute__((btf_decl_tag("ncclbpf:host")))
 #define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))
 
-/*
- * Tags of a pointer argument of a global function, as in libbpf's header:
- * __arg_ctx      the hook's context, whatever its type
- * __arg_nonnull  memory of the type's size, never NULL: callers test it
- */
-#define __arg_ctx __attribute__((btf_decl_tag("arg:ctx")))
-#define __arg_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
-
 enum ncclbpf_map_type {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	BPF_MAP_TYPE_##name = id,

@@ -99,13 +99,10 @@ FINDING(ARG_ZERO, "arg_zero", "the size given to a helper may be 0",
 FINDING(ARG_CTX, "arg_context", "the argument is not the context",
 	"pass ctx as the program got it")
 FINDING(CALLBACK, "callback", "the argument is not a callback",
-	"pass the name of a static function of the policy")
+	"pass the name of a function of the policy")
 FINDING(ITER, "iterator", "the argument is not an initialised iterator", "")
 FINDING(ITER_LEAK, "iterator_leak", "an iterator is not ended on every path",
 	"ncclbpf_for ends its iterator by itself, also at break and return")
-FINDING(GLOBAL, "global_function", "a global function and its signature disagree",
-	"pass numbers, the context, or memory of the size in the declaration; "
-	"or declare the function static")
 FINDING(CALLBACK_RETURN, "callback_return", "a callback returns something other than 0 or 1",
 	"return 0 to continue, 1 to stop")
 /* Findings about resources that a program must release */
@@ -158,8 +155,7 @@ FINDING(COMPLEXITY, "complexity", "checking the program takes too many steps",
 FINDING(POLICY_WORK, "policy_work", "checking the policy's programs takes too many steps",
 	"bound loops by smaller constants, split the policy, or raise NCCLBPF_MAX_VERIFY")
 FINDING(RUN_LENGTH, "run_length", "a run may take too many instructions",
-	"call expensive functions less often, or declare them static; "
-	"let iterators run over smaller ranges")
+	"call expensive helpers less often; let iterators run over smaller ranges")
 FINDING(MEMORY, "memory", "checking the program takes too much memory",
 	"bound the loop by a smaller constant, or write it with ncclbpf_for: "
 	"only a few iterations are verified then")

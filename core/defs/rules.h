@@ -42,8 +42,6 @@ RULE(STACK_DEPTH, STACK_DEPTH,
 RULE(CALL_DEPTH, CALL_DEPTH, "at most {limit} frames", "this call is one more", "")
 RULE(CALLBACK_DEPTH, CALL_DEPTH,
      "at most {limit} frames", "the call of the callback is one more", "")
-RULE(GLOBAL_DEPTH, CALL_DEPTH,
-     "at most {limit} frames", "{count} here, and {name} needs {size} more", "")
 
 RULE(UNINIT, UNINIT, "{r} written before it is read", "{r}: never written on this path", "")
 RULE(UNINIT_CALL, UNINIT,
@@ -75,9 +73,6 @@ RULE(NULLABLE_RECORD, NULLABLE,
      "{r} tested against NULL before it is dereferenced", "{value}",
      "the reservation at {where} returns NULL when the ring buffer is full: "
      "add if (!e) return 0;")
-RULE(NULLABLE_PARAMETER, NULLABLE,
-     "{r} tested against NULL before it is dereferenced", "{value}",
-     "any caller may pass NULL to a global function: add if (!p) return 0;")
 RULE(NULL_POINTER, NOT_POINTER,
      "a pointer to memory in {r}", "{value}", "the pointer is NULL on this path")
 RULE(NOT_POINTER, NOT_POINTER, "a pointer to memory in {r}", "{value}", "")
@@ -107,8 +102,6 @@ RULE(MAP_READONLY, MAP_READONLY,
 RULE(RDONLY, RDONLY, "memory that the program may write", "{value}", "")
 RULE(ATOMIC_ALIGN, ATOMIC_ALIGN,
      "an offset that is a multiple of {size}", "the access is at offset {span}", "")
-RULE(ATOMIC_MEMORY, ATOMIC_ALIGN,
-     "memory that begins at a multiple of {size}", "{value}", "")
 
 RULE(STACK_BOUNDS, STACK_BOUNDS,
      "{bytes} at r10-{limit} to r10-{size}", "the access is at offset {span} from r10", "")
@@ -217,8 +210,6 @@ RULE(CALLBACK, CALLBACK, "a function of the program in {r} for {helper}", "{valu
 RULE(CALLBACK_PLACE, CALLBACK,
      "a callback that is named in the function that calls {helper}", "{value}",
      "name the callback where the helper is called, not in a caller")
-RULE(CALLBACK_GLOBAL, CALLBACK,
-     "a static function as callback", "{value}", "declare the callback static")
 RULE(CALLBACK_RETURN, CALLBACK_RETURN,
      "0 (continue) or 1 (stop) in r0 at a callback's exit", "{value}", "")
 RULE(ITER, ITER,
@@ -233,28 +224,6 @@ RULE(ITER_LEAK, ITER_LEAK,
      "every iterator destroyed with bpf_iter_num_destroy by this point",
      "{ref}, still held here", "")
 
-RULE(GLOBAL_POINTER, GLOBAL,
-     "a global function that is declared to return a number or void",
-     "{name} returns a pointer or a struct",
-     "declare the function static, so that the verifier follows each call, or return a number")
-RULE(GLOBAL_ADDRESS, GLOBAL,
-     "a number in r0 at the exit of a global function", "{value}",
-     "an address must not leave a global function")
-RULE(GLOBAL_SCALAR, GLOBAL,
-     "a number as {ordinal} argument of the global function {name}", "{value}", "")
-RULE(GLOBAL_CTX, GLOBAL,
-     "the context as {ordinal} argument of the global function {name}", "{value}", "")
-RULE(GLOBAL_MEMORY, GLOBAL,
-     "memory of {size} bytes, or NULL, as {ordinal} argument of the global function {name}",
-     "{value}", "")
-RULE(GLOBAL_NONNULL, GLOBAL,
-     "memory of {size} bytes, tested against NULL, as {ordinal} argument of the "
-     "global function {name}", "{value}", "")
-RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "it is an iterator", "")
-RULE(GLOBAL_PARAMETER, GLOBAL,
-     "numbers, the context and pointers to memory of a known size as arguments of a "
-     "global function",
-     "the {ordinal} argument of {name} is none of these", "declare the function static")
 RULE(REF_LEAK, REF_LEAK,
      "all reservations released by this point", "{ref}, still held here", "")
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
@@ -323,21 +292,5 @@ RULE(LOCAL_CONTROL, LOCAL_CONTROL,
 RULE(LOCAL_VERDICT, LOCAL_VERDICT,
      "a return value that is equal on all ranks",
      "the return value depends on local data since {where}", "")
-RULE(GLOBAL_CONTROL, LOCAL_CONTROL,
-     "a call with equal arguments on all ranks, because {name} writes outputs",
-     "the branch at {where} depends on local data and decides whether this runs",
-     "write outputs in the program itself, or declare the function static")
-RULE(GLOBAL_LOCAL, LOCAL_OUTPUT,
-     "a call with equal arguments on all ranks, because {name} writes outputs",
-     "an argument, or memory behind one, is local data",
-     "write outputs in the program itself, or declare the function static")
-RULE(GLOBAL_PASSES, LOCAL_OUTPUT,
-     "a call with equal arguments on all ranks, because {name} writes outputs",
-     "the number of may_goto iterations left depends on local data",
-     "write outputs in the program itself, or declare the function static")
-RULE(GLOBAL_ITERATIONS, LOCAL_OUTPUT,
-     "a call with equal arguments on all ranks, because {name} writes outputs",
-     "the number of loop iterations left depends on local data",
-     "write outputs in the program itself, or declare the function static")
 
 #undef RULE

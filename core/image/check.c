@@ -180,25 +180,6 @@ static int check_map(const struct check *c, uint32_t i)
 	return 0;
 }
 
-static int check_sig(const struct check *c, const struct nb_func *f,
-		     uint32_t at)
-{
-	if ((unsigned)f->linkage > NB_FUNC_GLOBAL)
-		return bad_image(c, at,
-				 "function %s: linkage %u; 0 and 1 are known",
-				 f->name, (unsigned)f->linkage);
-	if (f->has_sig && f->sig.nargs > 5)
-		return bad_image(c, at, "function %s: %u arguments; at most 5",
-				 f->name, f->sig.nargs);
-	for (unsigned i = 0; f->has_sig && i < f->sig.nargs; i++)
-		if (f->sig.arg[i] >= NB_NFARGS)
-			return bad_image(
-				c, at,
-				"function %s: argument %u: kind %u; 0 to %d are known",
-				f->name, i + 1, f->sig.arg[i], NB_NFARGS - 1);
-	return 0;
-}
-
 /* Check that functions cover the program in order and without gaps. @base:
  * number of the first function. */
 static int check_funcs(const struct check *c, const struct nb_prog *p,
@@ -211,8 +192,6 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 		uint32_t at = record_at(c, NB_SEC_FUNCS, base + i);
 		int rc = check_name(c, f->name, "function", at);
 
-		if (!rc)
-			rc = check_sig(c, f, at);
 		if (rc)
 			return rc;
 		if (f->start != next || f->end <= f->start ||

@@ -17,7 +17,7 @@
  * multiples of 8 and follow each other with zero bytes between.
  */
 #define NB_IMAGE_MAGIC "\x7fNCCLBPF"
-enum { NB_IMAGE_VERSION = 5, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
+enum { NB_IMAGE_VERSION = 6, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
 
 enum nb_section {
 	NB_SEC_MAPS,
@@ -44,11 +44,7 @@ enum nb_field_kind {
 	NB_FIELD_STRING, /* The field is a string; in C it is a const char *. */
 	/* The field is the hook's word as a string; in C it is an enum
 	 * nb_hook. */
-	NB_FIELD_HOOK,
-	/* A signature. In the image: bytes linkage has_sig returns nargs
-	 * arg[5] 0[3], then numbers mem_size[5]. In C: the rest of struct
-	 * nb_func. */
-	NB_FIELD_SIG
+	NB_FIELD_HOOK
 };
 
 struct nb_field {

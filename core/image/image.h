@@ -84,43 +84,10 @@ struct nb_line {
 	const char *text; /* The text of the line; may be "". */
 };
 
-enum nb_linkage { NB_FUNC_STATIC, NB_FUNC_GLOBAL };
-
-/* The type of an argument of a global function, according to BTF. */
-enum nb_func_arg {
-	NB_FARG_SCALAR,
-	NB_FARG_CTX,
-	NB_FARG_MEM, /* Memory, or NULL instead */
-	NB_FARG_OTHER,
-	/* Memory that is never NULL, with tag "arg:nonnull". */
-	NB_FARG_NONNULL,
-	NB_NFARGS
-};
-
-struct nb_func_sig {
-	uint8_t nargs;	      /* Number of arguments, at most 5. */
-	uint8_t arg[5];	      /* Type of each argument, an enum nb_func_arg. */
-	uint32_t mem_size[5]; /* Size in bytes of MEM and NONNULL arguments. */
-	bool returns_scalar;
-	/* The function returns an address or a struct; without both flags it
-	 * returns void. */
-	bool returns_other;
-};
-
-/* Does argument @i point to memory of mem_size bytes? */
-static inline bool nb_func_takes_memory(const struct nb_func_sig *sig,
-					unsigned i)
-{
-	return sig->arg[i] == NB_FARG_MEM || sig->arg[i] == NB_FARG_NONNULL;
-}
-
 /* A function of a program: slots [start, end). Function 0 is the entry. */
 struct nb_func {
 	const char *name;
 	uint32_t start, end;
-	enum nb_linkage linkage; /* NB_LINKAGE_STATIC if BTF is missing. */
-	bool has_sig;
-	struct nb_func_sig sig;
 };
 
 /*

@@ -130,22 +130,6 @@ static const char *read_string(struct reader *r, uint32_t at)
 	return "";
 }
 
-/* Read the signature of a function at @at of the file. */
-static void read_sig(const struct reader *r, uint32_t at, struct nb_func *f)
-{
-	uint8_t sig[12] = { 0 };
-
-	nb_view_get(r->all, at, sig, sizeof(sig));
-	f->linkage = (enum nb_linkage)sig[0];
-	f->has_sig = sig[1] != 0;
-	f->sig.returns_scalar = sig[2] == 1;
-	f->sig.returns_other = sig[2] > 1;
-	f->sig.nargs = sig[3];
-	memcpy(f->sig.arg, sig + 4, sizeof(f->sig.arg));
-	nb_view_get(r->all, at + sizeof(sig), f->sig.mem_size,
-		    sizeof(f->sig.mem_size));
-}
-
 static enum nb_hook hook_named(const char *word)
 {
 	for (unsigned i = 0; i < NB_NHOOKS; i++)
@@ -162,9 +146,6 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 	const char *text;
 
 	switch (f->kind) {
-	case NB_FIELD_SIG:
-		read_sig(r, at, record);
-		return;
 	case NB_FIELD_STRING:
 		text = read_string(r, at);
 		memcpy(to, &text, sizeof(text));

@@ -94,26 +94,6 @@ static void put_u32(struct nb_buf *b, uint32_t v)
 	nb_buf_bytes(b, &v, sizeof(v));
 }
 
-static void put_sig(struct nb_buf *b, const struct nb_func *f)
-{
-	uint8_t sig[12] = { (uint8_t)f->linkage, f->has_sig };
-	uint32_t mem[5] = { 0 };
-
-	if (f->has_sig) {
-		sig[2] = f->sig.returns_scalar	? 1
-			 : f->sig.returns_other ? 2
-						: 0;
-		sig[3] = f->sig.nargs;
-		for (unsigned i = 0; i < f->sig.nargs && i < 5; i++) {
-			sig[4 + i] = f->sig.arg[i];
-			if (nb_func_takes_memory(&f->sig, i))
-				mem[i] = f->sig.mem_size[i];
-		}
-	}
-	nb_buf_bytes(b, sig, sizeof(sig));
-	nb_buf_bytes(b, mem, sizeof(mem));
-}
-
 static void put_field(struct writer *w, struct nb_buf *b,
 		      const struct nb_field *f, const void *record)
 {
@@ -122,9 +102,6 @@ static void put_field(struct writer *w, struct nb_buf *b,
 	const char *text;
 
 	switch (f->kind) {
-	case NB_FIELD_SIG:
-		put_sig(b, record);
-		return;
 	case NB_FIELD_STRING:
 		memcpy(&text, from, sizeof(text));
 		number = put_string(w, text);

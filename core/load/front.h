@@ -23,7 +23,6 @@ struct nb_obj_slot {
 	uint32_t rel; /* Index of the slot's relocation, plus 1; 0: none. */
 	/* Number of the function that begins here, plus 1; 0 for none. */
 	uint32_t func;
-	uint32_t func_type; /* BTF id of FUNC for @func; 0: none */
 	/* The source line that begins here; its file is NULL for none. */
 	struct nb_line line;
 };
@@ -91,7 +90,7 @@ const struct nb_helper_spec *nb_front_extern(const char *name);
 /*
  * info.c - read from BTF the facts about code and contexts
  *
- * Requires: btf, code. Sets: code (func_type, line).
+ * Requires: btf, code. Sets: code (line).
  */
 int nb_front_info(struct nb_front *f, struct nb_err *err);
 /* Return the type @id without const, typedef and the like; NULL if there is
@@ -105,10 +104,6 @@ int nb_front_ctx(struct nb_front *f, struct nb_err *err);
  * Requires: btf, maps. Sets: names.
  */
 int nb_front_names(struct nb_front *f, struct nb_err *err);
-/* Fill @to from BTF id @type; @to keeps its value if @type is 0. */
-void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
-		  enum nb_hook hook);
-
 /*
  * link.c - link each program with the functions that it reaches
  *

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Read from BTF the facts about code: signatures and linkage of functions,
- * source lines, and the context structs as the policy was compiled against
- * them. No policy needs these to run, so a record that does not fit the
- * code is omitted and the object accepted. Relocations by type (CO-RE) are
- * rejected: without them the program would read other bytes.
+ * Read from BTF the facts about code: source lines, and the context structs as
+ * the policy was compiled against them. No policy needs these to run, so a
+ * record that does not fit the code is omitted and the object accepted.
+ * Relocations by type (CO-RE) are rejected: without them the program would read
+ * other bytes.
  */
 #include <string.h>
 
@@ -30,18 +30,6 @@ static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 	if (off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= w->code->nslots)
 		return NULL;
 	return &w->code->slots[off / NB_SLOT_SIZE];
-}
-
-static int func_record(void *arg, const char *section, struct nb_view record)
-{
-	struct walk *w = arg;
-	struct nb_obj_slot *slot = slot_at(w, section, nb_view_word(record, 0));
-	const struct btf_type *t =
-		btf__type_by_id(w->f->btf, nb_view_word(record, 4));
-
-	if (slot && t && btf_is_func(t))
-		slot->func_type = nb_view_word(record, 4);
-	return 0;
 }
 
 /* Copy a string for the image: at most 255 bytes, with unprintable ones
@@ -103,7 +91,6 @@ static int core_record(void *arg, const char *section, struct nb_view record)
 int nb_front_info(struct nb_front *f, struct nb_err *err)
 {
 	static nb_btf_record_fn *const fns[NB_BTF_NPARTS] = {
-		[NB_BTF_FUNC_INFO] = func_record,
 		[NB_BTF_LINE_INFO] = line_record,
 		[NB_BTF_CORE_RELO] = core_record,
 	};
@@ -111,8 +98,9 @@ int nb_front_info(struct nb_front *f, struct nb_err *err)
 	int rc = 0;
 
 	for (int p = 0; !rc && f->btf && p < NB_BTF_NPARTS; p++)
-		rc = nb_btf_ext_each(f->ext, w.strings, (enum nb_btf_part)p,
-				     fns[p], &w);
+		if (fns[p])
+			rc = nb_btf_ext_each(f->ext, w.strings,
+					     (enum nb_btf_part)p, fns[p], &w);
 	return rc;
 }
 
@@ -123,95 +111,6 @@ const struct btf_type *nb_front_bare(const struct btf *btf, uint32_t id)
 	while (t && (btf_is_mod(t) || btf_is_typedef(t) || btf_is_type_tag(t)))
 		t = btf__type_by_id(btf, t->type);
 	return t;
-}
-
-static bool is_scalar(const struct btf_type *t)
-{
-	return btf_is_int(t) || btf_is_any_enum(t);
-}
-
-/* The kernel's tags that mean something here; other tags are skipped. */
-enum { TAG_CTX = 1, TAG_NONNULL = 2 };
-
-enum { MAX_ARGS = 5 };
-
-/* Add the declaration tags of function @func's arguments to @tags: TAG_*. */
-static void read_tags(const struct btf *btf, uint32_t func,
-		      uint8_t tags[MAX_ARGS])
-{
-	for (uint32_t i = 1; i < btf__type_cnt(btf); i++) {
-		const struct btf_type *t = btf__type_by_id(btf, i);
-		const char *tag;
-		int arg;
-
-		if (!btf_is_decl_tag(t) || t->type != func)
-			continue;
-		arg = btf_decl_tag(t)->component_idx;
-		if (arg < 0 || arg >= MAX_ARGS)
-			continue;
-		tag = btf__name_by_offset(btf, t->name_off);
-		if (!strcmp(tag, "arg:ctx"))
-			tags[arg] |= TAG_CTX;
-		else if (!strcmp(tag, "arg:nonnull"))
-			tags[arg] |= TAG_NONNULL;
-	}
-}
-
-static enum nb_func_arg arg_kind(const struct nb_front *f, uint32_t type,
-				 enum nb_hook hook, uint32_t *mem_size)
-{
-	const struct btf_type *t = nb_front_bare(f->btf, type), *to;
-	int64_t size;
-
-	if (is_scalar(t))
-		return NB_FARG_SCALAR;
-	if (!btf_is_ptr(t))
-		return NB_FARG_OTHER;
-	to = nb_front_bare(f->btf, t->type);
-	if (btf_is_struct(to) &&
-	    !strcmp(btf__name_by_offset(f->btf, to->name_off),
-		    nb_spec_hook(hook)->ctx_struct))
-		return NB_FARG_CTX;
-	size = btf__resolve_size(f->btf, t->type);
-	if (btf_is_func_proto(to) || btf_is_fwd(to) || size <= 0 ||
-	    size > NB_IMAGE_MAX_VALUE)
-		return NB_FARG_OTHER;
-	*mem_size = (uint32_t)size;
-	return NB_FARG_MEM;
-}
-
-void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
-		  enum nb_hook hook)
-{
-	const struct btf_type *t, *proto;
-	const struct btf_param *p;
-	uint8_t tags[MAX_ARGS] = { 0 };
-
-	if (!type || !f->btf)
-		return;
-	t = btf__type_by_id(f->btf, type);
-	to->linkage = btf_vlen(t) == BTF_FUNC_GLOBAL ? NB_FUNC_GLOBAL
-						     : NB_FUNC_STATIC;
-	proto = btf__type_by_id(f->btf, t->type);
-	if (btf_vlen(proto) > MAX_ARGS)
-		return;
-	to->has_sig = true;
-	to->sig.nargs = (uint8_t)btf_vlen(proto);
-	to->sig.returns_scalar = is_scalar(nb_front_bare(f->btf, proto->type));
-	to->sig.returns_other = proto->type && !to->sig.returns_scalar;
-	p = btf_params(proto);
-	read_tags(f->btf, type, tags);
-	for (unsigned i = 0; i < to->sig.nargs; i++) {
-		enum nb_func_arg kind =
-			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
-
-		if (btf_is_ptr(nb_front_bare(f->btf, p[i].type)) &&
-		    tags[i] & TAG_CTX)
-			kind = NB_FARG_CTX;
-		else if (kind == NB_FARG_MEM && tags[i] & TAG_NONNULL)
-			kind = NB_FARG_NONNULL;
-		to->sig.arg[i] = (uint8_t)kind;
-	}
 }
 
 /* Does a program of the image run on this hook? */

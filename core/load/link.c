@@ -313,15 +313,12 @@ static int link_func(const struct prog *p, uint32_t func)
 static void fill_func(const struct prog *p, struct nb_func *to, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
-	const struct nb_obj_slot *slot =
-		&p->f->code[fn->sec].slots[fn->off / NB_SLOT_SIZE];
 
 	*to = (struct nb_func){
 		.name = fn->name,
 		.start = p->start[func] - 1,
 		.end = p->start[func] - 1 + fn->size / NB_SLOT_SIZE,
 	};
-	nb_front_sig(p->f, to, slot->func_type, p->hook);
 }
 
 /* Append the line records of function @func to @to; NULL: only count them. */

@@ -14,7 +14,6 @@
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/engine/explore.h"
 #include "core/verify/engine/loop_cost.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/report/accepted.h"
@@ -80,7 +79,7 @@ static int decode(struct nb_env *env)
 
 static int prepare(struct nb_env *env)
 {
-	return nb_globals_init(env) && nb_found_init(env) ? 0 : NB_E_NOMEM;
+	return nb_found_init(env) ? 0 : NB_E_NOMEM;
 }
 
 /* Does the program have loops that need a limit when the program runs? */
@@ -201,10 +200,6 @@ static int check_length(struct nb_env *env)
 	v->iteration = env->facts.length.iteration > 1
 			       ? env->facts.length.iteration
 			       : 1;
-	/* Code after a call may belong to an iteration that the called
-	 * function began. */
-	if (env->facts.length.ends_in_callee && v->iteration < v->first)
-		v->iteration = v->first;
 	v->iter_steps = env->facts.needs.iter_steps;
 	note_loops(env);
 	if (v->iteration > NB_MAX_ITERATION_INSNS ||
@@ -238,10 +233,8 @@ static int check_verdict(struct nb_env *env)
 
 static int walk_labels(struct nb_env *env)
 {
-	int rc;
+	int rc = walk(env);
 
-	memset(env->cost.spent, 0, sizeof(env->cost.spent));
-	rc = nb_globals_walk(env, walk);
 	return rc ? rc : check_length(env);
 }
 
@@ -251,7 +244,7 @@ static int judge(struct nb_env *env)
 	int rc;
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
-	    (rc = prepare(env)) || (rc = nb_globals_walk(env, walk)) ||
+	    (rc = prepare(env)) || (rc = walk(env)) ||
 	    (rc = check_stack_sum(env)) || (rc = check_length(env)))
 		return rc;
 	if (!coherent || !env->facts.saw_local)

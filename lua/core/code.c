@@ -76,9 +76,7 @@ static int image_none(lua_State *L)
 {
 	static const struct nb_slot slots[] = { { .opcode = 0xb7 },
 						{ .opcode = 0x95 } };
-	struct nb_func func = { .name = "none",
-				.end = 2,
-				.linkage = NB_FUNC_GLOBAL };
+	struct nb_func func = { .name = "none", .end = 2 };
 	struct nb_prog prog = { .name = func.name,
 				.section = "tuner",
 				.hook = NB_HOOK_TUNER,

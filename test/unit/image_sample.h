@@ -50,17 +50,7 @@ static void fresh(void)
 					.origin = NB_ORIGIN_RODATA,
 					.init = rodata };
 	funcs[0] = (struct nb_func){ .name = "entry", .start = 0, .end = 6 };
-	funcs[1] = (struct nb_func){
-		.name = "f",
-		.start = 6,
-		.end = 8,
-		.linkage = NB_FUNC_GLOBAL,
-		.has_sig = true,
-		.sig = { .nargs = 2,
-			 .arg = { NB_FARG_CTX, NB_FARG_MEM },
-			 .mem_size = { 0, 24 },
-			 .returns_scalar = true },
-	};
+	funcs[1] = (struct nb_func){ .name = "f", .start = 6, .end = 8 };
 	lines[0] = (struct nb_line){ 0, 7, 2, "a.c", "\tint x = 1;" };
 	lines[1] = (struct nb_line){ 5, 9, 0, "a.c", "" };
 	prog = (struct nb_prog){ "entry", "tuner", NB_HOOK_TUNER, slots, 8,

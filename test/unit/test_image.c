@@ -49,9 +49,8 @@ START_TEST(what_is_written_is_read_back)
 	ck_assert_uint_eq(in->nprogs, 1);
 	ck_assert_mem_eq(in->progs[0].slots, slots, sizeof(slots));
 	ck_assert_uint_eq(in->progs[0].hook, NB_HOOK_TUNER);
-	ck_assert_uint_eq(in->progs[0].funcs[1].sig.mem_size[1], 24);
-	ck_assert(in->progs[0].funcs[1].sig.returns_scalar);
-	ck_assert(!in->progs[0].funcs[0].has_sig);
+	ck_assert_str_eq(in->progs[0].funcs[1].name, "f");
+	ck_assert_uint_eq(in->progs[0].funcs[1].start, 6);
 	ck_assert_str_eq(in->progs[0].lines[0].text, "\tint x = 1;");
 	ck_assert_str_eq(in->ctx_fields[0].name, "bytes");
 	ck_assert_mem_eq(in->btf, "BTFblob", 7);
@@ -72,7 +71,6 @@ START_TEST(equal_content_gives_equal_bytes)
 	a = written();
 	img.name = name; /* the same text elsewhere */
 	lines[1].file = file;
-	funcs[0].sig.nargs = 3; /* means nothing: has_sig is false */
 	b = written();
 	ck_assert_uint_eq(a.size, b.size);
 	ck_assert_mem_eq(a.data, b.data, a.size);

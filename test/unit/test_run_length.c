@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
 // A run ends within NB_RUN_MAX instructions, whatever is accepted: the worst
-// programs that loops, iterators, may_goto, callbacks and global functions
-// make. Each adds up in a map how many instructions it ran, not all of them,
-// and both engines have to come to the same number.
+// programs that loops, iterators, may_goto, callbacks and functions make. Each
+// adds up in a map how many instructions it ran, not all of them, and both
+// engines have to come to the same number.
 #include "test/unit/unit.h"
 
 #include <stdarg.h>
@@ -127,12 +127,10 @@ struct image {
 
 static struct image im;
 
-/* Functions begin where calls lead; those that are called are global, if
- * @global, and callbacks static. */
-static void functions(size_t n, bool global)
+/* Functions begin where calls and addresses of callbacks lead. */
+static void functions(size_t n)
 {
 	static struct nb_insn in[SLOTS];
-	static const struct nb_func_sig sig = { .returns_scalar = true };
 	struct nb_func *f = im.func;
 	uint8_t starts[SLOTS] = { 1 };
 	uint32_t k = 0;
@@ -142,16 +140,10 @@ static void functions(size_t n, bool global)
 	for (size_t pc = 0; pc < n; pc++)
 		if (in[pc].op == NB_OP_CALL_LOCAL ||
 		    in[pc].op == NB_OP_LDDW_FUNC)
-			starts[(int64_t)pc + 1 + in[pc].off] =
-				in[pc].op == NB_OP_CALL_LOCAL ? 2 : 1;
+			starts[(int64_t)pc + 1 + in[pc].off] = 1;
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc])
-			f[k++] = (struct nb_func){ .name = "f",
-						   .start = pc,
-						   .linkage = global &&
-							      starts[pc] == 2,
-						   .has_sig = true,
-						   .sig = sig };
+			f[k++] = (struct nb_func){ .name = "f", .start = pc };
 		f[k - 1].end = pc + 1;
 	}
 	im.prog.nfuncs = k;
@@ -174,7 +166,7 @@ static void make_maps(void)
 				&err));
 }
 
-static void judge(bool global)
+static void judge(void)
 {
 	const struct nb_verify_opts o = { .coherence_off = true };
 	struct nb_verdict *v;
@@ -187,7 +179,7 @@ static void judge(bool global)
 				    .slots = im.slots,
 				    .nslots = (uint32_t)n,
 				    .funcs = im.func };
-	functions(n, global);
+	functions(n);
 	im.img = (struct nb_image){ .name = "long",
 				    .maps = spec,
 				    .nmaps = MAPS,
@@ -224,11 +216,11 @@ static uint64_t length(bool compiled)
 }
 
 /* They end in time, but not before a good part of it. */
-static void ends(const char *what, bool global)
+static void ends(const char *what)
 {
 	uint64_t n;
 
-	judge(global);
+	judge();
 	n = length(false);
 	if (nb_jit_available())
 		ck_assert_uint_eq(n, length(true));
@@ -252,7 +244,7 @@ START_TEST(loops_in_loops)
 			count(5);
 		end();
 	}
-	ends("six loops in each other", false);
+	ends("six loops in each other");
 }
 END_TEST
 
@@ -266,7 +258,7 @@ START_TEST(long_turns)
 	put("f0:\n");
 	plain(3000, 0);
 	end();
-	ends("turns of a long loop", false);
+	ends("turns of a long loop");
 }
 END_TEST
 
@@ -283,7 +275,7 @@ START_TEST(long_formats)
 	    "mov %%r4, %%r10\nadd %%r4, -16\nmov %%r5, 0\ncall 165\n",
 	    TEXT);
 	end();
-	ends("turns of a long format", false);
+	ends("turns of a long format");
 }
 END_TEST
 
@@ -299,7 +291,7 @@ START_TEST(long_numbers)
 	    "mov %%r4, %%r10\nadd %%r4, -8\ncall 106\n",
 	    TEXT, LONG_TEXT);
 	end();
-	ends("turns of a long number", false);
+	ends("turns of a long number");
 }
 END_TEST
 
@@ -310,7 +302,7 @@ START_TEST(may_goto)
 	plain(3000, 0);
 	put("ja again\nout:\n");
 	end();
-	ends("may_goto around a long loop", false);
+	ends("may_goto around a long loop");
 }
 END_TEST
 
@@ -321,7 +313,7 @@ START_TEST(may_goto_in_may_goto)
 	count(6);
 	put("ja again2\nout:\n");
 	end();
-	ends("may_goto in may_goto", false);
+	ends("may_goto in may_goto");
 }
 END_TEST
 
@@ -334,7 +326,7 @@ START_TEST(iterators_in_iterators)
 	for (unsigned i = 5; i--;)
 		iterated(i);
 	end();
-	ends("five iterators in each other", false);
+	ends("five iterators in each other");
 }
 END_TEST
 
@@ -353,7 +345,7 @@ START_TEST(short_iterators_first)
 	for (unsigned i = 7; i-- > 4;)
 		iterated(i);
 	end();
-	ends("short iterators, then three in each other", false);
+	ends("short iterators, then three in each other");
 }
 END_TEST
 
@@ -374,7 +366,7 @@ START_TEST(everything_in_everything)
 	put("ja more\ndone:\n");
 	plain(100, 0);
 	end();
-	ends("all kinds in each other", false);
+	ends("all kinds in each other");
 }
 END_TEST
 
@@ -392,12 +384,12 @@ START_TEST(each_element_of_each)
 	put("f4:\n");
 	plain(50, 0);
 	end();
-	ends("each element of 65536, four deep", false);
+	ends("each element of 65536, four deep");
 }
 END_TEST
 
-/* Judged once, called again and again, by another one that is. */
-START_TEST(global_functions)
+/* Called again and again, by another one that is. */
+START_TEST(long_functions)
 {
 	begin();
 	put("again:\nmay_goto out\ncall local slow\nja again\nout:\n");
@@ -408,11 +400,11 @@ START_TEST(global_functions)
 	put("inner:\n");
 	plain(1000, 0);
 	end();
-	ends("global functions", true);
+	ends("long functions");
 }
 END_TEST
 
-START_TEST(loops_in_global_functions)
+START_TEST(loops_in_functions)
 {
 	begin();
 	loop(1 << 23, "f", 0);
@@ -426,7 +418,7 @@ START_TEST(loops_in_global_functions)
 	put("f1:\n");
 	plain(300, 1);
 	end();
-	ends("loops in global functions", true);
+	ends("loops in functions");
 }
 END_TEST
 
@@ -439,5 +431,5 @@ UNIT_MAIN("run length", memset(letters, 'a', LONG_TEXT);
 	  tcase_add_test(tc, short_iterators_first);
 	  tcase_add_test(tc, everything_in_everything);
 	  tcase_add_test(tc, each_element_of_each);
-	  tcase_add_test(tc, global_functions);
-	  tcase_add_test(tc, loops_in_global_functions);)
+	  tcase_add_test(tc, long_functions);
+	  tcase_add_test(tc, loops_in_functions);)

@@ -44,7 +44,6 @@ static const struct {
 	{ NB_RULE_INSN, "the assembler writes none; see test_verify.c" },
 	{ NB_RULE_SLOTS, "the image reader is first" },
 	{ NB_RULE_MAP_INDEX, "the image reader is first" },
-	{ NB_RULE_GLOBAL_ITERATIONS, "that of GLOBAL_PASSES, with a loop" },
 	{ NB_RULE_MAP_ADDRESS, "the image reader is first" },
 	{ NB_RULE_FUNCS, "over 256 functions; the image reader is first" },
 	{ NB_RULE_CTX_PADDING, "contexts have none" },

@@ -48,64 +48,6 @@ START_TEST(too_many_functions)
 }
 END_TEST
 
-/* A callback is part of the program, a global function stands alone. */
-START_TEST(global_callback)
-{
-	const struct nb_func both[] = {
-		{ .name = "decide", .start = 0, .end = 7 },
-		{ .name = "turn", .start = 7, .end = 9, .linkage = _i },
-	};
-	struct nb_err err = { 0 };
-
-	ck_assert_msg(!case_asm(&c,
-				"mov %r1, 3\nlddw func %r2, f\nmov %r3, 0\n"
-				"mov %r4, 0\ncall 181\nexit\nf:\n"
-				"mov %r0, 0\nexit",
-				&err),
-		      "%s", err.text);
-	c.prog.funcs = both;
-	c.prog.nfuncs = 2;
-	ck_assert_int_eq(class_of(NULL), _i == NB_FUNC_GLOBAL ? NB_FIND_CALLBACK
-							      : NB_FIND_NONE);
-}
-END_TEST
-
-/* Global functions are walked apart, but share what may be walked. */
-START_TEST(global_steps)
-{
-	const struct nb_func all[] = {
-		{ .name = "decide", .start = 0, .end = 4 },
-		{ .name = "f",
-		  .start = 4,
-		  .end = 8,
-		  .linkage = NB_FUNC_GLOBAL,
-		  .has_sig = true,
-		  .sig.returns_scalar = true },
-		{ .name = "g",
-		  .start = 8,
-		  .end = 12,
-		  .linkage = NB_FUNC_GLOBAL,
-		  .has_sig = true,
-		  .sig.returns_scalar = true },
-	};
-	struct nb_verify_opts o = { .max_insns = 500 };
-	struct nb_err err = { 0 };
-
-	ck_assert_msg(!case_asm(&c,
-				"call local f\ncall local g\nmov %r0, 0\n"
-				"exit\nf:\nmov %r0, 0\nl:\nadd %r0, 1\n"
-				"jlt %r0, 200, l\nexit\ng:\nmov %r0, 0\nm:\n"
-				"add %r0, 1\njlt %r0, 200, m\nexit",
-				&err),
-		      "%s", err.text);
-	c.prog.funcs = all;
-	c.prog.nfuncs = 3;
-	ck_assert_int_eq(class_of(&o), NB_FIND_COMPLEXITY);
-	o.max_insns = 900;
-	ck_assert_int_eq(class_of(&o), NB_FIND_NONE);
-}
-END_TEST
-
 /* A policy's budget counts what its earlier programs took. */
 START_TEST(policy_steps)
 {
@@ -242,8 +184,6 @@ END_TEST
 UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
 	  tcase_add_test(tc, too_many_slots);
 	  tcase_add_test(tc, too_many_open_ways);
-	  tcase_add_loop_test(tc, global_callback, NB_FUNC_STATIC,
-			      NB_FUNC_GLOBAL + 1);
-	  tcase_add_test(tc, global_steps); tcase_add_test(tc, policy_steps);
+	  tcase_add_test(tc, policy_steps);
 	  tcase_add_loop_test(tc, little_memory, 0,
 			      sizeof(programs) / sizeof(programs[0]));)

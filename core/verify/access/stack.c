@@ -375,17 +375,3 @@ struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
 	nb_stack_label(f, off->smin, off->smax + size, &v);
 	return v;
 }
-
-void nb_stack_smear_argument(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, int number, uint32_t size,
-			     const struct nb_reg *v)
-{
-	const struct nb_reg *r = &nb_top(st)->regs[number];
-	struct nb_place at = { r->frame, r->r.smin,
-			       (uint32_t)(r->r.smax - r->r.smin) + size };
-
-	if (r->label == NB_LABEL_LOCAL)
-		nb_stack_smear_paths(env, st, pc, r->from);
-	if (r->kind == NB_REG_STACK)
-		nb_stack_smear(env, st, pc, at, v);
-}

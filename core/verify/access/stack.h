@@ -37,12 +37,6 @@ void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi,
 struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
 			    const struct nb_range *off, uint32_t size);
 
-/* Let bytes [0, @size) behind register @number become @v, if they are on
- * the stack and were written before. */
-void nb_stack_smear_argument(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, int number, uint32_t size,
-			     const struct nb_reg *v);
-
 /*
  * nb_stack_put_object - put an object in place of the stack bytes behind @at
  * @size: size of the object in bytes, a multiple of 8

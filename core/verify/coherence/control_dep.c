@@ -93,17 +93,8 @@ static void add_called(struct visit *v, uint32_t pc)
 {
 	const struct nb_insn *insn = &v->env->insns[pc];
 
-	/* The call instruction itself records the memory that a global
-	 * function writes. */
-	if (nb_insn_calls_func(insn)) {
-		int64_t to = (int64_t)pc + 1 + insn->off;
-		const struct nb_global *g = nb_global_at(v->env, to);
-
-		if (g)
-			v->e->budget |= g->facts.uses;
-		else
-			add(v, (uint32_t)to);
-	}
+	if (nb_insn_calls_func(insn))
+		add(v, (uint32_t)nb_insn_target(insn, pc));
 	for (const struct nb_callee *c = v->env->facts.callees[pc]; c;
 	     c = c->next)
 		add(v, c->start);
@@ -203,5 +194,5 @@ void nb_region_close(struct nb_env *env, struct nb_state *st)
 		if (e->regs & 1u << i)
 			nb_label_taint(&f->regs[i], from);
 	taint_stack(env, st, e, from);
-	nb_budget_spend_locally(env, st, e->budget, from);
+	nb_budget_spend_locally(env, st, e->budget);
 }

@@ -16,7 +16,6 @@
 #include "core/verify/engine/run_length.h"
 #include "core/verify/engine/transfer.h"
 #include "core/verify/engine/worklist.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/insn/check.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/report/report.h"
@@ -55,7 +54,6 @@ static void observe(struct nb_walk *w)
 	struct nb_env *env = w->env;
 
 	env->found.aux[w->pc] |= NB_AUX_REACHED;
-	nb_global_note_frames(env, w->st->nframes);
 	if (env->opts.trace)
 		nb_trace_state(env, w->st, w->pc);
 	if (env->opts.observe)
@@ -122,7 +120,7 @@ static int walk_all(struct nb_walk *w)
 	int rc;
 
 	nb_step_init(w->env, w->st);
-	w->pc = w->env->cfg.funcs[w->env->root].start;
+	w->pc = 0;
 	do {
 		rc = walk_path(w);
 		if (nb_walk_replays(w))
@@ -160,8 +158,6 @@ int nb_explore(struct nb_env *env)
 		w->allowance = nb_walk_allowance(env);
 		nb_steps_find(&w->steps, env->img, env->insns, env->n);
 		rc = walk_all(w);
-		if (!rc)
-			nb_loops_end(w);
 		nb_walk_spend(w);
 	}
 	env->v->stats.insns_walked += w->walked;

@@ -108,16 +108,14 @@ int nb_over_steps(struct nb_walk *w)
 				 env->opts.max_insns);
 }
 
-/* Each global function has a walk of its own; all walks of one mode share
- * opts.max_insns. A search for a shorter path has another opts.max_insns. */
+/* A search for a shorter path has another opts.max_insns. */
 uint32_t nb_walk_allowance(const struct nb_env *env)
 {
-	uint32_t all = env->opts.max_insns, spent = env->cost.spent[env->mode];
-	uint32_t left = spent < all ? all - spent : 0;
+	uint32_t all = env->opts.max_insns;
 
 	if (env->seek)
 		return all;
-	return left < policy_rest(env) ? left : policy_rest(env);
+	return all < policy_rest(env) ? all : policy_rest(env);
 }
 
 bool nb_walk_is_over(const struct nb_walk *w)
@@ -132,10 +130,8 @@ void nb_walk_spend(const struct nb_walk *w)
 	uint64_t other = env->cost.work / WORK;
 	uint32_t n = w->walked > other ? w->walked : (uint32_t)other;
 
-	if (env->seek)
-		return;
-	env->cost.spent[env->mode] += n;
-	env->v->stats.work += n;
+	if (!env->seek)
+		env->v->stats.work += n;
 }
 
 int nb_over_paths(struct nb_walk *w)

@@ -13,9 +13,6 @@
  * header counts as one. The path's list of begun loops holds these counts.
  * When another path continues, the list is cut back to that path, like the
  * history of branches.
- *
- * Global functions are walked before their callers. A caller adds the cost of
- * one call multiplied by its number of calls.
  */
 #include "core/verify/engine/loop_cost.h"
 
@@ -29,13 +26,10 @@
 
 enum { MAX_ITERATIONS = 1 << 30 };
 
-/* The cost of one site: an instruction where a loop begins, or a call of a
- * global function. */
+/* The cost of the loop that begins at slot @pc. */
 struct nb_loop_cost {
 	uint32_t pc;
-	uint32_t func;	/* Number of the called function; 0 for a loop. */
-	bool constant;	/* The number of iterations is constant. */
-	uint64_t calls; /* Upper bound of the calls in one run. */
+	bool constant; /* The number of iterations is constant. */
 	uint64_t iterations;
 	uint64_t counted; /* Iterations that the run time has to grant. */
 	/* @length: instructions of an iteration, from its end back to the
@@ -94,12 +88,6 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 	return in;
 }
 
-static bool is_call_site(const struct nb_env *env, uint32_t pc)
-{
-	return nb_insn_calls_func(&env->insns[pc]) &&
-	       nb_global_at(env, nb_insn_target(&env->insns[pc], pc));
-}
-
 static bool is_counted(const struct nb_insn *insn)
 {
 	return insn->kind == NB_KIND_MAY_GOTO || nb_calls_back(insn) ||
@@ -117,8 +105,7 @@ static bool find_sites(struct nb_env *env)
 	struct nb_loop_costs *l = &env->loops;
 
 	l->site = nb_arena_array(env->arena, env->n, sizeof(*l->site));
-	l->of = nb_arena_array(env->arena, env->cfg.nfuncs, sizeof(*l->of));
-	if (!l->site || !l->of)
+	if (!l->site)
 		return false;
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
@@ -126,7 +113,7 @@ static bool find_sites(struct nb_env *env)
 			insn->kind == NB_KIND_JMP || insn->kind == NB_KIND_JA;
 		int64_t to = jumps ? nb_insn_target(insn, pc) : env->n;
 
-		if (is_counted(insn) || is_call_site(env, pc))
+		if (is_counted(insn))
 			add_site(l, pc);
 		if (to <= (int64_t)pc)
 			add_site(l, (uint32_t)to);
@@ -143,14 +130,13 @@ bool nb_loops_begin(struct nb_walk *w)
 		return false;
 	if (!l->n || env->seek)
 		return true;
-	if (!l->of[env->root])
-		l->of[env->root] =
-			nb_arena_array(env->arena, l->n, sizeof(**l->of));
+	if (!l->at)
+		l->at = nb_arena_array(env->arena, l->n, sizeof(*l->at));
 	w->loops.latest =
 		nb_arena_array(env->arena, l->n, sizeof(*w->loops.latest));
-	if (!l->of[env->root] || !w->loops.latest)
+	if (!l->at || !w->loops.latest)
 		return false;
-	w->loops.at = l->of[env->root];
+	w->loops.at = l->at;
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		if (l->site[pc])
 			w->loops.at[l->site[pc] - 1] =
@@ -236,8 +222,7 @@ void nb_loop_header(struct nb_walk *w)
 	struct around in;
 	uint32_t times;
 
-	if (!s || is_counted(&w->env->insns[w->pc]) ||
-	    is_call_site(w->env, w->pc))
+	if (!s || is_counted(&w->env->insns[w->pc]))
 		return;
 	in = loop_around(w->st, 0);
 	times = begin_once_more(w, s, &in, w->may_gotos);
@@ -286,44 +271,6 @@ void nb_loop_iterate(struct nb_walk *w, uint32_t pc)
 	w->loops.since = 0;
 }
 
-void nb_loop_call(struct nb_walk *w, uint32_t func)
-{
-	struct nb_loop_cost *s = site_at(w, w->pc);
-	struct around in;
-
-	if (!s)
-		return;
-	in = loop_around(w->st, 0);
-	s->func = func;
-	raise64(&s->calls, times_in_run(w, &in, begin_once_more(w, s, &in, 0)));
-}
-
-/* Add the cost of a called function's loops to @to, multiplied by @times. */
-static void add_call(struct nb_loop_cost *to, const struct nb_loop_cost *from,
-		     uint32_t n, uint64_t times)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		to[i].constant |= from[i].constant;
-		to[i].iterations =
-			cap(to[i].iterations + times * from[i].iterations);
-		to[i].counted = cap(to[i].counted + times * from[i].counted);
-		nb_raise_length(&to[i].length, from[i].length);
-		nb_raise_length(&to[i].before, from[i].before);
-	}
-}
-
-void nb_loops_end(struct nb_walk *w)
-{
-	struct nb_loop_costs *l = &w->env->loops;
-
-	for (uint32_t i = 0; w->loops.at && i < l->n; i++) {
-		const struct nb_loop_cost *s = &w->loops.at[i];
-
-		if (s->func && l->of[s->func])
-			add_call(w->loops.at, l->of[s->func], l->n, s->calls);
-	}
-}
-
 static uint64_t cost_of(const struct nb_loop_cost *s)
 {
 	uint64_t length = (uint64_t)s->length + s->before;
@@ -334,7 +281,7 @@ static uint64_t cost_of(const struct nb_loop_cost *s)
 void nb_loops_fill(struct nb_env *env)
 {
 	const struct nb_loop_costs *l = &env->loops;
-	const struct nb_loop_cost *s = l->of ? l->of[0] : NULL, *worst = NULL;
+	const struct nb_loop_cost *s = l->at, *worst = NULL;
 	uint64_t counted = 0, all = env->facts.length.first;
 	struct nb_loop_report *out = &env->v->loop;
 

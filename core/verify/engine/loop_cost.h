@@ -10,13 +10,8 @@
  * verdict depends on it.
  */
 
-/*
- * nb_loops_begin starts the bookkeeping for a walk of env->root; it returns
- * false if out of memory. nb_loops_end follows a walk that ended without a
- * finding.
- */
+/* Start the bookkeeping for a walk; returns false if out of memory. */
 bool nb_loops_begin(struct nb_walk *w);
-void nb_loops_end(struct nb_walk *w);
 
 /* Record that the path reaches the join at w->pc. */
 void nb_loop_header(struct nb_walk *w);
@@ -27,15 +22,12 @@ struct nb_loop_entry {
 	/* The iterator's reference; 0 if the loop is no iterator. */
 	uint32_t ref;
 	uint32_t times; /* The number of iterations; 0 if it is not constant. */
-	bool kept;	/* The loop counts in nb_budgets.iter_steps, not in
+	bool kept;	/* The loop counts in nb_budget.iter_steps, not in
 			   iterations. */
 };
 void nb_loop_enter(struct nb_walk *w, const struct nb_loop_entry *e);
 /* Record the end of an iteration of the loop at @pc. */
 void nb_loop_iterate(struct nb_walk *w, uint32_t pc);
-
-/* Record a call, at w->pc, of the global function with number @func. */
-void nb_loop_call(struct nb_walk *w, uint32_t func);
 
 /* Resume a path on which @n loops had begun. */
 void nb_loops_resume(struct nb_walk *w, uint32_t n);

@@ -225,11 +225,9 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 static void mark_call(struct nb_env *env, const struct nb_state *st,
 		      const struct nb_insn *insn)
 {
-	/* @h is NULL for a global function and for the helper of a test:
-	 * either may read through any argument. */
-	const struct nb_helper_spec *h =
-		nb_insn_calls_func(insn) ? NULL
-					 : nb_spec_helper((int32_t)insn->imm);
+	/* @h is NULL for the helper of a test, which may read through any
+	 * argument. */
+	const struct nb_helper_spec *h = nb_spec_helper((int32_t)insn->imm);
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -299,10 +297,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		charge_store(env, &f->regs[insn->dst]);
 		break;
 	case NB_KIND_CALL:
-		/* The arguments of a global function are checked at the
-		 * call. */
-		if (!nb_insn_calls_func(insn) ||
-		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
+		if (!nb_insn_calls_func(insn))
 			mark_call(env, st, insn);
 		break;
 	case NB_KIND_EXIT:

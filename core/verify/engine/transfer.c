@@ -13,7 +13,6 @@
 #include "core/verify/engine/worklist.h"
 #include "core/verify/feature/call.h"
 #include "core/verify/feature/callback.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/feature/helper_cost.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/flow/cfg.h"
@@ -153,7 +152,7 @@ static int may_goto(struct nb_walk *w, bool *more)
 
 	begin_branch(w);
 	note_outcomes(w, true, true);
-	nb_budget_pass(w->env, w->st);
+	nb_budget_pass(w->st);
 	rc = nb_worklist_push(w,
 			      (uint32_t)nb_insn_target(&w->env->insns[pc], pc));
 	if (rc)
@@ -277,18 +276,10 @@ static int step_iterator(struct nb_walk *w, bool *more)
 
 static int call_local(struct nb_walk *w)
 {
-	int64_t to = nb_insn_target(&w->env->insns[w->pc], w->pc);
-	struct nb_global *g = nb_global_at(w->env, to);
+	uint32_t pc = w->pc;
 
-	if (g) {
-		nb_length_add_call(w, g->iteration);
-		nb_loop_call(w, w->env->cfg.func_of[to]);
-		w->env->found.length.ends_in_callee |= g->counts;
-		nb_global_call(w->env, w->st, w->pc++, g);
-		return 0;
-	}
-	nb_call_enter(w->st, w->pc);
-	w->pc = (uint32_t)to;
+	nb_call_enter(w->st, pc);
+	w->pc = (uint32_t)nb_insn_target(&w->env->insns[pc], pc);
 	return 0;
 }
 
@@ -299,10 +290,7 @@ static int leave_function(struct nb_walk *w, bool *more)
 	if (st->nframes == 1) {
 		*more = false;
 		nb_iteration_end(w, 0);
-		if (!w->env->root)
-			return note_exit(w);
-		nb_global_exit(w->env, st);
-		return 0;
+		return note_exit(w);
 	}
 	if (nb_top(st)->callback) {
 		return_from_callback(w);

@@ -7,7 +7,7 @@
 #include "core/verify/state/saved.h"
 #include "core/verify/state/widen.h"
 
-/* One walk over the behaviours of a program or a global function.
+/* One walk over the behaviours of a program.
  * nb_explore creates it and frees it. The files of this folder share it. */
 
 enum {

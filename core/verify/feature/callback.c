@@ -59,14 +59,6 @@ static const struct nb_map_spec *map_of(const struct nb_env *env,
 	return map ? &env->img->maps[map->map] : NULL;
 }
 
-static bool is_global(const struct nb_prog *p, uint32_t start)
-{
-	for (uint32_t i = 0; i < p->nfuncs; i++)
-		if (p->funcs[i].start == start)
-			return p->funcs[i].linkage == NB_FUNC_GLOBAL;
-	return false;
-}
-
 int nb_check_callback(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
@@ -77,8 +69,6 @@ int nb_check_callback(const struct at *a, int number)
 	 * may only be passed by the function that took its address. */
 	if (r->r.t.value != a->env->cfg.func_of[a->pc])
 		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number);
-	if (is_global(a->env->prog, r->map))
-		return refuse(a, NB_RULE_CALLBACK_GLOBAL, .reg = number);
 	if (a->st->nframes == NB_MAX_FRAMES)
 		return refuse(a, NB_RULE_CALLBACK_DEPTH, .reg = -1,
 			      .limit = NB_MAX_FRAMES);

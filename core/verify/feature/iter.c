@@ -154,7 +154,7 @@ static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	 * their end.
 	 */
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS, c->from);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
 	} else if (env->mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
@@ -275,7 +275,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_budget_is_short(env, st) && c->reg.delta == OPEN)
 		make_local(c, pc);
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS, c->from);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (!more) {
 		c->reg.delta = ENDED;
 		c->reg.r = nb_range_const(0);
@@ -286,7 +286,6 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 					      c->reg.r.smin + 1);
 		r0 = nb_reg_pointer(NB_REG_RDONLY);
 		r0.size = 4;
-		r0.align = ITER_SIZE;
 		r0.ref = c->reg.ref;
 		nb_ref_step(st, c->reg.ref);
 	}

@@ -142,7 +142,6 @@ struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 	int alloc = nb_arg_of(h, NB_ARG_ALLOC) + 1;
 
 	r0.size = (uint32_t)nb_top(st)->regs[alloc].r.t.value;
-	r0.align = 8;
 	r0.from = pc;
 	r0.ref = r0.id = nb_ref_take(env, st, pc, NB_REF_SAMPLE);
 	return r0;

@@ -571,10 +571,3 @@ uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES],
 		chain[(*nchain)++] = (uint32_t)f;
 	return bytes;
 }
-
-struct nb_global *nb_global_at(const struct nb_env *env, int64_t pc)
-{
-	int f = pc < 0 || pc >= env->n ? -1 : nb_cfg_func_at(env, (uint32_t)pc);
-
-	return f < 0 ? NULL : env->globals[f];
-}

@@ -44,21 +44,4 @@ static inline bool nb_calls_back(const struct nb_insn *insn)
 	return nb_insn_effect(insn) == NB_EFFECT_CALLS;
 }
 
-/* A global function. It is verified once, by its signature alone, for all
- * callers. */
-struct nb_global {
-	const struct nb_func *func;
-	/* What its accepted walks found out for the callers. */
-	struct nb_call_facts facts;
-	uint32_t iteration; /* Largest number of instructions before an
-			 iteration ends in it. */
-	bool counts;	    /* Some iterations end inside the function. */
-	/* The walk assumes that memory behind the function's arguments
-	 * became rank-local. */
-	bool memory_local;
-};
-
-/* Return the global function that begins at @pc, or NULL. */
-struct nb_global *nb_global_at(const struct nb_env *env, int64_t pc);
-
 #endif

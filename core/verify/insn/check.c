@@ -7,12 +7,12 @@
  */
 #include "core/verify/insn/check.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/callback.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/insn/answers.h"
@@ -258,7 +258,6 @@ static int check_output(const struct at *a, const struct nb_mem_access *n,
 		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg,
 			      .name = f->name, .limit = f->size,
 			      .size = n->size, .number = off - f->off);
-	nb_global_note_outputs(a->env);
 	nb_note_answer(a, n, f, off);
 	return check_output_label(a, n, f);
 }
@@ -325,10 +324,9 @@ static int refuse_nullable(const struct at *a, int number)
 	if (r->kind == NB_REG_VALUE_OR_NULL)
 		return refuse(a, NB_RULE_NULLABLE_LOOKUP, .reg = number,
 			      .map = r->map);
-	if (ref && ref->id == r->id)
-		return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number,
-			      .where = ref->pc);
-	return refuse(a, NB_RULE_NULLABLE_PARAMETER, .reg = number);
+	assert(ref); /* No other pointer to memory may be NULL. */
+	return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number,
+		      .where = ref->pc);
 }
 
 static int refuse_address(const struct at *a, int number)
@@ -367,9 +365,6 @@ static int check_ordered(const struct at *a, const struct nb_mem_access *n)
 
 	if (r->kind == NB_REG_CTX)
 		return refuse(a, NB_RULE_CTX_ATOMIC, .reg = n->reg);
-	if (r->kind == NB_REG_MEM && r->align < n->size)
-		return refuse(a, NB_RULE_ATOMIC_MEMORY, .reg = n->reg,
-			      .size = n->size);
 	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
 		return 0;
 	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = n->reg, .size = n->size,
@@ -390,11 +385,6 @@ static int check_atomic(const struct at *a, const struct nb_mem_access *n)
 
 static int check_call(const struct at *a)
 {
-	struct nb_global *g =
-		nb_global_at(a->env, (int64_t)a->pc + 1 + a->insn->off);
-
-	if (g)
-		return nb_check_global_call(a, g);
 	if (a->st->nframes < NB_MAX_FRAMES)
 		return 0;
 	return refuse(a, NB_RULE_CALL_DEPTH, .reg = -1, .limit = NB_MAX_FRAMES);
@@ -408,8 +398,6 @@ static int check_return(const struct at *a)
 	if (a->st->nframes == 1) {
 		if ((rc = nb_check_all_returned(a, 0)))
 			return rc;
-		if (a->env->root)
-			return nb_check_global_return(a);
 		if ((rc = nb_check_init(a, 0)))
 			return rc;
 		/* An address differs between ranks, so only a coherent program

@@ -11,7 +11,6 @@
 
 #include "core/verify/access/labels.h"
 #include "core/verify/access/stack.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/insn/operand.h"
 #include "core/verify/insn/step_helper.h"
@@ -189,7 +188,7 @@ static bool memory_is_local(const struct nb_env *env, const struct nb_reg *ptr,
 	if (ptr->kind == NB_REG_VALUE)
 		return nb_map_is_local(&env->img->maps[ptr->map]);
 	if (ptr->kind == NB_REG_MEM)
-		return !nb_global_memory_coherent(env, ptr);
+		return true;
 	if (ptr->kind != NB_REG_CTX)
 		return false;
 	f = nb_spec_field(env->hook, (uint32_t)off->smin);
@@ -239,7 +238,6 @@ static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 	if (ptr->label == NB_LABEL_LOCAL)
 		nb_stack_smear_paths(env, st, pc, ptr->from);
-	nb_global_note_store(env, st, ptr, &v);
 	if (ptr->kind != NB_REG_STACK)
 		return;
 	nb_label_follow(&v, ptr);
@@ -336,11 +334,8 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	if (env->opts.plain_mem) {
 		f->regs[1] = nb_reg_pointer(NB_REG_MEM);
 		f->regs[1].size = env->opts.plain_mem;
-		f->regs[1].align = 8;
 		f->regs[2] = nb_reg_scalar(nb_range_const(env->opts.plain_mem));
 	}
-	if (env->root)
-		nb_global_begin(env, st);
 }
 
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)

@@ -10,11 +10,7 @@
  * every concrete outcome.
  */
 
-/*
- * Set the first state of the program or function env->root: r1 is the
- * context or r1-r5 the arguments of a global function, and r10 is the frame
- * pointer.
- */
+/* Set the program's first state: r1 is the context, r10 the frame pointer. */
 void nb_step_init(struct nb_env *env, struct nb_state *st);
 
 /* May a pointer be passed where the helper accepts any number? Not if the

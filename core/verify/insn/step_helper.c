@@ -5,7 +5,6 @@
 
 #include "core/verify/access/labels.h"
 #include "core/verify/access/stack.h"
-#include "core/verify/feature/global.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/insn/operand.h"
@@ -53,8 +52,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 			     r->r.smax + (int64_t)size.max, r0, pc);
 	} else if ((r->kind == NB_REG_VALUE &&
 		    nb_map_is_local(&env->img->maps[r->map])) ||
-		   (r->kind == NB_REG_MEM &&
-		    !nb_global_memory_coherent(env, r))) {
+		   r->kind == NB_REG_MEM) {
 		follow_source(env, r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
 		/* The iterator's label may have changed since its start. */
@@ -99,7 +97,6 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	nb_label_follow(&v, r0);
 	if (r->label == NB_LABEL_LOCAL)
 		nb_stack_smear_paths(env, st, pc, r->from);
-	nb_global_note_store(env, st, r, &v);
 	if (r->kind != NB_REG_STACK || !size.max)
 		return;
 	for (uint64_t i = 0; nb_range_is_const(&r->r) && i < size.min; i++) {

@@ -26,9 +26,6 @@ static const struct {
 #include "core/defs/rules.h"
 };
 
-static const char *const ordinals[] = { "first", "second", "third", "fourth",
-					"fifth" };
-
 static const struct nb_reg *reg_of(const struct nb_refusal *x)
 {
 	return &x->st->frames[x->st->nframes - 1].regs[x->reg];

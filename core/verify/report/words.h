@@ -23,7 +23,6 @@ WORD(last_offset, "size limit",        nb_say(env, "%" PRIu64, x->limit - x->siz
 WORD(span,        "off",               nb_say_span(env, x->off->smin, x->off->smax))
 WORD(first,       "off",               nb_say(env, "%lld", (long long)x->off->smin))
 WORD(last,        "off size",          say_last(env, x))
-WORD(ordinal,     "count",             ordinals[x->count])
 WORD(name,        "name",              x->name ? x->name : "")
 WORD(text,        "text",              x->text)
 WORD(where,       "where",             nb_say_where(env, x->where))

@@ -46,12 +46,6 @@ static void forget_iterations(const struct nb_env *env, struct nb_budget *b)
 	b->iterations = 0;
 }
 
-static void forget_iter_steps(struct nb_budget *b)
-{
-	b->iters = ITERS_MANY;
-	b->iter_steps = 0;
-}
-
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 {
 	struct nb_budget *b = &st->budget;
@@ -59,11 +53,6 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	*b = (struct nb_budget){ 0 };
 	if (env->few_iterations)
 		forget_iterations(env, b);
-	/* The callers may have spent some of the budgets. */
-	if (env->root) {
-		forget_iterations(env, b);
-		forget_iter_steps(b);
-	}
 }
 
 bool nb_budget_pass_is_local(const struct nb_env *env,
@@ -72,19 +61,10 @@ bool nb_budget_pass_is_local(const struct nb_env *env,
 	return env->labels && st->budget.local & NB_BUDGET_PASSES;
 }
 
-static void make_local(struct nb_budget *b, uint8_t budgets, uint32_t from)
+void nb_budget_pass(struct nb_state *st)
 {
-	for (unsigned i = 0; i < 2; i++)
-		if (budgets & ~b->local & 1u << i)
-			b->from[i] = from;
-	b->local |= budgets;
-}
-
-void nb_budget_pass(struct nb_env *env, struct nb_state *st)
-{
-	env->found.call.uses |= NB_BUDGET_PASSES;
 	if (st->region.open)
-		make_local(&st->budget, NB_BUDGET_PASSES, st->region.pc);
+		st->budget.local |= NB_BUDGET_PASSES;
 }
 
 static bool in_a_callback(const struct nb_state *st)
@@ -99,7 +79,6 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 {
 	struct nb_budget *b = &st->budget;
 
-	env->found.call.uses |= NB_BUDGET_ITERATIONS;
 	if (!env->labels || b->loops == LOOPS_MANY)
 		return;
 	/* A loop inside another loop begins once in each iteration of the
@@ -150,31 +129,10 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 }
 
 void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
-			     uint8_t budgets, uint32_t from)
+			     uint8_t budgets)
 {
 	if (env->labels)
-		make_local(&st->budget, budgets, from);
-}
-
-void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		     uint8_t budgets, uint8_t local)
-{
-	env->found.call.uses |= budgets;
-	nb_budget_spend_locally(env, st, local, pc);
-	if (budgets & NB_BUDGET_ITERATIONS) {
-		forget_iterations(env, &st->budget);
-		forget_iter_steps(&st->budget);
-	}
-}
-
-uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets)
-{
-	return st->budget.local & budgets;
-}
-
-uint32_t nb_budget_local_from(const struct nb_state *st, uint8_t budgets)
-{
-	return st->budget.from[budgets & NB_BUDGET_PASSES ? 0 : 1];
+		st->budget.local |= budgets;
 }
 
 bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)

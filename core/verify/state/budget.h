@@ -10,15 +10,14 @@
 /* The budgets (NB_BUDGET_* bits) that the instruction itself spends. */
 uint8_t nb_budget_of(const struct nb_insn *insn);
 
-/* Set the budgets of @st for the first instruction of the program, or of
- * the global function env->root. */
+/* Set the budgets of @st for the first instruction of the program. */
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st);
 
 /* Does rank-local data decide whether the next may_goto passes? */
 bool nb_budget_pass_is_local(const struct nb_env *env,
 			     const struct nb_state *st);
 /* Spend one pass of may_goto. */
-void nb_budget_pass(struct nb_env *env, struct nb_state *st);
+void nb_budget_pass(struct nb_state *st);
 
 /* Begin a loop of a helper, or an iterator, with at most @most iterations. */
 void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most);
@@ -35,25 +34,9 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 /* Does rank-local data decide whether a loop may iterate once more? */
 bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st);
 
-/* Record that rank-local data, read at slot @from, decided how much of @budgets
- * was spent. */
+/* Record that rank-local data decided how much of @budgets was spent. */
 void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
-			     uint8_t budgets, uint32_t from);
-
-/*
- * Record that code which the walk does not enter spent some of @budgets.
- * @pc: the call of that code
- * @local: those of @budgets of which rank-local data decided how much was spent
- */
-void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		     uint8_t budgets, uint8_t local);
-
-/* Return the members of @budgets whose remainder depends on rank-local data. */
-uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets);
-
-/* Return the slot where the rank-local data was read that decided how much of
- * the first budget in @budgets (not 0) was spent. */
-uint32_t nb_budget_local_from(const struct nb_state *st, uint8_t budgets);
+			     uint8_t budgets);
 
 /* Does every run of @st have at least as much budget left as the runs of
  * @old? */

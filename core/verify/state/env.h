@@ -88,8 +88,6 @@ struct nb_regions {
 struct nb_cost {
 	/* Work of this walk, not counting the instructions themselves. */
 	uint64_t work;
-	/* Work of all walks so far, one sum for each mode. */
-	uint32_t spent[NB_NWALKS];
 };
 
 /* Lengths in instructions; NB_LENGTH_FAR means longer. engine/run_length.c
@@ -100,7 +98,6 @@ struct nb_lengths {
 			       iteration ends. */
 	/* Length and slot of the call that adds most instructions. */
 	uint32_t call, call_pc;
-	bool ends_in_callee; /* Iterations also end inside global functions. */
 };
 
 /* The cost of each loop. engine/loop_cost.c writes it. */
@@ -109,9 +106,7 @@ struct nb_loop_costs {
 	/* Number of the loop that begins at each slot, or 0 for none. */
 	uint32_t *site;
 	uint32_t n;
-	/* Costs indexed by walked function; NULL for a function not yet
-	 * walked. */
-	struct nb_loop_cost **of;
+	struct nb_loop_cost *at; /* Costs by number of the loop. */
 };
 
 /* Larger than the number of instructions of any iteration. */
@@ -132,21 +127,6 @@ struct nb_odd_store {
 	struct nb_odd_store *next;
 	uint32_t pc, answer;
 	struct nb_range value;
-};
-
-/* What the walk of a global function finds out for its callers. */
-struct nb_call_facts {
-	uint32_t frames; /* Largest number of frames in use at once, including
-			    its own. */
-	bool outputs;	 /* It may write outputs. */
-	uint8_t uses;	 /* NB_BUDGET_* bits of the budgets that it spends. */
-	/*
-	 * Results of a walk with labels and coherent arguments. @local: the
-	 * value it returns or leaves in memory is rank-local. @local_uses:
-	 * budgets whose use depends on rank-local data.
-	 */
-	bool local;
-	uint8_t local_uses;
 };
 
 /* What a walk finds out. state/found.c creates it, empties it before each walk,
@@ -170,7 +150,6 @@ struct nb_found {
 	struct nb_exits exits;
 	struct nb_lengths length;
 	struct nb_budget_needs needs;
-	struct nb_call_facts call;
 };
 
 /*
@@ -216,10 +195,6 @@ struct nb_env {
 	struct nb_regions regions;
 	/* The walks assume that even the first loop of a run may end early. */
 	bool few_iterations;
-	/* Global functions by number. @root is the number of the function
-	 * being walked; 0 is the program itself. */
-	struct nb_global **globals;
-	uint32_t root;
 };
 
 /* Must the program give the same answer on every rank? */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What walks find out. A program may be walked in several modes until one
- * accepts it, and each global function is walked on its own. A fact counts only
- * if the walk that found it accepts, because only that walk covers the runs.
+ * accepts it. A fact counts only if the walk that found it accepts, because
+ * only that walk covers the runs.
  */
 #include "core/verify/state/found.h"
 
@@ -134,7 +134,6 @@ void nb_found_keep(struct nb_env *env)
 	to->answered |= from->answered;
 	keep_odd_stores(&to->odd_stores, from->odd_stores);
 	from->odd_stores = NULL;
-	/* The walk of the program itself is the last one. */
 	to->exits = from->exits;
 	to->length = from->length;
 	keep_needs(&to->needs, &from->needs);

@@ -11,8 +11,7 @@ bool nb_found_init(struct nb_env *env);
 /* Empty env->found, before a walk. */
 void nb_found_begin(struct nb_env *env);
 
-/* Add env->found to the facts, after a walk that accepts. @call of env->found
- * belongs to the function that was walked: see walk_one in feature/global.c. */
+/* Add env->found to the facts, after a walk that accepts. */
 void nb_found_keep(struct nb_env *env);
 
 /* Record that the call at @pc calls back the function at @start. */

@@ -15,9 +15,6 @@ struct nb_budget {
 	/* NB_BUDGET_* bits of the budgets whose remainder depends on
 	 * rank-local data. */
 	uint8_t local;
-	/* For messages: the slots where that data was read, for PASSES and
-	 * ITERATIONS. */
-	uint32_t from[2];
 	/* Loops begun so far in a walk with labels; LOOPS_MANY means too
 	 * many to count. */
 	uint8_t loops;

@@ -42,11 +42,7 @@ struct nb_reg {
 	uint8_t kind;
 	/* Coherence label: NB_LABEL_COHERENT or NB_LABEL_LOCAL. */
 	uint8_t label;
-	union {
-		uint8_t frame;
-		/* MEM: alignment of the first byte of the memory, 1 or 8. */
-		uint8_t align;
-	};
+	uint8_t frame;
 	uint32_t id;
 	union {
 		uint32_t map;

@@ -1,6 +1,5 @@
 // EXPECT: arg_context
 // SPDX-License-Identifier: MIT
-// golden
 // near: &copy => ctx
 // Costs belong to the context; a copy on the stack has none.
 #include "ncclbpf_policy.h"

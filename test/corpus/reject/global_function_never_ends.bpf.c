@@ -1,7 +1,7 @@
 // EXPECT: endless_loop
 // SPDX-License-Identifier: MIT
-// near: while (x != 7) => for (int i = 0; i < 7; i++)
-// It has to end on its own, whoever calls it.
+// near: spin(ctx->bytes) => spin(7)
+// It does not end for each number that this caller may pass.
 #include "ncclbpf_policy.h"
 
 __noinline int spin(uint64_t x)
@@ -14,5 +14,5 @@ __noinline int spin(uint64_t x)
 SEC("tuner")
 int global_function_never_ends(struct ncclbpf_tuner *ctx)
 {
-	return spin(7);
+	return spin(ctx->bytes);
 }

@@ -24,14 +24,13 @@
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };
 enum via {
 	INLINE,
-	STATIC,
-	GLOBAL,
+	CALL,
 	CALLBACK,
 	NPLAIN,
 	ITERATED = NPLAIN, /* in a loop over an iterator */
 	ELEMENT,	   /* in a callback for the element of a map */
-	GLOBAL_CALLBACK,   /* in a callback of a global function */
-	CALLBACK_GLOBAL,   /* in a global function of a callback */
+	CALL_CALLBACK,	   /* in a callback of a function */
+	CALLBACK_CALL,	   /* in a function of a callback */
 	NVIAS
 };
 enum held { NOTHING, RECORD, ITERATOR, NHELD };
@@ -199,14 +198,14 @@ static int reach(enum via via, const char *name, const char *between)
 		call_back(text, &ntext, via == ELEMENT, name);
 		return via == ELEMENT ? 4 : 2;
 	}
-	if (via == GLOBAL_CALLBACK) {
+	if (via == CALL_CALLBACK) {
 		put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", between);
 		begin_function(between, 1);
 		call_back(funcs, &nfuncs, false, name);
 		put(funcs, &nfuncs, "%s", go_on);
 		return 2;
 	}
-	if (via == CALLBACK_GLOBAL) {
+	if (via == CALLBACK_CALL) {
 		call_back(text, &ntext, false, between);
 		begin_function(between, 2);
 		put(funcs, &nfuncs, "mov %%r1, %%r6\ncall local %s\n%s", name,
@@ -269,28 +268,13 @@ static int64_t target_of(const struct nb_slot *s, uint32_t pc)
 	return call || address ? (int64_t)pc + 1 + s->imm : -1;
 }
 
-static bool is_global(enum via via)
+static void assemble(void)
 {
-	return via == GLOBAL || via == GLOBAL_CALLBACK ||
-	       via == CALLBACK_GLOBAL;
-}
-
-/* Does a call, not a callback, lead to the part that spends? */
-static bool calls_spender(void)
-{
-	return strstr(text, "local spends") || strstr(funcs, "local spends") ||
-	       strstr(text, "local before_spends");
-}
-
-/* The program's slots; its functions are global where it is said. */
-static void assemble(bool global_spends, bool global_observes)
-{
-	bool spends_first = calls_spender();
 	static const char *const func_names[FUNCS] = { "f0", "f1", "f2", "f3",
 						       "f4", "f5", "f6", "f7" };
-	bool starts[SLOTS] = { [0] = true }, global[SLOTS] = { false };
+	bool starts[SLOTS] = { [0] = true };
 	struct nb_err err = { 0 };
-	unsigned k = 0, calls = 0;
+	unsigned k = 0;
 	size_t n;
 
 	put(text, &ntext, "%s%s", funcs,
@@ -302,25 +286,13 @@ static void assemble(bool global_spends, bool global_observes)
 	for (uint32_t pc = 0; pc < n; pc++) {
 		int64_t to = target_of(&slots[pc], pc);
 
-		if (to < 0)
-			continue;
-		starts[to] = true;
-		if (slots[pc].opcode == 0x85)
-			global[to] = calls++ || !spends_first ? global_observes
-							      : global_spends;
+		if (to >= 0)
+			starts[to] = true;
 	}
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc]) {
-			func[k] = (struct nb_func){
-				.name = func_names[k],
-				.start = pc,
-				.linkage = global[pc] ? NB_FUNC_GLOBAL
-						      : NB_FUNC_STATIC,
-				.has_sig = global[pc],
-				.sig = { .nargs = 1,
-					 .arg = { NB_FARG_CTX },
-					 .returns_scalar = true },
-			};
+			func[k] = (struct nb_func){ .name = func_names[k],
+						    .start = pc };
 			k++;
 		}
 		func[k - 1].end = pc + 1;
@@ -496,7 +468,7 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 	release(h);
 	transfer(then, false, o, field);
 	put(text, &ntext, "%s%s", h == RECORD ? "out:\n" : "", go_on);
-	assemble(is_global(by), is_global(then));
+	assemble();
 	exec = NULL;
 	yes = accepted();
 	programs++;

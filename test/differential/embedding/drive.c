@@ -31,9 +31,7 @@ static void dump(const char *what)
 			continue;
 		for (uint32_t f = 0; f < em_prog.nfuncs; f++)
 			if (em_prog.funcs[f].start == i)
-				printf("# %s%s:\n", em_prog.funcs[f].name,
-				       em_prog.funcs[f].linkage ? ", global"
-								: "");
+				printf("# %s:\n", em_prog.funcs[f].name);
 		nb_disasm(text, sizeof(text), &em_prog.insns[i], NULL, NULL);
 		printf("#   %u: %s\n", i, text);
 	}
@@ -114,7 +112,6 @@ static bool walk(struct em_trial *t, bool coherence_off, bool watch,
 	return true;
 }
 
-/* The program, and its global functions on any arguments. */
 static bool run_all(struct em_trial *t, const struct said *job, uint64_t seed)
 {
 	for (uint64_t k = 0; k < t->times; k++) {
@@ -122,14 +119,6 @@ static bool run_all(struct em_trial *t, const struct said *job, uint64_t seed)
 		if (run(t, job, t->held) == WRONG)
 			return false;
 	}
-	for (uint32_t f = 1; f < em_prog.nfuncs; f++)
-		for (uint64_t k = 0; em_prog.funcs[f].linkage && k < 2; k++) {
-			if (!em_prog.funcs[f].has_sig)
-				continue;
-			em_prepare_alone(f, seed * 57 + k, seed * 19 + k);
-			if (run(t, NULL, t->held) == WRONG)
-				return false;
-		}
 	return true;
 }
 

@@ -87,7 +87,6 @@ extern const char *const em_feature_words[EM_NFEATURES];
 enum {
 	EM_R_CTX = 1,
 	EM_R_STACK = 8, /* frame f: + f */
-	EM_R_ARG = 24,	/* memory for a function called alone */
 	EM_R_PLAIN = 30,
 	EM_R_VALUE = 32, /* element e of map m: + m * EM_ELEMS + e */
 	EM_R_HANDLE = 1024,
@@ -140,9 +139,6 @@ struct em_frame {
 	bool looping;
 	uint32_t invocations, cursor, key;
 	uint8_t key_bytes[16];
-	/* of a global function: memory it was given */
-	bool global;
-	uint64_t arg[5];
 };
 
 /* Held, in the order it was taken. */
@@ -154,8 +150,6 @@ struct em_held {
 struct em_machine {
 	uint8_t ctx[EM_CTX];
 	uint8_t plain[EM_PLAIN];
-	uint8_t arg[5][64];
-	uint32_t arg_size[5];
 	uint16_t filled[EM_MOST_MAPS]; /* elements with content */
 	struct em_value maps[EM_MOST_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
@@ -191,8 +185,6 @@ extern uint32_t em_iter_steps;
 
 /* Coherent inputs come from @coherent, the others from @local. */
 void em_prepare(uint64_t coherent, uint64_t local);
-/* The same, but to run global function @f alone on any arguments. */
-void em_prepare_alone(uint32_t f, uint64_t coherent, uint64_t local);
 /* One instruction. false: at the end, or em.fault, or em.over. */
 bool em_step(void);
 

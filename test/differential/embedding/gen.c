@@ -583,18 +583,18 @@ static void use_argument(unsigned r, uint32_t size, bool null)
 		g_aim(at);
 }
 
-static void global(const struct g_func *f)
+static void typed(const struct g_func *f)
 {
 	unsigned r8 = 0;
 
 	for (unsigned i = 0; i < f->sig.nargs; i++) {
-		if (f->sig.arg[i] == NB_FARG_CTX)
+		if (f->sig.arg[i] == G_ARG_CTX)
 			g_mov(G_CTX, i + 1);
-		else if (f->sig.arg[i] == NB_FARG_SCALAR)
+		else if (f->sig.arg[i] == G_ARG_NUMBER)
 			r8 = i + 1;
 		else
-			use_argument(i + 1, f->sig.mem_size[i],
-				     f->sig.arg[i] == NB_FARG_MEM);
+			use_argument(i + 1, f->sig.size[i],
+				     f->sig.arg[i] == G_ARG_OR_NULL);
 	}
 	if (r8)
 		g_mov(8, r8);
@@ -667,8 +667,8 @@ static void function(const struct g_func *f)
 		g_mov(8, 2);
 		g_lddw(G_PTR, 2, g_below(5) ? EM_BSS : EM_RODATA, 0);
 		break;
-	case G_GLOBAL:
-		global(f);
+	case G_TYPED:
+		typed(f);
 		break;
 	case G_TURN:
 	case G_ELEMENT:
@@ -693,7 +693,7 @@ static void function(const struct g_func *f)
 	g_slot(0x95, 0, 0, 0, 0);
 }
 
-static void add_function(uint32_t start, const struct g_func *f)
+static void add_function(uint32_t start)
 {
 	static const char *const names[] = { "decide", "one",  "two", "three",
 					     "four",   "five", "six", "seven" };
@@ -703,11 +703,6 @@ static void add_function(uint32_t start, const struct g_func *f)
 		n[-1].end = start;
 	*n = (struct nb_func){ .name = names[em_prog.nfuncs++],
 			       .start = start };
-	if (!f || f->kind != G_GLOBAL)
-		return;
-	n->linkage = NB_FUNC_GLOBAL;
-	n->has_sig = true;
-	n->sig = f->sig;
 }
 
 /* Now and then something near the edge. */
@@ -753,13 +748,13 @@ bool em_generate(uint64_t seed)
 	p->hook = nb_spec_hook(NB_HOOK_TUNER);
 	em_maps = em_made_maps;
 	em_nmaps = EM_MAPS;
-	add_function(0, NULL);
+	add_function(0);
 	entry();
 	for (uint32_t i = 0; i < g.nfuncs; i++) {
 		struct g_func f = g.funcs[i];
 
 		p->slots[f.call].imm = (int32_t)(p->n - f.call - 1);
-		add_function(p->n, &f);
+		add_function(p->n);
 		function(&f);
 	}
 	p->funcs[p->nfuncs - 1].end = p->n;

@@ -15,7 +15,15 @@ enum { G_CTX = 6, G_PTR = 9, G_DATA = 64, G_KEY = -72, G_DEPTH = 3 };
 /* Do runs use up what they may spend? Else statements about it tell nothing. */
 enum { G_SMALL = NB_MAX_ITERATIONS < 100 };
 
-enum g_kind { G_STATIC, G_GLOBAL, G_TURN, G_ELEMENT, G_COUNT, G_NOTHING };
+enum g_kind { G_STATIC, G_TYPED, G_TURN, G_ELEMENT, G_COUNT, G_NOTHING };
+
+/* What the arguments of a function are; OR_NULL: the caller may pass 0. */
+enum g_arg { G_ARG_NUMBER, G_ARG_CTX, G_ARG_MEMORY, G_ARG_OR_NULL };
+struct g_sig {
+	unsigned nargs;
+	enum g_arg arg[4];
+	uint32_t size[4];
+};
 
 /* A function to be made, and the call or address that waits for it. */
 struct g_func {
@@ -23,7 +31,7 @@ struct g_func {
 	uint32_t call; /* slot */
 	bool ctx;      /* it gets the context */
 	unsigned level;
-	struct nb_func_sig sig;
+	struct g_sig sig; /* of a function of kind G_TYPED */
 };
 
 struct gen {

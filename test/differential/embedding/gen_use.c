@@ -340,29 +340,28 @@ static void pass_memory(unsigned r, unsigned size, bool null)
 	}
 }
 
-static void call_global(void)
+/* Call a function of several arguments: numbers, memory, the context. */
+static void call_typed(void)
 {
-	struct g_func f = { .kind = G_GLOBAL };
-	struct nb_func_sig *s = &f.sig;
+	static const enum g_arg args[] = { G_ARG_NUMBER, G_ARG_NUMBER,
+					   G_ARG_OR_NULL, G_ARG_MEMORY,
+					   G_ARG_CTX };
+	struct g_func f = { .kind = G_TYPED };
+	struct g_sig *s = &f.sig;
 
-	s->nargs = (uint8_t)(1 + g_below(4));
-	s->returns_scalar = true;
+	s->nargs = 1 + g_below(4);
 	for (unsigned i = 0; i < s->nargs; i++) {
-		s->arg[i] = (uint8_t[]){ NB_FARG_SCALAR, NB_FARG_SCALAR,
-					 NB_FARG_MEM, NB_FARG_NONNULL,
-					 NB_FARG_CTX }[g_below(5)];
-		if (s->arg[i] == NB_FARG_CTX && !g.ctx)
-			s->arg[i] = NB_FARG_SCALAR;
-		f.ctx |= s->arg[i] == NB_FARG_CTX;
-		if (!nb_func_takes_memory(s, i)) {
-			if (s->arg[i] == NB_FARG_CTX)
-				g_mov(i + 1, G_CTX);
-			else
-				g_numbers(i + 1, i + 1);
-			continue;
+		s->arg[i] = args[g_below(g.ctx ? 5 : 4)];
+		f.ctx |= s->arg[i] == G_ARG_CTX;
+		if (s->arg[i] == G_ARG_CTX) {
+			g_mov(i + 1, G_CTX);
+		} else if (s->arg[i] == G_ARG_NUMBER) {
+			g_numbers(i + 1, i + 1);
+		} else {
+			s->size[i] = 8u << g_below(3);
+			pass_memory(i + 1, s->size[i],
+				    s->arg[i] == G_ARG_OR_NULL);
 		}
-		s->mem_size[i] = 8u << g_below(3);
-		pass_memory(i + 1, s->mem_size[i], s->arg[i] == NB_FARG_MEM);
 	}
 	f.call = g_at();
 	if (g_want(f))
@@ -413,7 +412,7 @@ void g_calls(unsigned depth)
 		break;
 	case 2:
 	case 3:
-		call_global();
+		call_typed();
 		break;
 	case 4:
 	case 5:

@@ -22,8 +22,7 @@ static struct {
 	/* The states of a slot in a ring, + 1: the one before the first to
 	 * try, which is the oldest, and then the one that held last. */
 	uint32_t tail[EM_SLOTS];
-	/* a function walked twice: only the latest walk counts */
-	uint32_t walks, latest[EM_SLOTS], root;
+	uint32_t walks; /* only the latest walk counts */
 	enum nb_walk_mode mode;
 	uint16_t live[EM_SLOTS];
 	char *arena;
@@ -36,7 +35,6 @@ void em_forget(void)
 {
 	for (uint32_t i = 0; i < seen.n; i++)
 		seen.tail[seen.pc[i]] = 0;
-	memset(seen.latest, 0, em_prog.n * sizeof(seen.latest[0]));
 	seen.n = seen.walks = 0;
 	seen.used = 0;
 	seen.full = false;
@@ -83,7 +81,6 @@ static void append(uint32_t pc)
 void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
 		uint32_t pc)
 {
-	uint32_t root = env->cfg.funcs[env->root].start;
 	struct nb_live live;
 	void *p;
 
@@ -92,10 +89,9 @@ void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
 		return;
 	if (!seen.n)
 		memcpy(seen.live, env->cfg.live, env->n * sizeof(seen.live[0]));
-	if (!seen.walks || seen.root != root || seen.mode != env->mode) {
-		seen.root = root;
+	if (!seen.walks || seen.mode != env->mode) {
 		seen.mode = env->mode;
-		seen.latest[root] = ++seen.walks;
+		seen.walks++;
 	}
 	live_at(st, pc, &live);
 	p = room(nb_state_size(st, &live));
@@ -119,7 +115,6 @@ struct bond {
 
 struct bonds {
 	const struct nb_state *st;
-	uint32_t base; /* frame of the machine that is the state's first */
 	uint32_t n, nrefs;
 	struct bond at[512];  /* of linked numbers, of pointers' targets */
 	struct bond ref[128]; /* to what was lent, or objects */
@@ -190,31 +185,15 @@ static bool lent_holds(const struct nb_reg *r, uint64_t v, uint32_t n,
 		return false;
 	l = &em.lent[n];
 	return l->live && l->size == r->size && l->object == object &&
-	       !(r->align == 8 && l->base % 8) &&
+	       (r->kind == NB_REG_RDONLY || l->base % 8 == 0) &&
 	       nb_range_has(&r->r, v - em_address(EM_R_LENT + n, l->base));
 }
 
-/* Memory of a call's arguments. */
-static bool arg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
+/* The memory that stands in for a context. */
+static bool plain_holds(const struct nb_reg *r, uint64_t v)
 {
-	const struct em_frame *f = &em.frames[b->base];
-
-	if (em_prog.plain && r->size == em_prog.plain && !r->id &&
-	    nb_range_has(&r->r, v - em_address(EM_R_PLAIN, 0)))
-		return true;
-	for (uint32_t i = 0; i < em_prog.nfuncs; i++) {
-		const struct nb_func *fn = &em_prog.funcs[i];
-
-		if (fn->start != f->start || !f->global)
-			continue;
-		for (unsigned a = 0; a < fn->sig.nargs; a++)
-			if (nb_func_takes_memory(&fn->sig, a) && f->arg[a] &&
-			    fn->sig.mem_size[a] == r->size &&
-			    nb_range_has(&r->r, v - f->arg[a]) &&
-			    (!r->id || bind(b, r->id, f->arg[a])))
-				return true;
-	}
-	return false;
+	return em_prog.plain && r->size == em_prog.plain && !r->id &&
+	       nb_range_has(&r->r, v - em_address(EM_R_PLAIN, 0));
 }
 
 static bool memory_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
@@ -225,7 +204,7 @@ static bool memory_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	if (!v && r->kind == NB_REG_MEM_OR_NULL)
 		return !r->id || bind(b, r->id, 0);
 	if (!r->ref)
-		return arg_holds(b, r, v);
+		return plain_holds(r, v);
 	if (is & LENT)
 		return lent_holds(r, v, (uint32_t)is & (LENT - 1), UINT32_MAX);
 	if (!(is & OBJECT))
@@ -246,14 +225,11 @@ static bool memory_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 static bool rdonly_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 {
 	uint64_t is = ref_of(b, r->ref);
-	struct nb_reg any = *r;
 
-	any.align = 0;
 	for (uint32_t i = 0; i < b->st->nframes; i++)
 		if (r->ref && b->st->frames[i].loop == r->ref)
-			return em.frames[b->base + i].key &&
-			       lent_holds(&any, v,
-					  em.frames[b->base + i].key - 1,
+			return em.frames[i].key &&
+			       lent_holds(r, v, em.frames[i].key - 1,
 					  UINT32_MAX);
 	if (!(is & OBJECT))
 		return false;
@@ -290,9 +266,8 @@ static bool reg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	case NB_REG_CTX:
 		return nb_range_has(&r->r, v - em_address(EM_R_CTX, 0));
 	case NB_REG_STACK:
-		return nb_range_has(
-			&r->r, v - em_address(EM_R_STACK + b->base + r->frame,
-					      NB_STACK_SIZE));
+		return nb_range_has(&r->r, v - em_address(EM_R_STACK + r->frame,
+							  NB_STACK_SIZE));
 	case NB_REG_MAP:
 		return map_holds(b, r, v);
 	case NB_REG_VALUE_OR_NULL:
@@ -397,7 +372,7 @@ static bool objects_hold(struct bonds *b, uint32_t frame)
 
 		if (x->kind != NB_CELL_OBJECT)
 			continue;
-		o = em_object_at(em_address(EM_R_STACK + b->base + frame,
+		o = em_object_at(em_address(EM_R_STACK + frame,
 					    NB_STACK_SIZE - 4 * (c + 1)));
 		if (o < 0 || !bind_ref(b, x->reg.ref, OBJECT | (uint32_t)o))
 			return false;
@@ -420,7 +395,7 @@ static bool untested(const struct bonds *b, uint32_t id, uint64_t *v)
 {
 	for (uint32_t i = 0; i < b->st->nframes; i++) {
 		const struct nb_frame *a = &b->st->frames[i];
-		const struct em_frame *f = &em.frames[b->base + i];
+		const struct em_frame *f = &em.frames[i];
 
 		for (unsigned r = 0; r < NB_R10; r++)
 			if (a->regs[r].kind == NB_REG_MEM_OR_NULL &&
@@ -443,8 +418,6 @@ static bool held_holds(struct bonds *b)
 {
 	uint32_t at = 0;
 
-	while (at < em.nheld && em.held[at].frame < b->base)
-		at++;
 	for (uint32_t i = 0; i < b->st->nrefs; i++) {
 		const struct nb_ref *ref = &b->st->refs[i];
 		const struct em_held *h = &em.held[at];
@@ -455,7 +428,7 @@ static bool held_holds(struct bonds *b)
 		    !v)
 			continue;
 		if (at++ >= em.nheld || h->kind != ref->kind ||
-		    h->frame - b->base != ref->frame)
+		    h->frame != ref->frame)
 			return false;
 		if (!bind_ref(b, ref->id,
 			      (ref->kind == NB_REF_SAMPLE ? LENT : OBJECT) |
@@ -470,7 +443,7 @@ static bool held_holds(struct bonds *b)
 static bool frame_holds(struct bonds *b, uint32_t i)
 {
 	const struct nb_frame *a = &b->st->frames[i];
-	const struct em_frame *f = &em.frames[b->base + i];
+	const struct em_frame *f = &em.frames[i];
 
 	if ((i && a->ret != f->ret) || (i && a->callback != f->callback) ||
 	    (a->loop != 0) != f->looping ||
@@ -486,24 +459,13 @@ static bool frame_holds(struct bonds *b, uint32_t i)
 	return spills_hold(b, a, f);
 }
 
-/* The frame that the walk at hand began with. */
-static uint32_t base(void)
-{
-	uint32_t i = em.nframes - 1;
-
-	while (i && !em.frames[i].global)
-		i--;
-	return i;
-}
-
-static bool state_holds(const struct nb_state *st, uint32_t from)
+static bool state_holds(const struct nb_state *st)
 {
 	static struct bonds b;
 
 	b.st = st;
-	b.base = from;
 	b.n = b.nrefs = 0;
-	if (st->nframes + from != em.nframes || !held_holds(&b))
+	if (st->nframes != em.nframes || !held_holds(&b))
 		return false;
 	for (uint32_t i = 0; i < st->nframes; i++)
 		if (!objects_hold(&b, i))
@@ -516,7 +478,6 @@ static bool state_holds(const struct nb_state *st, uint32_t from)
 
 bool em_embedded(void)
 {
-	uint32_t from = base(), walk = seen.latest[em.frames[from].start];
 	uint32_t tail = seen.tail[em.pc], before = tail;
 
 	if (seen.full || !tail)
@@ -524,9 +485,9 @@ bool em_embedded(void)
 	do {
 		uint32_t i = seen.next[before - 1] - 1;
 
-		if (seen.walk[i] == walk) {
+		if (seen.walk[i] == seen.walks) {
 			nb_state_restore(&scratch, seen.saved[i]);
-			if (state_holds(&scratch, from)) {
+			if (state_holds(&scratch)) {
 				/* A loop's next turn was walked after it. */
 				seen.tail[em.pc] = before;
 				return true;
@@ -539,10 +500,8 @@ bool em_embedded(void)
 
 void em_dump_states(void)
 {
-	uint32_t from = base(), walk = seen.latest[em.frames[from].start];
-
 	for (uint32_t i = 0; i < seen.n; i++) {
-		if (seen.pc[i] != em.pc || seen.walk[i] != walk)
+		if (seen.pc[i] != em.pc || seen.walk[i] != seen.walks)
 			continue;
 		nb_state_restore(&scratch, seen.saved[i]);
 		printf("#  state %u: %u frames, %u held\n", i, scratch.nframes,

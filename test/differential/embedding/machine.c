@@ -230,14 +230,7 @@ static bool local_call(uint32_t to)
 	memcpy(&f->reg[1], &up->reg[1], 5 * sizeof(f->reg[0]));
 	f->written |= up->written & 0x3e;
 	up->written &= ~0x3fu;
-	em.ran[fn->linkage == NB_FUNC_GLOBAL ? EM_F_GLOBAL : EM_F_CALL] = true;
-	if (fn->linkage == NB_FUNC_GLOBAL && fn->has_sig) {
-		f->global = true;
-		memcpy(f->arg, &f->reg[1], sizeof(f->arg));
-		/* Others than those it is declared with are not there. */
-		for (unsigned i = fn->sig.nargs; i < 5; i++)
-			f->written &= ~(2u << i);
-	}
+	em.ran[EM_F_CALL] = true;
 	return true;
 }
 
@@ -486,7 +479,7 @@ bool em_step(void)
 	case NB_KIND_CALL:
 		return call(in);
 	case NB_KIND_EXIT:
-		if (em.nframes == 1 && !f->global && !em_need(0))
+		if (em.nframes == 1 && !em_need(0))
 			return false;
 		return leave();
 	case NB_KIND_LDDW:
@@ -589,32 +582,4 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	em_set(1, em_address(em_prog.plain ? EM_R_PLAIN : EM_R_CTX, 0));
 	if (em_prog.plain)
 		em_set(2, em_prog.plain);
-}
-
-void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
-{
-	const struct nb_func *fn = &em_prog.funcs[n];
-	struct em_frame *f = &em.frames[0];
-
-	em_prepare(coherent, local);
-	em.iter_steps = (uint32_t)coherent % 2 * NB_MAX_COUNTED_RANGE;
-	begin(fn->start);
-	f->global = true;
-	for (unsigned i = 0; i < fn->sig.nargs; i++) {
-		bool null = fn->sig.arg[i] == NB_FARG_MEM && shared() % 3 == 0;
-		uint64_t v = shared();
-
-		if (fn->sig.arg[i] == NB_FARG_CTX)
-			v = em_address(EM_R_CTX, 0);
-		else if (nb_func_takes_memory(&fn->sig, i))
-			v = null ? 0 : em_address(EM_R_ARG + i, 1);
-		else if (v % 3 == 0)
-			v = v >> 8 & 0xff;
-		em.arg_size[i] = fn->sig.mem_size[i];
-		for (unsigned b = 0; b < 64; b++)
-			em.arg[i][b] = (uint8_t)shared();
-		em_set(i + 1, v);
-	}
-	memcpy(f->arg, &f->reg[1], sizeof(f->arg));
-	em.ran[EM_F_ALONE] = true;
 }

@@ -238,7 +238,7 @@ uint32_t em_outputs(uint8_t to[EM_CTX])
 
 uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 {
-	uint32_t region = em_region(a), arg = region - EM_R_ARG;
+	uint32_t region = em_region(a);
 	uint64_t off = em_offset(a);
 
 	*init = NULL;
@@ -259,9 +259,6 @@ uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 		*init = f->init + off;
 		return f->stack + off;
 	}
-	/* Of no alignment. */
-	if (arg < 5 && off && off - 1 + size <= em.arg_size[arg])
-		return em.arg[arg] + off - 1;
 	if (region >= EM_R_VALUE && region < EM_R_VALUE + em_nmaps * EM_ELEMS)
 		return of_value(region, off, size, write);
 	if (region >= EM_R_LENT && region - EM_R_LENT < em.nlent)

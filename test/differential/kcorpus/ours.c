@@ -9,7 +9,6 @@
 
 #include <bpf/btf.h>
 
-#include "core/load/front.h"
 #include "core/verify/verify.h"
 #include "test/differential/kcorpus/kcorpus.h"
 
@@ -191,7 +190,6 @@ struct made {
 	struct nb_image img;
 	struct nb_prog prog;
 	struct nb_func funcs[NB_IMAGE_MAX_FUNCS];
-	struct nb_front front;
 };
 
 /* Map descriptors become indices, kernel functions helper numbers. */
@@ -222,7 +220,6 @@ static void make_funcs(struct made *m, const struct kc_code *c)
 	const char *rec = c->opts->func_info;
 	uint32_t n = c->opts->func_info_cnt;
 
-	m->front.btf = c->btf;
 	if (!rec || !n || n > NB_IMAGE_MAX_FUNCS) {
 		m->funcs[0].name = "main";
 		m->funcs[0].end = c->n;
@@ -234,15 +231,12 @@ static void make_funcs(struct made *m, const struct kc_code *c)
 		const struct btf_type *t;
 
 		memcpy(&info, rec, sizeof(info));
-		t = btf__type_by_id(m->front.btf, info.type_id);
-		m->funcs[i].name =
-			btf__name_by_offset(m->front.btf, t->name_off);
+		t = btf__type_by_id(c->btf, info.type_id);
+		m->funcs[i].name = btf__name_by_offset(c->btf, t->name_off);
 		m->funcs[i].start = info.insn_off;
 		m->funcs[i].end = c->n;
 		if (i)
 			m->funcs[i - 1].end = info.insn_off;
-		nb_front_sig(&m->front, &m->funcs[i], info.type_id,
-			     NB_HOOK_TUNER);
 	}
 	m->prog.nfuncs = n;
 }
