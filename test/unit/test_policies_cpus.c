@@ -78,7 +78,7 @@ START_TEST(each_unsafe_policy_has_a_safe_twin)
 		n++;
 	}
 	closedir(d);
-	ck_assert_uint_ge(n, 60);
+	ck_assert_uint_ge(n, 40);
 }
 END_TEST
 
