@@ -386,6 +386,28 @@ START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
 }
 END_TEST
 
+/* A message that was lost or came twice. */
+START_TEST(a_message_of_another_number_is_a_remote_error)
+{
+	char data[64];
+	void *recv, *req;
+	int fd;
+
+	if (!set_up())
+		return;
+	fd = stranger();
+	put_hello(fd);
+	recv = accepted();
+	req = post_recv(recv, data, sizeof(data));
+	put_head(fd, 3, (uint32_t)_i);
+	put(fd, "abc", 3);
+	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
+	close(fd);
+	t->close_recv(recv);
+	tear_down();
+}
+END_TEST
+
 START_TEST(more_than_was_posted_is_named)
 {
 	char data[64], guard[8] = "guarded";
@@ -677,6 +699,7 @@ UNIT_MAIN("net",
 	  tcase_add_test(tc, a_peer_that_closes_between_messages_too);
 	  tcase_add_test(tc, sending_to_a_peer_that_is_gone_is_a_remote_error);
 	  tcase_add_test(tc, garbage_in_place_of_a_header_is_a_remote_error);
+	  tcase_add_loop_test(tc, a_message_of_another_number_is_a_remote_error, 1, 4);
 	  tcase_add_test(tc, more_than_was_posted_is_named);
 	  tcase_add_test(tc, a_stall_is_said_once_and_waited_for);
 	  tcase_add_test(tc, nobody_listens);
