@@ -53,7 +53,7 @@ static int order_drop(const struct nb_jobdir *dir)
 	o->kind = NB_PROCS_DROP;
 	f = (struct pollfd){ nb_procs_fd(p), POLLIN, 0 };
 	ck_assert(nb_procs_give(p, o));
-	ck_assert_int_eq(poll(&f, 1, 60000), 1);
+	ck_assert_int_eq(poll(&f, 1, 600000), 1);
 	ck_assert(nb_procs_take(p, &r));
 	nb_procs_free(p);
 	err = r.err;

@@ -172,7 +172,7 @@ START_TEST(a_fork_begins_anew)
 	connect_pair(ctx, &p);
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(600);
 		ck_assert_int_eq(listed(), 0);
 		close_pair(&p); /* copies: they take nobody off a list */
 		ctx = open_net();

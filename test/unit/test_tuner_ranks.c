@@ -235,7 +235,7 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 		const char *more = "more";
 		struct nb_comm *own;
 
-		alarm(100);
+		alarm(600);
 
 		for (int i = 0; i < 100; i++)
 			if (ask(c, 4, 1).index != 5)

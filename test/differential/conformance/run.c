@@ -19,7 +19,7 @@
 #include "core/isa/insn.h"
 #include "test/unit/asm.h"
 
-enum { MAX_SLOTS = 4096, SECONDS = 10 };
+enum { MAX_SLOTS = 4096, SECONDS = 600 };
 
 enum section { S_NONE, S_ASM, S_RAW, S_MEM, S_RESULT, S_ERROR, S_IGNORED };
 

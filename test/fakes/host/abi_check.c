@@ -490,7 +490,7 @@ static void one(const struct abi_case *c, int abi, const char *kind)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(600);
 		if (c->policy) {
 			snprintf(policy, sizeof(policy), "%s/%s.policy", images,
 				 c->policy);

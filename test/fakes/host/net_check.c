@@ -429,7 +429,7 @@ static void one(struct host h, const char *plugin, const char *folder,
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(600);
 		setenv("NCCL_NET_PLUGIN", plugin, 1);
 		if (h.inner)
 			setenv("NCCLBPF_CHAIN_NET", inner, 1);
