@@ -102,6 +102,14 @@ static uint64_t task_done_ns(const struct nb_op_slot *s,
 	return proxy > t ? proxy : t;
 }
 
+static bool ran_as(const struct nb_trace_span *p, const struct nb_decision *d)
+{
+	uint64_t what = p->word[NB_SPAN_WHAT];
+
+	return (what >> NB_SPAN_AT_ALGO & 255) == (uint64_t)d->algo &&
+	       (what >> NB_SPAN_AT_PROTO & 255) == (uint64_t)d->proto;
+}
+
 /*
  * Write into span @p of task @s the decision that it ran with: the latest one
  * for its function and size before it started. The decisions of one group are
@@ -126,7 +134,7 @@ static void put_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 		if ((uint64_t)d.coll != func ||
 		    d.bytes < p->word[NB_SPAN_BYTES] ||
 		    (d.bytes > p->word[NB_SPAN_BYTES] &&
-		     p->word[NB_SPAN_DECIDED]))
+		     (p->word[NB_SPAN_DECIDED] || !ran_as(p, &d))))
 			continue;
 		p->word[NB_SPAN_DECIDED] = n;
 		memcpy(&p->word[NB_SPAN_DECISION], packed.word,

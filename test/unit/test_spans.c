@@ -188,11 +188,16 @@ START_TEST(a_collective_keeps_its_decision)
 	host_prof_stop(&c, host_prof_start(&c, &coll));
 	ck_assert(nb_trace_ring_read(from + 1, &s));
 	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 6);
+	coll.algo = 1; /* not what was decided: NCCL has not asked */
+	host_prof_stop(&c, host_prof_start(&c, &coll));
+	ck_assert(nb_trace_ring_read(from + 2, &s));
+	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 0);
+	coll.algo = 0;
 	/* a rank whose tuner has ended has no decisions */
 	nb_events_untell(&slot);
 	host_prof_stop(&c, host_prof_start(&c, &coll));
 	nb_trace_ring_close(NB_EVENT_BIT(COLL));
-	ck_assert(nb_trace_ring_read(from + 2, &s));
+	ck_assert(nb_trace_ring_read(from + 3, &s));
 	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 0);
 	nb_events_telemetry(0);
 	host_prof_fini(&c);
