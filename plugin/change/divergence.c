@@ -27,6 +27,8 @@ static struct {
 		bool told;
 		/* the next check must return all ranks to NCCL's own choice */
 		bool reset;
+		bool failed; /* an attempt to do so failed, and the log says why
+			      */
 	} comm[NB_SEG_COMMS];
 } watch;
 
@@ -60,7 +62,9 @@ static void log_divergence(struct watched *w, const struct nb_agree *a)
 
 /*
  * Make all ranks return to NCCL's own choice at the same decision. If another
- * fence is pending, the next check tries again.
+ * fence is pending, the next check tries again; also if the ranks seem to count
+ * differently, because a few decisions of ranks that are far apart cannot tell
+ * an extra decision from another answer.
  */
 static void reset_to_baseline(struct watched *w)
 {
@@ -68,7 +72,7 @@ static void reset_to_baseline(struct watched *w)
 	struct nb_err err;
 	int rc = out ? nb_change_baseline(out, &err) : NB_E_BUSY;
 
-	w->reset = rc == NB_E_BUSY;
+	w->reset = rc == NB_E_BUSY || rc == NB_E_DISAGREE;
 	if (!rc && out->state == NB_CHANGE_UNCHANGEABLE)
 		nb_log(NB_LOG_WARN,
 		       "NCCLBPF_ON_DIVERGENCE=baseline: no communicator changes: %s",
@@ -78,8 +82,10 @@ static void reset_to_baseline(struct watched *w)
 		       "NCCLBPF_ON_DIVERGENCE=baseline: "
 		       "NCCL decides by itself in all communicators from generation %llu on",
 		       (unsigned long long)out->shown);
-	else if (!w->reset)
+	else if (rc != NB_E_BUSY && !w->failed) {
 		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline failed", &err);
+		w->failed = true;
+	}
 	free(out);
 }
 
