@@ -36,7 +36,11 @@ struct trip {
 static struct {
 	pthread_mutex_t lock;
 	bool chosen;
-	/* functions of the transport; NULL if there is no device */
+	/*
+	 * functions of the transport; NULL if there is no device. NCCL's
+	 * threads write it, under NCCL's lock; threads of ours read it by
+	 * nb_net_ops_used.
+	 */
 	const struct nb_net_ops *ops;
 	/* number of devices reported to NCCL; accessed atomically */
 	int devices;
@@ -86,30 +90,34 @@ static bool is_named(void)
 
 static void choose_transport(bool usable)
 {
+	const struct nb_net_ops *ops;
+
 	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
 	nb_events_clock();
-	net.ops = open_wrapped();
-	if (!net.ops)
+	ops = open_wrapped();
+	__atomic_store_n(&net.ops, ops, __ATOMIC_RELEASE);
+	if (!ops)
 		nb_log(NB_LOG_WARN, "net: NCCL uses its own network");
+}
+
+const struct nb_net_ops *nb_net_ops_used(void)
+{
+	return __atomic_load_n(&net.ops, __ATOMIC_ACQUIRE);
 }
 
 const char *nb_net_used(int *devices)
 {
 	*devices = __atomic_load_n(&net.devices, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
-		return NULL;
-	return nb_wrapped[NB_WRAPPED_NET].name;
+	return nb_net_ops_used() ? nb_wrapped[NB_WRAPPED_NET].name : NULL;
 }
 
 uint64_t nb_net_counted(enum nb_net_count what)
 {
-	const struct nb_net_extension *x;
+	/* an init that fails may store NULL at any time */
+	const struct nb_net_ops *ops = nb_net_ops_used();
 
-	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
-		return 0;
-	x = net.ops->extension;
-	return x ? x->counted(what) : 0;
+	return ops && ops->extension ? ops->extension->counted(what) : 0;
 }
 
 /*
@@ -143,11 +151,6 @@ static int count_lone_result(const char *what, int rc)
 	if (rc)
 		nb_net_list_error();
 	return count_result(what, rc);
-}
-
-const struct nb_net_ops *nb_net_ops_used(void)
-{
-	return net.ops;
 }
 
 /*
@@ -187,7 +190,7 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 	pthread_mutex_lock(&net.lock);
 	if (!net.chosen)
 		choose_transport(usable);
-	__atomic_store_n(&net.chosen, true, __ATOMIC_RELEASE);
+	net.chosen = true;
 	pthread_mutex_unlock(&net.lock);
 	if (to)
 		*to = NULL;
