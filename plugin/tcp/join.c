@@ -19,7 +19,6 @@ static const uint64_t AGAIN_NS = 100000000;
 enum { DEAD_MS = 30000 };
 
 static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE, "ABI ref., 3.2");
-static_assert(sizeof(struct nb_tcp_hello) == 40, "no padding");
 
 void nb_tcp_set_class(int fd, int traffic_class)
 {

@@ -2,6 +2,8 @@
 #ifndef NB_PLUGIN_TCP_JOIN_H
 #define NB_PLUGIN_TCP_JOIN_H
 
+#include <assert.h>
+
 #include "plugin/tcp/tcp.h"
 
 /*
@@ -34,7 +36,10 @@ struct nb_tcp_hello {
 };
 #define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
 #define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)
-enum { NB_TCP_VERSION = 1 };
+/* Both ends must have the same version, and with it the same layouts. */
+enum { NB_TCP_VERSION = 2 };
+static_assert(sizeof(struct nb_tcp_hello) == 40 && NB_TCP_VERSION == 2,
+	      "a hello of another size is another version");
 
 /* A connection that is being made from this side. */
 struct nb_tcp_dial {

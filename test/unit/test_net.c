@@ -483,6 +483,7 @@ END_TEST
 
 START_TEST(a_handle_of_somebody_elses_is_refused)
 {
+	struct nb_tcp_handle old;
 	char h[NB_NET_HANDLE];
 	void *send = NULL;
 
@@ -493,6 +494,13 @@ START_TEST(a_handle_of_somebody_elses_is_refused)
 			 NB_NET_ARGUMENT);
 	ck_assert_ptr_null(send);
 	ck_assert_int_eq(t->listen(ctx, 99, h, &send), NB_NET_ARGUMENT);
+	/* version 1 had a hello of 32 bytes */
+	memcpy(&old, handle, sizeof(old));
+	old.version = 1;
+	memcpy(h, &old, sizeof(old));
+	ck_assert_int_eq(t->connect(ctx, 0, -1, h, &send, NULL),
+			 NB_NET_ARGUMENT);
+	ck_assert_ptr_null(send);
 	tear_down();
 }
 END_TEST
