@@ -66,12 +66,14 @@ extern volatile sig_atomic_t nb_lua_held;
 /* Greater than 0 while Ctrl-C may stop the running code (core.guard). */
 extern volatile sig_atomic_t nb_lua_guarded;
 bool nb_lua_stopped(void);
+/* Has the time of the running call of core.limited passed? */
+bool nb_lua_late(void);
 
 struct pollfd;
 /*
- * Like poll(2), but Ctrl-C interrupts it without a race. Returns the result of
- * poll, or -1 with errno EINTR after Ctrl-C. @timeout: seconds; negative: no
- * limit.
+ * Like poll(2), but Ctrl-C and the deadline of core.limited interrupt it
+ * without a race. Returns the result of poll, or -1 with errno EINTR after
+ * one of these. @timeout: seconds; negative: no limit.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout);
 /* Seconds of CLOCK_MONOTONIC. */

@@ -2,7 +2,8 @@
 /*
  * A call of a script's function with a deadline and a limit of memory. A hook
  * halves the speed of Lua, so a timer's signal installs it only at the
- * deadline. From then on every instruction raises an error. A script that
+ * deadline. From then on every instruction raises an error, and no wait
+ * begins or continues. A script that
  * catches the error cannot continue, and its result is ignored. C functions of
  * Lua's library are not interrupted, so a pattern may run for ever
  * (docs/rollouts.md). The memory that they allocate is counted.
@@ -60,6 +61,11 @@ static void on_alarm(int sig)
 			    1);
 }
 
+bool nb_lua_late(void)
+{
+	return limit.running && limit.late;
+}
+
 static void arm(double seconds, struct itimerval *old)
 {
 	struct itimerval t = { .it_value = {
@@ -92,8 +98,8 @@ static int do_limited(lua_State *L)
 	lua_Integer bytes = luaL_checkinteger(L, 2);
 	struct sigaction sa = { .sa_handler = on_alarm }, old;
 	struct itimerval timer;
+	int rc, held = nb_lua_held;
 	const char *why;
-	int rc;
 
 	luaL_argcheck(L, seconds >= 0.001 && seconds <= 3600, 1,
 		      "out of range");
@@ -121,6 +127,8 @@ static int do_limited(lua_State *L)
 		lua_sethook(L, NULL, 0, 0);
 	lua_setallocf(L, limit.alloc, limit.ud);
 	limit.running = false;
+	/* the error may have skipped the call of hold(false) */
+	nb_lua_held = held;
 	why = limit_text(rc);
 	if (why) {
 		lua_settop(L, 1);

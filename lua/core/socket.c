@@ -72,9 +72,14 @@ double nb_lua_mono(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static bool must_end(void)
+{
+	return nb_lua_stopped() || nb_lua_late();
+}
+
 /*
- * SIGINT is blocked between the check of the flag and the wait, so a Ctrl-C at
- * that moment still ends the wait.
+ * Both signals are blocked between the check of their flags and the wait, so a
+ * signal at that moment still ends the wait.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 {
@@ -84,6 +89,7 @@ int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 
 	sigemptyset(&block);
 	sigaddset(&block, SIGINT);
+	sigaddset(&block, SIGALRM);
 	for (;;) {
 		double left = timeout < 0 ? 3600 : end - nb_lua_mono();
 		struct timespec t;
@@ -92,7 +98,7 @@ int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 		t.tv_sec = (time_t)left;
 		t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
 		pthread_sigmask(SIG_BLOCK, &block, &old);
-		if (nb_lua_stopped()) {
+		if (must_end()) {
 			pthread_sigmask(SIG_SETMASK, &old, NULL);
 			errno = EINTR;
 			return -1;
@@ -104,7 +110,7 @@ int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 		errno = e;
 		if (rc > 0 || (rc < 0 && errno != EINTR))
 			return rc;
-		if (timeout >= 0 && nb_lua_mono() >= end && !nb_lua_stopped())
+		if (timeout >= 0 && nb_lua_mono() >= end && !must_end())
 			return 0;
 	}
 }

@@ -101,6 +101,8 @@ lua_run -e 'local core = require "ncclbpf.core"
 	assert(select("#", core.limited(5, 1 << 20, function(...) return ... end, 1, nil, 3)) == 4)
 	assert(not pcall(core.limited, 5, 1 << 20, nil)
 		and not pcall(core.limited, 0 / 0, 1, print))
+	ok, why, limit = core.limited(0.05, 1 << 20, core.sleep, 1e6)
+	assert(ok == false and why == "runs too long" and limit == true)
 	ok, why = core.limited(5, 1 << 20, function() return core.limited(5, 1, print) end)
 	assert(not ok and tostring(why):find "within itself")
 	local n = 0
@@ -121,6 +123,49 @@ jobs="$jobs $!"
 export NCCLBPF_JOB=hooked
 await timeout 300 "$S" -q attach hooked >/dev/null 2>&1
 need "a job" $?
+cat >wait.lua <<'END'
+require "ncclbpf"
+local clock, hooks = require "ncclbpf.base.clock", require "ncclbpf.rollout.hooks"
+local session = require "ncclbpf.job.session"
+local group
+local function call(timeout, f)
+	group = assert(session.attach({ job = "hooked" }, timeout))
+	local h = assert(hooks.open("x.lua", { step = f }, { group = group, say = print }))
+	return h:call("step", h.ctx, 1)
+end
+local function all_answer()
+	for _, r in ipairs(group:ask "status") do assert(r.data, r.err) end
+end
+assert(call(300, function(ctx)
+	assert(ctx.job:status())
+	local none, err = ctx.job:status { timeout = 0.001 }
+	assert(not none and err.code == "not_permitted", err)
+end))
+assert(group.timeout == 300)
+clock.times.callback = 0.2
+local pid
+local ok, err = call(0, function(ctx)
+	pid = group.members[1].pid
+	os.execute("kill -STOP " .. pid)
+	ctx.job:status()
+end)
+os.execute("kill -CONT " .. pid)
+assert(not ok and err.message == "step: runs too long", err)
+all_answer()
+local n, left = 0, nil
+ok, err = call(0, function(ctx)
+	ctx.job:decision_tail { follow = function()
+		n = n + 1
+		while true do end
+	end }
+end)
+assert(not ok and err.message == "step: runs too long", err)
+left = n
+for _ = 1, 20 do all_answer() end
+assert(n == left)
+END
+lua_run wait.lua 2>why
+ok "no timeout of their own, none that outlasts the limit, no stream left" $?
 P='candidate = { "force" }, blocks = 4, samples = 6, judge = { confidence = 0.5, looks = 1 },
 	seed = 1'
 run policy load "$B/policies/force.bpf.o"

@@ -175,8 +175,8 @@ for name, call in pairs(calls("job:", { timeout = "number" })) do
 	Job[name] = errors.catch(function(self, words)
 		local s = state_of(self)
 		if s.allowed then
-			local ok, err = s.allowed(name,
-				type(words) == "table" and words[1] or words)
+			local t = type(words) == "table" and words or { words }
+			local ok, err = s.allowed(name, t[1], t.timeout)
 			if not ok then return nil, err end
 		end
 		return invoke(call, s.app, words)
@@ -240,11 +240,12 @@ M.attach = errors.catch(function(opts, role)
 	return new_job { app = app, owned = true }
 end)
 
--- Hooks of rollouts get a job object of the rollout's group, which they do not close.
--- allowed(name, word) -> may they run the command with this first word? | nil, err
+-- Hooks of rollouts get a job object of the rollout's group, which they neither close nor change.
+-- allowed(name, word, timeout) -> may they run the command with this first word and field timeout?
+-- | nil, err
 class.makers.job = function(group, allowed)
-	local app = shell.new {}
-	app.group = group
+	local app = shell.new { timeout = group.timeout }
+	app.group, app.borrowed = group, true
 	return new_job { app = app, allowed = allowed }
 end
 

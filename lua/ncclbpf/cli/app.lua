@@ -122,7 +122,7 @@ function Context:session()
 	end
 	local app = self.app
 	if app.group then
-		app.group.timeout = self:timeout()
+		if not app.borrowed then app.group.timeout = self:timeout() end
 		if app.keeps then app.group:refresh() end
 		if #app.group:living() > 0 then return app.group end
 		local err = app.group:failure() or errors.new("no_target", "the target went away")

@@ -38,6 +38,8 @@ function Hooks:call(name, ...)
 	local r = table.pack(core.limited(clock.times.callback, M.MEMORY, f, ...))
 	if not r[1] then
 		self.stopped = failure(self, name, r[2], r[3])
+		-- streams that the call left open would call its functions again
+		for _, m in ipairs(self.group and self.group.members or {}) do m.streams = {} end
 		return nil, self.stopped
 	end
 	return true, table.unpack(r, 2, r.n)
@@ -69,10 +71,14 @@ local MAY = lists.set { "status", "comm_list", "comm_show", "policy_list", "poli
 
 -- Return the function that a job object of hooks asks before each command.
 local function allowed(group)
-	return function(name, word)
+	return function(name, word, timeout)
 		if not MAY[name] then
 			return errors.fail("not_permitted", "job:%s: hooks may call only %s", name,
 				table.concat(lists.keys(MAY), ", "))
+		end
+		if timeout then
+			return errors.fail("not_permitted", "job:%s: hooks set no timeout: "
+				.. "the rollout needs its connection, and limits each call", name)
 		end
 		if name ~= "map_set" and name ~= "map_remove" then return true end
 		local c = try(maps.describe(group, tostring(word)))
@@ -105,7 +111,7 @@ end
 -- functions of a script), say(line)
 M.open = errors.catch(function(path, functions, opts)
 	local self = setmetatable({ path = path, functions = functions, say = opts.say,
-		dry = opts.group == nil, digest = opts.digest }, Hooks)
+		dry = opts.group == nil, group = opts.group, digest = opts.digest }, Hooks)
 	self.ctx = context(self, opts.group)
 	return self
 end)
