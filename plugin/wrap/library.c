@@ -11,6 +11,7 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,25 +29,45 @@ static bool is_library_name(const char *name)
 	       !strcmp(name + n - 3, ".so");
 }
 
+/* Returns the path by which our own file was opened, or NULL. */
+static const char *own_path(void)
+{
+	static const char here;
+	Dl_info info;
+
+	return dladdr(&here, &info) ? info.dli_fname : NULL;
+}
+
+/*
+ * Open libnccl-net-tcp.so in the folder of @path. Returns NULL if it is not
+ * there.
+ */
+static void *open_tcp_beside(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char file[NB_LIBRARY_PATH];
+
+	if (!slash || (size_t)(slash - path) > sizeof(file) - 32)
+		return NULL;
+	snprintf(file, sizeof(file), "%.*s/libnccl-net-tcp.so",
+		 (int)(slash - path), path);
+	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
 /*
  * Open libnccl-net-tcp.so beside our own file, where `make install` puts it.
- * Returns NULL if it is not there.
+ * Our path may be a link in another folder.
  */
 static void *open_tcp(void)
 {
-	static const char here;
-	const char *slash;
-	char file[NB_LIBRARY_PATH];
-	Dl_info info;
+	const char *path = own_path();
+	void *h = open_tcp_beside(path);
+	char *real = h || !path ? NULL : realpath(path, NULL);
 
-	if (!dladdr(&here, &info) || !info.dli_fname)
-		return NULL;
-	slash = strrchr(info.dli_fname, '/');
-	if (!slash || (size_t)(slash - info.dli_fname) > sizeof(file) - 32)
-		return NULL;
-	snprintf(file, sizeof(file), "%.*s/libnccl-net-tcp.so",
-		 (int)(slash - info.dli_fname), info.dli_fname);
-	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (real)
+		h = open_tcp_beside(real);
+	free(real);
+	return h;
 }
 
 static void *open_as_nccl(const char *name, const char *prefix, char words[256])
@@ -86,13 +107,11 @@ static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 /* Returns true if @path is our own file, compared by device and inode. */
 static bool is_self(const char *path)
 {
-	static const char here;
+	const char *own = own_path();
 	struct stat a, b;
-	Dl_info info;
 
-	return dladdr(&here, &info) && info.dli_fname && !stat(path, &a) &&
-	       !stat(info.dli_fname, &b) && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return own && !stat(path, &a) && !stat(own, &b) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /*
@@ -120,6 +139,20 @@ static uint32_t digest_of(const char *path)
 	return v ? v : 1;
 }
 
+/* Report a file that could not be opened; @words has the loader's reason. */
+static int not_opened(struct nb_err *err, const char *name, const char *words)
+{
+	const char *own = own_path();
+
+	nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
+	if (own && !strcmp(name, NB_LIBRARY_TCP))
+		/* ranks that find it use another transport than we do */
+		nb_hint(err,
+			"install libnccl-net-tcp.so beside %.140s on all hosts",
+			own);
+	return NB_E_NOINPUT;
+}
+
 int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 		    struct nb_err *err)
 {
@@ -133,7 +166,7 @@ int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 	snprintf(f->path, sizeof(f->path), "%s", name);
 	f->handle = open_as_nccl(name, prefix, words);
 	if (!f->handle)
-		return nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
+		return not_opened(err, name, words);
 	path_of(f->handle, f->path);
 	if (is_self(f->path)) {
 		nb_library_close(f);

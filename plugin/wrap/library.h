@@ -29,8 +29,9 @@ struct nb_library {
 /*
  * nb_library_open - find and open a plugin as NCCL does
  * @name: a path or a file name, not empty. NB_LIBRARY_TCP is looked for beside
- *   our own file first. If it cannot be opened, contains no
- *   slash and is not of the form lib*.so, @prefix-<name>.so is tried
+ *   our own file first, also beside the file behind a link. If it cannot be
+ * opened, contains no slash and is not of the form lib*.so, @prefix-<name>.so
+ * is tried
  * @prefix: for example "libnccl-tuner"
  *
  * Returns 0, NB_E_NOINPUT (there is no such file, or the loader refuses it:

@@ -96,3 +96,33 @@ run -J theirs -o json doctor
 has "and doctor" out '"name":"chain_net","level":"ok"' '"name":"net","level":"ok"'
 exec 3>&-
 wait $job
+
+# libnccl-net-tcp.so is found beside the file that a link names. Without it there is no device,
+# and other ranks might have one: doctor says what is missing, and where.
+devices() { # PLUGIN: how many there are, in $T/out
+	NCCL_NET_PLUGIN=$1 timeout 300 "$B/test/fakes/host/net_check" --devices "$1" 12
+}
+mkdir "$T/linked" "$T/alone"
+ln -s "$(realpath "$B/libncclbpf.so")" "$T/linked/libnccl-net-ncclbpf.so"
+devices "$T/linked/libnccl-net-ncclbpf.so" >"$T/out" 2>&1 </dev/null
+cp "$T/out" "$T/why"
+[ "$(head -1 "$T/out")" -ge 1 ]
+ok "a link to our library finds the TCP transports beside its target" $?
+cp "$B/libncclbpf.so" "$T/alone/"
+rm -f "$T/go"
+mkfifo "$T/go"
+NCCLBPF_JOB=alone devices "$T/alone/libncclbpf.so" >"$T/alone/out" 2>&1 <"$T/go" &
+job=$!
+jobs="$jobs $job"
+exec 3>"$T/go"
+await test -s "$T/alone/out"
+run -J alone -o json doctor
+has "without them: doctor has a failure that says what to install" out \
+	'"name":"chain_net","level":"bad"' \
+	"install libnccl-net-tcp.so beside $T/alone/libncclbpf.so on all hosts"
+exec 3>&-
+wait $job
+cp "$T/alone/out" "$T/out"
+has "and the log" out "is left out: " "beside $T/alone/libncclbpf.so on all hosts"
+[ "$(head -1 "$T/out")" = 0 ]
+ok "and NCCL gets no device" $?

@@ -37,7 +37,7 @@ devices() { # NAME WANT TEXT [NAME=value...]
 	name=$1 want=$2 text=$3
 	shift 3
 	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 300 "$B/test/fakes/host/net_check" \
-		--devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1
+		--devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1 </dev/null
 	cp "$T/out" "$T/why"
 	[ "$(head -1 "$T/out")" = "$want" ] && grep -q -e "$text" "$T/out" &&
 		[ "$(grep -c -e "$text" "$T/out")" -eq 1 ]

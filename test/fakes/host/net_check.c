@@ -5,7 +5,8 @@
 //
 //	net_check PLUGIN.so          over TCP
 //	net_check PLUGIN.so FOLDER   over net_plugin's, each version
-//	net_check --devices PLUGIN.so VERSION    prints how many there are
+//	net_check --devices PLUGIN.so VERSION    prints how many there are, and
+//		waits for the end of its input
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -408,6 +409,9 @@ static int how_many(const char *plugin, int abi)
 	if (n >= 0 && h.abi >= 11)
 		h.u.v11->finalize(h.ctx);
 	printf("%d\n%s\n", n, logs);
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
 	return n < 0;
 }
 
