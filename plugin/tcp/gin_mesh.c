@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -69,6 +70,29 @@ static void read_settings(void)
 		nb_gin_tcp_conf.queue *= 2;
 }
 
+/*
+ * Returns true if the user wants GIN over TCP. NCCL also looks for GIN in the
+ * library of its net plugin, from 2.29.7 on before its own InfiniBand
+ * transport.
+ */
+static bool gin_asked_for(void)
+{
+	static const struct {
+		const char *variable, *off;
+	} asks[] = { { "NCCL_GIN_PLUGIN", "none" },
+		     { "NCCL_RMA_PLUGIN", "none" },
+		     { "NCCLBPF_GIN", "off" },
+		     { "NCCLBPF_CHAIN_GIN", "none" } };
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		const char *v = getenv(asks[i].variable);
+
+		if (v && *v && strcasecmp(v, asks[i].off) != 0)
+			return true;
+	}
+	return false;
+}
+
 int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
 		nb_net_logger *logger, bool usable)
 {
@@ -78,6 +102,9 @@ int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
 	(void)face, (void)logger, (void)usable;
 	pthread_once(&once, read_settings);
 	if (!ctx)
+		return NB_NET_OK;
+	*ctx = NULL;
+	if (!gin_asked_for()) /* without devices NCCL calls no finalize */
 		return NB_NET_OK;
 	*ctx = i = calloc(1, sizeof(*i));
 	if (!i)
@@ -95,7 +122,12 @@ int nb_gin_finalize(void *ctx)
 int nb_gin_devices(enum nb_gin_face face, int *n)
 {
 	(void)face;
-	return nb_net_devices(n);
+	if (gin_asked_for())
+		return nb_net_devices(n);
+	if (!n)
+		return NB_NET_ARGUMENT;
+	*n = 0;
+	return NB_NET_OK;
 }
 
 int nb_gin_get_properties(enum nb_gin_face face, int dev,

@@ -41,7 +41,8 @@ say $? "$modes: ranks as threads"
 # shellcheck disable=SC2086
 run NCCLBPF_CHAIN_GIN=tcp "$job" --procs --times "${TIMES:-20}" $modes
 say $? "...ranks as processes"
-run NCCL_NET_PLUGIN="$B/libnccl-net-tcp.so" "$job" --procs --times 10 all-to-all barriers
+run NCCL_NET_PLUGIN="$B/libnccl-net-tcp.so" NCCL_GIN_PLUGIN=tcp "$job" --procs --times 10 \
+	all-to-all barriers
 say $? "...by the library of TCP transports without ncclbpf"
 # shellcheck disable=SC2086
 run NCCLBPF_GIN=on NCCLBPF_NET=off "$job" --procs --times 10 $modes

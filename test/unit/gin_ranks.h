@@ -151,6 +151,7 @@ static void ranks_listen(int n)
 	int devices = 0;
 
 	setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+	setenv("NCCL_GIN_PLUGIN", "tcp", 1);
 	t->devices(&devices);
 	ck_assert_msg(devices > 0, "the interface lo is not up");
 	memset(ranks, 0, sizeof(ranks));

@@ -373,6 +373,40 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 }
 END_TEST
 
+/* NCCL_NET_PLUGIN=tcp alone: NCCL's own GIN, over InfiniBand, stays in use. */
+START_TEST(there_are_devices_only_if_a_variable_asks_for_gin)
+{
+	static const char *const asks[][2] = {
+		{ "NCCL_GIN_PLUGIN", "tcp" },
+		{ "NCCL_RMA_PLUGIN", "tcp" },
+		{ "NCCLBPF_GIN", "on" },
+		{ "NCCLBPF_CHAIN_GIN", "tcp" },
+	};
+	static const char *const refusals[] = { "None", "none", "off", "none" };
+	void *ctx = &ctx;
+	int n = 1, none = 1;
+
+	setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+	for (int i = 0; i < 4; i++)
+		setenv(asks[i][0], refusals[i], 1);
+	ck_assert_int_eq(t->init(&ctx, 7, NULL), 0);
+	ck_assert_ptr_null(ctx);
+	ck_assert_int_eq(t->devices(&n), 0);
+	ck_assert_int_eq(n, 0);
+	for (int i = 0; i < 4; i++) {
+		setenv(asks[i][0], asks[i][1], 1);
+		ck_assert_int_eq(t->devices(&n), 0);
+		ck_assert_int_gt(n, 0);
+		ck_assert_int_eq(t->init(&ctx, 7, NULL), 0);
+		ck_assert_ptr_nonnull(ctx);
+		t->finalize(ctx);
+		unsetenv(asks[i][0]);
+		ck_assert_int_eq(t->devices(&none), 0);
+		ck_assert_int_eq(none, 0);
+	}
+}
+END_TEST
+
 START_TEST(windows_of_different_size_are_reported)
 {
 	char own[200];
@@ -474,6 +508,7 @@ UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_l
 	  tcase_add_test(tc, message_numbers_wrap);
 	  tcase_add_test(tc, regions_come_and_go_while_others_are_used);
 	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
+	  tcase_add_test(tc, there_are_devices_only_if_a_variable_asks_for_gin);
 	  tcase_add_test(tc, windows_of_different_size_are_reported);
 	  tcase_add_test(tc, one_rank_may_close_before_the_other);
 	  tcase_add_loop_test(tc, all_arrives_though_the_peer_sends_to_a_closing_rank, 0, 2);)
