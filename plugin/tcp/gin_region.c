@@ -55,9 +55,11 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 		return NB_NET_ARGUMENT;
 	/*
 	 * NCCL registers GPU memory whatever our properties say, and its thread
-	 * would crash later on memory that the CPU cannot reach
+	 * would crash later on memory that the CPU cannot reach; peers write
+	 * into every window
 	 */
-	if (!nb_tcp_readable("gin", m->data, m->size))
+	if (!nb_tcp_readable("gin", m->data, m->size) ||
+	    !nb_tcp_writable("gin", m->data, m->size))
 		return NB_NET_ARGUMENT;
 	pthread_mutex_lock(&t->lock);
 	number = t->next;

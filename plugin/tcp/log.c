@@ -2,10 +2,12 @@
 /* What net and GIN share: settings, counters, and lines for NCCL's log. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "plugin/tcp/tcp.h"
@@ -117,6 +119,18 @@ int64_t nb_tcp_setting(const char *name)
 	return -1;
 }
 
+/* Say that the CPU cannot @verb memory, which @what therefore refuses. */
+static bool refuse_memory(const char *what, const char *verb, const void *data,
+			  size_t size)
+{
+	nb_tcp_say(
+		true,
+		"%s: %zu bytes at %p cannot be registered: the CPU cannot %s them. "
+		"TCP needs memory that the CPU reaches",
+		what, size, data, verb);
+	return false;
+}
+
 /* write(2) into a pipe returns an error where a load would fault. */
 static bool byte_readable(int fd, const char *at)
 {
@@ -135,11 +149,28 @@ bool nb_tcp_readable(const char *what, const void *data, size_t size)
 	fine = byte_readable(fd[1], at) && byte_readable(fd[1], at + size - 1);
 	close(fd[0]);
 	close(fd[1]);
-	if (!fine)
-		nb_tcp_say(
-			true,
-			"%s: %zu bytes at %p cannot be registered: the CPU cannot read them. "
-			"TCP needs memory that the CPU reaches",
-			what, size, data);
-	return fine;
+	return fine || refuse_memory(what, "read", data, size);
+}
+
+/*
+ * The kernel's own "|= 0" of the word around a byte changes nothing, also
+ * beside threads that write there, and returns an error where a store would
+ * fault.
+ */
+static bool byte_writable(const char *at)
+{
+	const uintptr_t word = (uintptr_t)at & ~(uintptr_t)3;
+	uint32_t unused = 0;
+
+	return syscall(SYS_futex, &unused, FUTEX_WAKE_OP_PRIVATE, 1, 0, word,
+		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0 ||
+	       errno != EFAULT;
+}
+
+bool nb_tcp_writable(const char *what, const void *data, size_t size)
+{
+	const char *at = data;
+
+	return !size || (byte_writable(at) && byte_writable(at + size - 1)) ||
+	       refuse_memory(what, "write", data, size);
 }

@@ -57,11 +57,13 @@ int nb_tcp_result(int error);
  */
 int64_t nb_tcp_setting(const char *name);
 /*
- * Returns true if the CPU can read this memory, which a GPU's may not allow.
- * Otherwise the log says why it cannot be registered for @what.
+ * Return true if the CPU can read, or write, the first and the last byte of
+ * this memory, which a GPU's may not allow. Otherwise the log says why it
+ * cannot be registered for @what.
  */
 bool nb_tcp_readable(const char *what, const void *data, size_t size);
 
+bool nb_tcp_writable(const char *what, const void *data, size_t size);
 enum { NB_TCP_MAX_DEVS = 32 };
 
 union nb_tcp_addr {

@@ -407,6 +407,36 @@ START_TEST(there_are_devices_only_if_a_variable_asks_for_gin)
 }
 END_TEST
 
+START_TEST(a_window_that_cannot_be_written_is_refused)
+{
+	struct nb_gin_memory m = { .size = 8192, .type = NB_NET_HOST_MEMORY };
+	void *mh = NULL, *gh = NULL;
+	char *at;
+
+	ranks_open(1);
+	m.data = at = mmap(NULL, m.size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(m.data, MAP_FAILED);
+	at[0] = 'a';
+	at[m.size - 1] = 'z';
+	ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh), 0);
+	ck_assert_int_eq(at[0], 'a');
+	ck_assert_int_eq(at[m.size - 1], 'z');
+	ck_assert_str_eq(said, "");
+	for (int page = 0; page < 2; page++) {
+		mprotect(at, m.size, PROT_READ | PROT_WRITE);
+		mprotect(at + 4096 * page, 4096, PROT_READ);
+		ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh),
+				 NB_NET_ARGUMENT);
+		ck_assert_ptr_nonnull(
+			strstr(said, "the CPU cannot write them"));
+		said[0] = '\0';
+	}
+	munmap(m.data, m.size);
+	ranks_close(1);
+}
+END_TEST
+
 START_TEST(windows_of_different_size_are_reported)
 {
 	char own[200];
@@ -509,6 +539,7 @@ UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_l
 	  tcase_add_test(tc, regions_come_and_go_while_others_are_used);
 	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
 	  tcase_add_test(tc, there_are_devices_only_if_a_variable_asks_for_gin);
+	  tcase_add_test(tc, a_window_that_cannot_be_written_is_refused);
 	  tcase_add_test(tc, windows_of_different_size_are_reported);
 	  tcase_add_test(tc, one_rank_may_close_before_the_other);
 	  tcase_add_loop_test(tc, all_arrives_though_the_peer_sends_to_a_closing_rank, 0, 2);)
