@@ -13,6 +13,7 @@
 
 #include "plugin/abi/net_abi.h"
 #include "plugin/net/net.h"
+#include "plugin/runtime/log.h"
 
 enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
 
@@ -269,4 +270,17 @@ const struct nb_net_ops *nb_net_wrap(void *lib, int *which, const char **name)
 		return &ops;
 	}
 	return NULL;
+}
+
+static void log_line(bool warn, const char *line)
+{
+	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
+}
+
+void nb_net_take_log(void *lib)
+{
+	const struct nb_net_extension *x = dlsym(lib, NB_NET_EXTENSION);
+
+	if (x)
+		x->log(log_line);
 }

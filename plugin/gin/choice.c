@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "plugin/gin/list.h"
+#include "plugin/net/net.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -53,8 +54,10 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 			"and no RMA plugin of versions 13 to 15");
 		return NULL;
 	}
-	if (nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs))
+	if (nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs)) {
+		nb_net_take_log(lib);
 		return ops;
+	}
 	*device = NULL;
 	return NULL;
 }

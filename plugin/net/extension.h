@@ -2,6 +2,7 @@
 #ifndef NB_PLUGIN_NET_EXTENSION_H
 #define NB_PLUGIN_NET_EXTENSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -38,6 +39,11 @@ struct nb_net_extension {
 	/* Change the traffic class of a connection that connect has made. */
 	void (*set_class)(void *send_comm, int traffic_class);
 	uint64_t (*counted)(enum nb_net_count what);
+	/*
+	 * Write the plugin's log through @say, also that of a GIN plugin in the
+	 * same library. Any thread may call @say. Called before any init.
+	 */
+	void (*log)(void (*say)(bool warn, const char *line));
 };
 
 #endif

@@ -74,6 +74,7 @@ static const struct nb_net_ops *open_wrapped(void)
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
 		return NULL;
+	nb_net_take_log(nb_wrapped[NB_WRAPPED_NET].file.handle);
 	return ops;
 }
 

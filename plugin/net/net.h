@@ -49,5 +49,10 @@ uint64_t nb_net_counted(enum nb_net_count what);
  */
 const struct nb_net_ops *nb_net_wrap(void *lib, int *version,
 				     const char **name);
+/*
+ * Take over the log of a library with our extension, so that NCCLBPF_LOG
+ * governs its lines.
+ */
+void nb_net_take_log(void *lib);
 
 #endif

@@ -54,17 +54,24 @@ uint64_t nb_tcp_counted(enum nb_net_count what)
 	return __atomic_load_n(&counts[what], __ATOMIC_RELAXED);
 }
 
+void nb_tcp_log_to(void (*say)(bool warn, const char *line))
+{
+	__atomic_store_n(&nb_tcp_conf.say, say, __ATOMIC_RELEASE);
+}
+
 void nb_tcp_say(bool warn, const char *fmt, ...)
 {
 	nb_net_logger *logger = __atomic_load_n(&log_target, __ATOMIC_ACQUIRE);
+	void (*say)(bool, const char *) =
+		__atomic_load_n(&nb_tcp_conf.say, __ATOMIC_ACQUIRE);
 	char line[512];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (nb_tcp_conf.say)
-		nb_tcp_conf.say(warn, line);
+	if (say)
+		say(warn, line);
 	else if (logger)
 		logger(warn ? NCCL_WARN : NCCL_INFO, NCCL_INIT | NCCL_NET,
 		       "libnccl-net-tcp", 0, "tcp: %s", line);

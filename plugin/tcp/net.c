@@ -124,6 +124,7 @@ const struct nb_net_extension ncclbpfNetExtension_v1 = {
 	.peer = comm_peer,
 	.set_class = comm_set_class,
 	.counted = nb_tcp_counted,
+	.log = nb_tcp_log_to,
 };
 
 /* Mark the connection as broken, and log this once. */

@@ -23,7 +23,7 @@
 struct nb_tcp_conf {
 	/*
 	 * Logs one line, as a warning if @warn. Any thread calls it. NULL:
-	 * NCCL's logger.
+	 * NCCL's logger. Accessed atomically.
 	 */
 	void (*say)(bool warn, const char *line);
 	/*
@@ -47,6 +47,7 @@ extern struct nb_tcp_conf nb_tcp_conf;
 /* Each event is logged by nb_tcp_say; its kind is counted for the process. */
 uint64_t nb_tcp_counted(enum nb_net_count what);
 void nb_tcp_count(enum nb_net_count what);
+void nb_tcp_log_to(void (*say)(bool warn, const char *line));
 void nb_tcp_say(bool warn, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Returns the enum nb_net_result that corresponds to an errno. */
@@ -62,8 +63,8 @@ int64_t nb_tcp_setting(const char *name);
  * cannot be registered for @what.
  */
 bool nb_tcp_readable(const char *what, const void *data, size_t size);
-
 bool nb_tcp_writable(const char *what, const void *data, size_t size);
+
 enum { NB_TCP_MAX_DEVS = 32 };
 
 union nb_tcp_addr {

@@ -108,6 +108,11 @@ devices "$T/linked/libnccl-net-ncclbpf.so" >"$T/out" 2>&1 </dev/null
 cp "$T/out" "$T/why"
 [ "$(head -1 "$T/out")" -ge 1 ]
 ok "a link to our library finds the TCP transports beside its target" $?
+has "their lines are lines of ours" out "ncclbpf: net: device 0 is lo"
+NCCLBPF_LOG=warn devices "$B/libncclbpf.so" >"$T/out" 2>&1 </dev/null
+cp "$T/out" "$T/why"
+[ "$(head -1 "$T/out")" -ge 1 ] && ! grep -q "net: device" "$T/out"
+ok "which NCCLBPF_LOG governs" $?
 cp "$B/libncclbpf.so" "$T/alone/"
 rm -f "$T/go"
 mkfifo "$T/go"
