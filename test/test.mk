@@ -9,7 +9,7 @@ include test/bench/bench.mk examples/demos.mk test/check.mk
 .PHONY: tests tests-full unit-tests unit-quick unit-fakes
 unit-quick: $(UNIT_QUICK) $(FUZZ) unit-fakes
 unit-tests: unit-quick $(UNIT)
-tests: $(UNIT_QUICK) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
+tests: $(UNIT_QUICK) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery docs
 # Suites read all objects of a folder: those whose source has gone go, too.
 	@find $(B)/policies $(B)/test/corpus -name '*.bpf.o' | while read -r o; do s=$${o#$(B)/}; \
 		[ -e "$${s%.o}.c" ] || rm "$$o"; done

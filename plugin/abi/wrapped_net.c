@@ -58,8 +58,8 @@ static int wrapped_listen_v5(void *ctx, int dev, void *handle, void **comm)
  * From v11 on NCCL's interface has no class at connect. Only a plugin with an
  * extension can change it for one connection.
  */
-static int connect_v11(void *ctx, int dev, int traffic_class, void *handle,
-		       void **comm, void **devh)
+static int wrapped_connect_v11(void *ctx, int dev, int traffic_class,
+			       void *handle, void **comm, void **devh)
 {
 	int rc = w.connect.v11(ctx, dev, handle, comm, devh);
 
@@ -78,7 +78,8 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (!devh)
 		devh = &none;
 	if (version >= 11)
-		return connect_v11(ctx, dev, traffic_class, handle, comm, devh);
+		return wrapped_connect_v11(ctx, dev, traffic_class, handle,
+					   comm, devh);
 	if (version == 10)
 		return w.connect.v10(dev, &config, handle, comm, devh);
 	return version >= 7 ? w.connect.v7(dev, handle, comm, devh)

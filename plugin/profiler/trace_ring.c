@@ -115,8 +115,8 @@ static bool ran_as(const struct nb_trace_span *p, const struct nb_decision *d)
  * for its function and size before it started. The decisions of one group are
  * close together.
  */
-static void put_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
-			 struct nb_trace_span *p)
+static void note_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
+			  struct nb_trace_span *p)
 {
 	enum { BACK = 64 };
 	const struct nb_packed *from = GET(pc->ring);
@@ -168,7 +168,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	w[NB_SPAN_EXEC] = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
 	w[NB_SPAN_SOURCE] = o->source;
 	w[NB_SPAN_DONE] = task_done_ns(s, o);
-	put_decision(pc, s, &p);
+	note_decision(pc, s, &p);
 	nb_trace_ring_add(&p);
 }
 

@@ -81,7 +81,8 @@ static void find_shell(struct nb_metrics *m)
 
 	m->shell[n > 0 ? n : 0] = '\0';
 	name = strrchr(m->shell, '/');
-	strcpy(name ? name + 1 : m->shell, "ncclbpf-shell");
+	memcpy(name ? name + 1 : m->shell, "ncclbpf-shell",
+	       sizeof("ncclbpf-shell"));
 }
 
 static int spawn_shell(struct nb_metrics *m, int out, pid_t *pid)

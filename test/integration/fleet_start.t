@@ -247,11 +247,15 @@ await test -e c/service.seg
 for p in $(pgrep -P $dead) $dead; do kill -KILL "$p"; done 2>/dev/null
 wait $dead 2>/dev/null
 before=$(stat -c %i c/service.seg)
+waits="ncclbpf-agent: waits for job service in $T/c"
 NCCLBPF_FLEET=$fleet timeout 300 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
 jobs="$jobs $!"
-await test -s service.log
-[ "$(stat -c %i c/service.seg)" = "$before" ] &&
-	[ "$(cat service.log)" = "ncclbpf-agent: waits for job service in $T/c" ]
+await grep -qxF "$waits" service.log
+{
+	ls -i c
+	cat service.log
+} >"$T/why"
+[ "$(stat -c %i c/service.seg)" = "$before" ] && [ "$(cat service.log)" = "$waits" ]
 ok "a service leaves the segment of a dead job alone" $?
 NCCLBPF_FLEET=$fleet NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
