@@ -631,56 +631,38 @@ static int do_guard(lua_State *L)
 	return lua_gettop(L);
 }
 
-/* Raise at every instruction from now on, so that the code cannot continue. */
-static void too_long(lua_State *L, lua_Debug *ar)
-{
-	(void)ar;
-	lua_sethook(L, too_long, LUA_MASKCOUNT, 1);
-	luaL_error(L, "runs too long");
-}
-
-/*
- * bounded(f, steps): pcall(f), which fails after this number of instructions.
- * The hook of a Ctrl-C takes precedence over this hook.
- */
-static int do_bounded(lua_State *L)
-{
-	lua_Integer steps = luaL_checkinteger(L, 2);
-	int rc;
-
-	luaL_argcheck(L, steps > 0 && steps < INT_MAX, 2, "out of range");
-	lua_settop(L, 1);
-	if (!lua_gethook(L))
-		lua_sethook(L, too_long, LUA_MASKCOUNT, (int)steps);
-	rc = lua_pcall(L, 0, LUA_MULTRET, 0);
-	if (lua_gethook(L) == too_long)
-		lua_sethook(L, NULL, 0, 0);
-	lua_pushboolean(L, rc == LUA_OK);
-	lua_insert(L, 1);
-	return lua_gettop(L);
-}
-
 void nb_lua_open_sys(lua_State *L)
 {
 	static const luaL_Reg lock[] = { { "__gc", lock_drop },
 					 { "__close", lock_drop },
 					 { NULL, NULL } };
-	static const luaL_Reg fns[] = {
-		{ "read", do_read },	       { "write", do_write },
-		{ "append", do_append },       { "list", do_list },
-		{ "stat", do_stat },	       { "lock", do_lock },
-		{ "readlink", do_readlink },   { "unlink", do_unlink },
-		{ "mkdirs", do_mkdirs },       { "alive", do_alive },
-		{ "namespace", do_namespace }, { "ids", do_ids },
-		{ "mono", do_mono },	       { "time", do_time },
-		{ "sleep", do_sleep },	       { "isatty", do_isatty },
-		{ "winsize", do_winsize },     { "width", do_width },
-		{ "utf8", do_utf8 },	       { "sha256", do_sha256 },
-		{ "hold", do_hold },	       { "guard", do_guard },
-		{ "held", do_held },	       { "settled", do_settled },
-		{ "stopped", do_stopped },     { "bounded", do_bounded },
-		{ "base64", do_base64 },       { NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "read", do_read },
+					{ "write", do_write },
+					{ "append", do_append },
+					{ "list", do_list },
+					{ "stat", do_stat },
+					{ "lock", do_lock },
+					{ "readlink", do_readlink },
+					{ "unlink", do_unlink },
+					{ "mkdirs", do_mkdirs },
+					{ "alive", do_alive },
+					{ "namespace", do_namespace },
+					{ "ids", do_ids },
+					{ "mono", do_mono },
+					{ "time", do_time },
+					{ "sleep", do_sleep },
+					{ "isatty", do_isatty },
+					{ "winsize", do_winsize },
+					{ "width", do_width },
+					{ "utf8", do_utf8 },
+					{ "sha256", do_sha256 },
+					{ "hold", do_hold },
+					{ "guard", do_guard },
+					{ "held", do_held },
+					{ "settled", do_settled },
+					{ "stopped", do_stopped },
+					{ "base64", do_base64 },
+					{ NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, LOCK);

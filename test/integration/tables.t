@@ -102,7 +102,11 @@ E
 status 0 "and such a policy runs as it was made" policy test reg_test.lua
 printf 'return 7\n' >seven.lua
 echo 'while true do end' >ever.lua
-fails 1 script_failed "a Lua file that never ends" policy verify ever.lua
+fails 1 script_failed "a Lua file that never ends" \
+	-e 'require("ncclbpf.base.clock").times.callback = 0.1' policy verify ever.lua
+echo 'local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1000) .. i end' >large.lua
+fails 1 script_failed "one that allocates without bound" \
+	-e 'require("ncclbpf.base.clock").times.callback = 300' policy verify large.lua
 echo 'io.open("made", "w") return {}' >io.lua
 fails 1 script_failed "one that would write" policy verify io.lua
 [ ! -e made ]

@@ -1,10 +1,13 @@
 -- SPDX-License-Identifier: MIT
 -- Run Lua files that describe data, plans or policies. They cannot read, write, ask or wait, and
--- have a limited number of steps.
+-- have a limit of time and memory.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 
 local M = {}
+
+local MEMORY = 32 << 20 -- largest number of bytes that a file may allocate
 
 local function copy(t, but)
 	local c = {}
@@ -25,11 +28,15 @@ function M.pure()
 	return env
 end
 
--- M.run(text, name, env, steps) -> what the file returns | nil, err
-function M.run(text, name, env, steps)
+-- M.run(text, name, env) -> what the file returns | nil, err
+function M.run(text, name, env)
 	local f, why = load((text:gsub("^#[^\n]*", "")), name, "t", env)
 	if not f then return nil, errors.new("lua_syntax", why) end
-	local r = table.pack(core.bounded(f, steps))
+	local r = table.pack(core.limited(clock.times.callback, MEMORY, f))
+	if not r[1] and r[3] then
+		return errors.fail("script_failed", "the file %s (allowed: %g s and %d MiB)", r[2],
+			clock.times.callback, MEMORY >> 20)
+	end
 	if not r[1] then return nil, errors.caught(r[2]) end
 	return table.unpack(r, 2, r.n)
 end

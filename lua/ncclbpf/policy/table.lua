@@ -164,8 +164,6 @@ function M.is_source(path)
 	return type(path) == "table" or path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil
 end
 
-local STEPS = 100000000 -- some seconds
-
 -- Return the functions that a .lua file of a policy may call.
 local function environment()
 	local env = require("ncclbpf.base.sandbox").pure()
@@ -179,8 +177,7 @@ local function environment()
 end
 
 local function run_lua(path, text, opts)
-	local made, err = require("ncclbpf.base.sandbox").run(
-		text, "@" .. path, environment(), STEPS)
+	local made, err = require("ncclbpf.base.sandbox").run(text, "@" .. path, environment())
 	if made == nil and errors.is(err) then return nil, err end
 	if type(made) ~= "table" then
 		return errors.fail("malformed", "the file returned %s; a table of rows expected",

@@ -13,7 +13,7 @@ local MAX = math.maxinteger
 local FANOUT = 8
 local MAX_DATA = 1 << 20 -- bytes of .rodata
 local MAX_TREE = MAX_DATA - 4096 -- bytes of nodes and answers
-local MAX_WORK = 32 << 20 -- rows visited in all sets together
+local MAX_WORK = 16 << 20 -- rows visited in all sets together, each up to 6 bytes of memory
 -- The parts of an answer, as in table.bpf.c.
 local NEED, ALWAYS, CHANNELS, ALGO, PROTO = 42, 1 << 21, 32, 29, 27
 

@@ -12,7 +12,6 @@ local values = require "ncclbpf.map.values"
 local try = errors.try
 local M = {}
 
-local STEPS = 10000000
 local ANSWERS = { "algo", "proto", "channels" }
 
 local function bad(path, case, fmt, ...)
@@ -118,7 +117,7 @@ local function read(path)
 	local sandbox = require "ncclbpf.base.sandbox"
 	local env = sandbox.pure()
 	env.nb = { size = units.size }
-	local t, err = sandbox.run(text, "@" .. path, env, STEPS)
+	local t, err = sandbox.run(text, "@" .. path, env)
 	if t == nil and errors.is(err) then return nil, err end
 	if type(t) ~= "table" then bad(path, nil, "the file returns a table of cases") end
 	check_fields(path, nil, t, { "policy", "coherence" })
