@@ -52,11 +52,21 @@ void nb_coord_free(struct nb_coord *c)
 	free(c);
 }
 
+/* What the controllers learn of a change whose coordinator's term ends. */
+static const char *interrupted(const struct nb_coord *c)
+{
+	if (c->by_controllers && c->committing)
+		return "the coordinator was interrupted; it is unknown whether "
+		       "the change took effect";
+	if (c->by_controllers && c->state == NB_COORD_SETTLING)
+		return ""; /* it is committed */
+	return "the coordinator was interrupted";
+}
+
 void nb_coord_reset(struct nb_coord *c)
 {
+	nb_coord_proposal_end(c, c->proposal, interrupted(c));
 	nb_coord_change_free(c);
-	nb_coord_proposal_end(c, c->proposal,
-			      "the coordinator was interrupted");
 	nb_coord_saving_free(c->saving);
 	c->saving = NULL;
 	json_decref(c->saved);
@@ -64,12 +74,14 @@ void nb_coord_reset(struct nb_coord *c)
 	c->term++;
 	c->state = NB_COORD_IDLE;
 	c->key_mod = c->done_rev = c->old_rev = 0;
-	c->recovered = c->sending = c->lost = false;
+	c->recovered = c->sending = c->lost = c->committing = false;
+	c->refused = NULL;
 }
 
 bool nb_coord_busy(const struct nb_coord *c)
 {
-	return c->proposed || (c->state != NB_COORD_IDLE && !c->sending);
+	return c->proposed || c->refused ||
+	       (c->state != NB_COORD_IDLE && !c->sending);
 }
 
 /* ---- transactions ---- */
@@ -81,6 +93,7 @@ struct call {
 	int64_t view_rev; /* revision of the view from which it was made */
 	bool watched;
 	nb_coord_done_fn *done;
+	nb_coord_refused_fn *refused;
 	nb_coord_read_fn *read;
 };
 
@@ -182,20 +195,45 @@ void nb_coord_txn_free(struct nb_coord_txn *t)
 }
 
 /*
- * A refused transaction returns the coordinator's key. Without a term
- * (key_mod 0), the transaction claims this key.
+ * Returns true if the store has not carried out the transaction, and would not
+ * if it were sent again. A store that does not answer may answer later, and
+ * without our lease (NB_E_NOENT) the term has ended.
+ */
+static bool is_refusal(const struct nb_store_reply *r)
+{
+	return !r->unknown && r->err->code != NB_E_STORE &&
+	       r->err->code != NB_E_TIMEOUT && r->err->code != NB_E_NOENT &&
+	       r->err->code != NB_E_NOMEM;
+}
+
+/*
+ * If a compare does not hold, the store returns the coordinator's key. Without
+ * a term (key_mod 0), the transaction claims this key.
  */
 static enum nb_coord_outcome outcome_of(const struct call *call,
 					const struct nb_store_reply *r)
 {
 	if (r->err)
-		return NB_COORD_LOST;
+		return call->refused && is_refusal(r) ? NB_COORD_REFUSED
+						      : NB_COORD_LOST;
 	if (r->succeeded)
 		return NB_COORD_DONE;
 	if (call->key_mod &&
 	    (!r->nkv || r->kv[0].mod_revision != call->key_mod))
 		return NB_COORD_LOST;
 	return NB_COORD_OLD;
+}
+
+/* A claim is tried again at intervals: say once why it fails. */
+static void lose(struct nb_coord *c, const struct nb_err *err)
+{
+	if (err && (c->key_mod || !c->told))
+		nb_agent_log(
+			"the store did not carry out the coordinator's transaction: %s",
+			err->text);
+	if (err)
+		c->told = !c->key_mod;
+	c->lost = true;
 }
 
 static void coord_replied(void *arg, const struct nb_store_reply *r)
@@ -207,6 +245,7 @@ static void coord_replied(void *arg, const struct nb_store_reply *r)
 	if (call.term != c->term)
 		return;
 	c->sending = false;
+	c->committing &= r->err && r->unknown;
 	switch (outcome_of(&call, r)) {
 	case NB_COORD_DONE:
 		c->old_rev = 0;
@@ -219,14 +258,33 @@ static void coord_replied(void *arg, const struct nb_store_reply *r)
 		c->old_rev = call.view_rev;
 		c->old_ms = nb_agent_ms();
 		break;
+	case NB_COORD_REFUSED:
+		c->refused = call.refused;
+		c->refusal = *r->err;
+		break;
 	case NB_COORD_LOST:
-		if (r->err && c->key_mod)
-			nb_agent_log(
-				"the store did not carry out the coordinator's transaction: %s",
-				r->err->text);
-		c->lost = true;
+		lose(c, r->err);
 		break;
 	}
+}
+
+/* Returns 0 if all of the transaction is there. */
+static int check_txn(const struct nb_coord_txn *t, struct nb_err *err)
+{
+	bool whole = true;
+
+	if (t->full)
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"a change needs more than %d conditions, so it cannot be carried out",
+			NB_COORD_OPS);
+	for (size_t i = 0; i < t->nkey; i++)
+		whole = whole && t->key[i];
+	for (size_t i = 0; i < t->nvalue; i++)
+		whole = whole && t->value[i];
+	return whole ? 0
+		     : nb_fail(err, NB_E_NOMEM, 0,
+			       "a value of a transaction cannot be made");
 }
 
 bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
@@ -238,27 +296,28 @@ bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 	const struct nb_store_txn txn = { t->compare, t->ncompare, t->op,
 					  t->nop,     &key,	   1 };
 	struct call *call = call_new(c);
-	bool fine = call != NULL && !t->full;
+	struct nb_err err = { .code = 0 };
+	bool fine = call && !check_txn(t, &err);
 
-	if (t->full)
-		nb_agent_log("a change needs more than %d conditions, so it "
-			     "cannot be carried out",
-			     NB_COORD_OPS);
-	for (size_t i = 0; i < t->nkey; i++)
-		fine = fine && t->key[i];
-	for (size_t i = 0; i < t->nvalue; i++)
-		fine = fine && t->value[i];
 	if (fine) {
 		call->watched = t->watched;
 		call->done = done;
+		call->refused = t->refused;
 		fine = !nb_store_txn(c->a->store, &txn, coord_replied, call,
-				     NULL);
+				     &err);
 	}
-	if (!fine)
+	if (!fine) {
 		free(call);
-	nb_coord_txn_free(t);
+		if (!err.code)
+			nb_fail(&err, NB_E_NOMEM, 0, "no memory");
+		c->refused = t->refused;
+		c->refusal = err;
+		if (!t->refused)
+			lose(c, &err);
+	}
 	c->sending = fine;
-	c->lost |= !fine;
+	c->committing = fine && t->commits;
+	nb_coord_txn_free(t);
 	return fine;
 }
 
@@ -352,6 +411,7 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 static void coord_claimed(struct nb_coord *c, int64_t revision)
 {
 	c->key_mod = revision;
+	c->told = false;
 	nb_agent_log("%s coordinates job %s", c->a->name, c->a->dir.job);
 	nb_agent_follow(c->a, true);
 }
@@ -383,8 +443,10 @@ static bool is_coordinator(struct nb_coord *c)
 	bool ours = k && !strcmp(nb_view_str(k->value, "site"), c->a->name);
 	bool none = !k || !*nb_view_str(k->value, "site");
 
-	if (c->lost)
+	if (c->lost) {
 		nb_coord_reset(c);
+		c->lost_ms = nb_agent_ms();
+	}
 	if (!c->a->lease)
 		return false;
 	if (ours && k->mod == c->key_mod)
@@ -392,7 +454,9 @@ static bool is_coordinator(struct nb_coord *c)
 	if (c->key_mod)
 		nb_coord_reset(c);
 	if (none || ours) {
-		if (is_current(c))
+		if (is_current(c) &&
+		    (!c->lost_ms ||
+		     nb_agent_ms() >= c->lost_ms + nb_agent_times.retry))
 			coord_claim(c, k ? k->mod : 0);
 	} else if (c->a->whole) {
 		nb_agent_follow(c->a, false);
@@ -428,7 +492,12 @@ void nb_coord_tick(struct nb_coord *c)
 			 __ATOMIC_RELEASE);
 	if (!is || !is_current(c))
 		return;
-	if (c->state == NB_COORD_IDLE)
+	if (c->refused) {
+		nb_coord_refused_fn *then = c->refused;
+
+		c->refused = NULL;
+		then(c);
+	} else if (c->state == NB_COORD_IDLE)
 		coord_idle(c);
 	else
 		nb_coord_step(c);

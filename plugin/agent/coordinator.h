@@ -29,6 +29,10 @@ enum nb_coord_state {
 	NB_COORD_SETTLING, /* the sites commit their own communicators */
 };
 
+struct nb_coord;
+/* Called after NB_COORD_REFUSED, in the next look. c->refusal says why. */
+typedef void nb_coord_refused_fn(struct nb_coord *c);
+
 struct nb_coord {
 	struct nb_agent *a;
 	enum nb_coord_state state;
@@ -38,8 +42,15 @@ struct nb_coord {
 	/* number of our terms as coordinator; older replies are dropped */
 	uint64_t term;
 	bool sending; /* a transaction is under way */
-	/* the last transaction was lost: the term ends */
-	bool lost;
+	/*
+	 * lost: the last transaction was lost, so the term ends; lost_ms: when
+	 * a term or the claim of one last ended so; told: the log says why
+	 */
+	bool lost, told;
+	uint64_t lost_ms;
+	/* what follows a refused transaction; NULL: none was refused */
+	nb_coord_refused_fn *refused;
+	struct nb_err refusal;
 	/*
 	 * done_rev: revision of our last change below the watched prefix, which
 	 * the view must show before the next step; old_rev: revision of the
@@ -99,6 +110,13 @@ struct nb_coord {
 	 * written (true: commit, false: roll back)
 	 */
 	bool check, commit;
+	bool committing; /* a commit was sent, and its outcome is unknown */
+	bool ended;	 /* the outcome that is being reported (true: commit) */
+	/*
+	 * how short the report is: 0: whole; NB_COORD_BRIEF: without long
+	 * values; NB_COORD_BARE: also without an audit entry
+	 */
+	unsigned brief;
 	unsigned tries;	   /* number of armings of this change */
 	bool taken;	   /* a site has rolled the last arming back */
 	int64_t order_rev; /* revision of the key order/stage of the change */
@@ -148,7 +166,15 @@ struct nb_coord {
 
 /* ---- transactions ---- */
 
-enum { NB_COORD_OPS = NB_STORE_OPS };
+enum {
+	NB_COORD_OPS = NB_STORE_OPS,
+	/*
+	 * Size limit of a request as text. Its parts are in up to four values
+	 * of a transaction, each of them twice. etcd takes 1.5 MiB.
+	 */
+	NB_COORD_REQUEST = NB_STORE_VALUE_SIZE / 4
+};
+enum { NB_COORD_BRIEF = 1, NB_COORD_BARE };
 
 struct nb_coord_txn {
 	struct nb_store_compare compare[NB_COORD_OPS];
@@ -157,6 +183,9 @@ struct nb_coord_txn {
 	size_t ncompare, nop, nkey, nvalue;
 	bool watched; /* it writes a key below the watched prefix */
 	bool full;    /* there was no room for a compare */
+	bool commits; /* it commits the change */
+	/* NULL: the transaction counts as lost if it is refused */
+	nb_coord_refused_fn *refused;
 };
 
 /*
@@ -165,11 +194,19 @@ struct nb_coord_txn {
  * NB_COORD_DONE: the store has carried it out. The next step that needs the
  * view is taken when the view shows it. NB_COORD_OLD: a key has changed since
  * the view's revision. Nothing was written; the step is taken again when the
- * view shows the change. NB_COORD_LOST: another agent coordinates, or the
- * outcome is unknown. The term ends. The next term begins with another revision
- * of the coordinator's key, so a transaction that arrives late is refused.
+ * view shows the change. NB_COORD_REFUSED: the store has not carried it out,
+ * and never will: it is too large, the store is full, or the agent may not
+ * write a key. The change ends with this error. NB_COORD_LOST: another agent
+ * coordinates, the outcome is unknown, or the store does not answer. The term
+ * ends. The next term begins with another revision of the coordinator's key, so
+ * a transaction that arrives late is refused.
  */
-enum nb_coord_outcome { NB_COORD_DONE, NB_COORD_OLD, NB_COORD_LOST };
+enum nb_coord_outcome {
+	NB_COORD_DONE,
+	NB_COORD_OLD,
+	NB_COORD_REFUSED,
+	NB_COORD_LOST
+};
 
 /* Called after NB_COORD_DONE. @revision: revision of the transaction */
 typedef void nb_coord_done_fn(struct nb_coord *c, int64_t revision);
@@ -267,6 +304,8 @@ bool nb_coord_resume(struct nb_coord *c, const char *id, const json_t *request);
  * change was committed.
  */
 void nb_coord_end(struct nb_coord *c, bool committed);
+/* Add the reply to the request of the change that ends. */
+void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t);
 /* Take the next step of the change in progress. */
 void nb_coord_step(struct nb_coord *c);
 

@@ -44,7 +44,7 @@ void nb_coord_change_free(struct nb_coord *c)
 	json_decref(c->guard);
 	c->sites = c->start = c->members = c->audit = c->use = c->guard = NULL;
 	c->err.code = 0;
-	c->tries = 0;
+	c->tries = c->brief = 0;
 	c->taken = false;
 }
 
@@ -65,39 +65,17 @@ static void change_ended(struct nb_coord *c, int64_t revision)
 	c->state = NB_COORD_IDLE;
 }
 
-static json_t *success_value(const struct nb_coord *c)
+/* Report the end of the change in fewer words. */
+static void end_refused(struct nb_coord *c)
 {
-	return json_pack("{s:b,s:b,s:I,s:s,s:I,s:i,s:i,s:o}", "ok", 1, "check",
-			 c->check, "n", (json_int_t)c->n, "digest", c->digest,
-			 "time_us",
-			 (json_int_t)(nb_agent_ms() - c->began_ms) * 1000,
-			 "tries", (int)c->tries, "same", (int)c->targets.same,
-			 "comms", nb_targets_report(&c->targets, c->check));
-}
-
-static json_t *failure_value(struct nb_coord *c)
-{
-	return json_pack("{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error",
-			 nb_err_word(c->err.code), "text",
-			 nb_view_text(c->err.text), "hint",
-			 nb_view_text(c->err.hint), "sites",
-			 c->sites ? json_incref(c->sites) : json_array());
-}
-
-/* Reply to the request of the change. */
-static void put_reply(struct nb_coord *c, struct nb_coord_txn *t)
-{
-	const struct nb_view_key *k;
-	char key[160];
-
-	snprintf(key, sizeof(key), "reply/%s", c->request);
-	nb_coord_txn_put(c, t, key,
-			 c->err.code ? failure_value(c) : success_value(c),
-			 c->a->lease);
-	snprintf(key, sizeof(key), "request/%s", c->request);
-	k = nb_view_get(&c->a->view, key);
-	if (k) /* the shell has not withdrawn it */
-		nb_coord_txn_delete(c, t, key, k->mod);
+	if (c->brief == NB_COORD_BARE) {
+		nb_agent_log("change %" PRId64 " cannot be ended: %s", c->n,
+			     c->refusal.text);
+		c->lost = true;
+		return;
+	}
+	c->brief++;
+	nb_coord_end(c, c->ended);
 }
 
 void nb_coord_end(struct nb_coord *c, bool committed)
@@ -106,13 +84,15 @@ void nb_coord_end(struct nb_coord *c, bool committed)
 
 	if (!t)
 		return;
+	c->ended = committed;
+	t->refused = end_refused;
 	if (!committed)
 		nb_coord_txn_put(c, t, "order/drop",
 				 json_pack("{s:I}", "n", (json_int_t)c->n), 0);
 	if (*c->request)
-		put_reply(c, t);
+		nb_coord_put_reply(c, t);
 	for (int i = 0; i < NB_COORD_PARTS; i++)
-		if (nb_coord_parts[i]->end)
+		if (nb_coord_parts[i]->end && c->brief < NB_COORD_BARE)
 			nb_coord_parts[i]->end(c, t, committed);
 	if (t->nop) {
 		(void)nb_coord_txn_send(c, t, change_ended);
@@ -136,6 +116,24 @@ static void change_refuse(struct nb_coord *c, int code, const char *text,
 	if (*hint)
 		nb_hint(&err, "%s", hint);
 	c->err = err;
+	nb_coord_end(c, false);
+}
+
+/* Note that the store has refused a transaction of the change. */
+static void note_refusal(struct nb_coord *c)
+{
+	nb_fail(&c->err, c->refusal.code, 0,
+		"the store has refused the change: %s", c->refusal.text);
+	if (*c->refusal.hint)
+		nb_hint(&c->err, "%s", c->refusal.hint);
+}
+
+/* The store has refused a step of the change. No fence is armed. */
+static void step_refused(struct nb_coord *c)
+{
+	if (c->catch_up)
+		c->late_ms = nb_agent_ms() + nb_agent_times.catch_missed;
+	note_refusal(c);
 	nb_coord_end(c, false);
 }
 
@@ -219,12 +217,19 @@ static void keep_members(struct nb_coord *c)
  */
 static int change_take(struct nb_coord *c, const json_t *request)
 {
+	size_t size = json_dumpb(request, NULL, 0, JSON_COMPACT);
 	int rc = 0;
 
 	/* even of a change that is refused, its audit entry needs the facts */
 	for (int i = 0; i < NB_COORD_PARTS; i++)
 		if (nb_coord_parts[i]->take)
 			rc |= nb_coord_parts[i]->take(c, request);
+	if (size > NB_COORD_REQUEST) {
+		c->brief = NB_COORD_BRIEF;
+		rc = nb_fail(&c->err, NB_E_LIMIT, 0,
+			     "the request has %zu bytes (allowed: %d)", size,
+			     NB_COORD_REQUEST);
+	}
 	return rc ? rc : change_expected(c, request);
 }
 
@@ -270,6 +275,7 @@ void nb_coord_order(struct nb_coord *c, const char *id, const json_t *request)
 		if (nb_coord_parts[i]->order)
 			nb_coord_parts[i]->order(c, t, order);
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
+	t->refused = step_refused;
 	(void)nb_coord_txn_send(c, t, change_ordered);
 }
 
@@ -426,6 +432,7 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 		if (nb_coord_parts[i]->commit)
 			nb_coord_parts[i]->commit(c, t, o);
 	nb_coord_txn_put(c, t, "order/commit", o, 0);
+	t->commits = true;
 }
 
 static void change_settled(struct nb_coord *c, int64_t revision)
@@ -455,6 +462,7 @@ static void commit_without_fence(struct nb_coord *c, struct nb_coord_txn *t)
 		return;
 	}
 	put_commit(c, t);
+	t->refused = step_refused;
 	(void)nb_coord_txn_send(c, t, change_settled);
 }
 
@@ -517,6 +525,7 @@ static void change_arm(struct nb_coord *c)
 		nb_coord_txn_free(t);
 		refuse_tries(c);
 	} else {
+		t->refused = step_refused;
 		(void)nb_coord_txn_send(c, t, change_armed);
 	}
 }
@@ -601,6 +610,8 @@ static void change_decided(struct nb_coord *c, int64_t revision)
 	}
 }
 
+static void commit_refused(struct nb_coord *c);
+
 /*
  * Commit the change for all its communicators, or roll back all of them whose
  * records are still armed.
@@ -630,6 +641,8 @@ static void change_decide(struct nb_coord *c, bool commit)
 		nb_coord_txn_facts(c, t);
 	if (commit && !c->catch_up)
 		put_commit(c, t);
+	if (commit)
+		t->refused = commit_refused;
 	if (t->nop) {
 		(void)nb_coord_txn_send(c, t, change_decided);
 		return;
@@ -644,6 +657,13 @@ static void give_up(struct nb_coord *c)
 	if (c->catch_up)
 		c->late_ms = nb_agent_ms() + nb_agent_times.catch_missed;
 	change_decide(c, false);
+}
+
+/* The store has refused to commit. */
+static void commit_refused(struct nb_coord *c)
+{
+	note_refusal(c);
+	give_up(c);
 }
 
 /*

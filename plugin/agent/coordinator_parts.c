@@ -2,8 +2,8 @@
 /*
  * What some changes do beside moving communicators (struct nb_coord_part):
  * keep a complete list of policies, carry out proposals of controllers, roll
- * back the candidate of a lost runner, start a job with its saved policies, and
- * write the outcome to the audit entry.
+ * back the candidate of a lost runner, start a job with its saved policies,
+ * answer the request, and write the outcome to the audit entry.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -413,6 +413,43 @@ const struct nb_coord_part nb_coord_start = { .take = start_take,
 					      .commit = start_commit,
 					      .due = start_due };
 
+/* ---- replies ---- */
+
+static json_t *success_value(const struct nb_coord *c)
+{
+	return json_pack(
+		"{s:b,s:b,s:I,s:s,s:I,s:i,s:i,s:o}", "ok", 1, "check", c->check,
+		"n", (json_int_t)c->n, "digest", c->digest, "time_us",
+		(json_int_t)(nb_agent_ms() - c->began_ms) * 1000, "tries",
+		(int)c->tries, "same", (int)c->targets.same, "comms",
+		c->brief ? json_array()
+			 : nb_targets_report(&c->targets, c->check));
+}
+
+static json_t *failure_value(struct nb_coord *c)
+{
+	return json_pack(
+		"{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error",
+		nb_err_word(c->err.code), "text", nb_view_text(c->err.text),
+		"hint", nb_view_text(c->err.hint), "sites",
+		c->sites && !c->brief ? json_incref(c->sites) : json_array());
+}
+
+void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	const struct nb_view_key *k;
+	char key[160];
+
+	snprintf(key, sizeof(key), "reply/%s", c->request);
+	nb_coord_txn_put(c, t, key,
+			 c->err.code ? failure_value(c) : success_value(c),
+			 c->a->lease);
+	snprintf(key, sizeof(key), "request/%s", c->request);
+	k = nb_view_get(&c->a->view, key);
+	if (k) /* the shell has not withdrawn it */
+		nb_coord_txn_delete(c, t, key, k->mod);
+}
+
 /*
  * ---- audit entries ----
  *
@@ -470,6 +507,23 @@ static int audit_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
+/* Copy a member of the request; of a long one only the beginning, if any. */
+static void audit_member(const struct nb_coord *c, json_t *entry,
+			 const char *name, json_t *v)
+{
+	char text[200];
+
+	if (!c->brief ||
+	    json_dumpb(v, NULL, 0, JSON_ENCODE_ANY) <= sizeof(text)) {
+		json_object_set(entry, name, v);
+		return;
+	}
+	if (!json_is_string(v))
+		return;
+	snprintf(text, sizeof(text), "%s", json_string_value(v));
+	json_object_set_new(entry, name, nb_view_text(text));
+}
+
 /* Write the entry of c->audit. @outcome: NULL: the change is in progress */
 static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t,
 			const char *outcome)
@@ -484,7 +538,7 @@ static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t,
 		json_t *v = json_object_get(c->audit, members[i]);
 
 		if (v)
-			json_object_set(entry, members[i], v);
+			audit_member(c, entry, members[i], v);
 	}
 	json_object_set_new(entry, "request", json_string(c->request));
 	if (outcome)

@@ -63,6 +63,7 @@ static inline void put_seen(const char *site, int64_t rev, const char *stand)
 static nb_store_done_fn *txn_done;
 static void *txn_arg;
 static unsigned ntxn;
+static int txn_rc; /* what the next transactions return; not 0: not sent */
 static char txn_puts[2048]; /* KEY=VALUE lines of the last transaction */
 static char
 	txn_compares[512]; /* its KEY=REVISION lines; KEY<=REVISION: a prefix */
@@ -73,7 +74,6 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e)
 {
 	(void)s;
-	(void)e;
 	ntxn++;
 	*txn_puts = '\0';
 	for (size_t i = 0; i < txn->nthen; i++)
@@ -89,6 +89,8 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			 txn->compare[i].prefix ? "%s<=%lld\n" : "%s=%lld\n",
 			 txn->compare[i].key,
 			 (long long)txn->compare[i].revision);
+	if (txn_rc)
+		return nb_fail(e, txn_rc, 0, "too much for the store");
 	txn_done = fn;
 	txn_arg = arg;
 	return 0;

@@ -50,6 +50,7 @@ static void tear_down(void)
 	}
 	nb_coord_free(coord);
 	nb_view_clear(&view);
+	txn_rc = 0;
 }
 
 static void look(void)
@@ -155,6 +156,9 @@ START_TEST(the_next_term_excludes_the_last_ones_writes)
 	look();
 	txn_done(txn_arg, &r);
 	ck_assert(coord->lost);
+	look();
+	ck_assert(!coord->sending); /* not at the rate of the store's errors */
+	coord->lost_ms -= nb_agent_times.retry;
 	look();
 	ck_assert(coord->sending);
 	ck_assert_str_eq(txn_compares, "order/coordinator=8\n");
@@ -268,11 +272,136 @@ START_TEST(a_record_that_a_site_rolled_back_is_armed_again)
 }
 END_TEST
 
+/* ---- what the store always refuses ---- */
+
+/* The store does not carry the transaction out, and says so. */
+static void is_too_large(void)
+{
+	struct nb_err err = { .code = NB_E_LIMIT,
+			      .text = "request is too large" };
+	struct nb_store_reply r = { .err = &err };
+
+	ck_assert(coord->sending);
+	txn_done(txn_arg, &r);
+	ck_assert(!coord->lost);
+	look();
+}
+
+static void answers(const char *text)
+{
+	ck_assert(coord->sending);
+	ck_assert_msg(strstr(txn_puts, "reply/x={\"ok\":false") != NULL, "%s",
+		      txn_puts);
+	ck_assert_ptr_nonnull(strstr(txn_puts, text));
+	ck_assert_ptr_nonnull(strstr(txn_compares, "request/x=30\n"));
+}
+
+static void ordered_of(const char *request)
+{
+	coord->state = NB_COORD_IDLE;
+	coord->recovered = true;
+	put("request/x", request, 30);
+	look();
+}
+
+START_TEST(a_request_that_the_store_refuses_is_answered)
+{
+	struct nb_store_reply r = { .succeeded = true, .revision = 60 };
+
+	ordered_of("{\"line\":\"policy use none\",\"audit\":\"e\"}");
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/stage="));
+	is_too_large();
+	answers("request is too large");
+	ck_assert_ptr_nonnull(strstr(txn_puts, "audit/e="));
+	is_too_large(); /* nor the entry's line */
+	answers("request is too large");
+	ck_assert_ptr_nonnull(strstr(txn_puts, "audit/e="));
+	is_too_large(); /* nor any entry */
+	answers("request is too large");
+	ck_assert_ptr_null(strstr(txn_puts, "audit/"));
+	txn_done(txn_arg, &r);
+	ck_assert_int_eq(coord->state, NB_COORD_IDLE);
+	ck_assert_int_eq(coord->key_mod, OURS);
+}
+END_TEST
+
+/* So it is if the client of the store does not send it. */
+START_TEST(a_request_that_cannot_be_sent_is_answered)
+{
+	txn_rc = NB_E_ARG;
+	ordered_of("{\"line\":\"policy use none\"}");
+	txn_rc = 0;
+	ck_assert(!coord->lost && !coord->sending);
+	ck_assert(nb_coord_busy(coord));
+	look();
+	answers("too much for the store");
+}
+END_TEST
+
+/* If no reply can be written either, another try comes later. */
+START_TEST(a_store_that_takes_nothing_ends_the_term)
+{
+	struct nb_err err = { .code = NB_E_FULL, .text = "no space" };
+	struct nb_store_reply r = { .err = &err };
+
+	ordered_of("{\"line\":\"policy use none\"}");
+	for (int i = 0; i < 4; i++) {
+		ck_assert(!coord->lost);
+		txn_done(txn_arg, &r);
+		look();
+	}
+	look();
+	ck_assert_int_eq(coord->key_mod, 0);
+	ck_assert(!coord->sending);
+}
+END_TEST
+
+START_TEST(a_request_whose_copies_do_not_fit_is_answered)
+{
+	static char request[NB_COORD_REQUEST + 100];
+	size_t n = (size_t)snprintf(request, sizeof(request),
+				    "{\"audit\":\"e\",\"line\":\"");
+
+	memset(request + n, 'l', sizeof(request) - n);
+	strcpy(request + sizeof(request) - 3, "\"}");
+	ordered_of(request);
+	answers("(allowed: 262144)");
+	ck_assert_ptr_null(strstr(txn_puts, "order/stage="));
+	ck_assert_ptr_nonnull(strstr(txn_puts, "audit/e={\"line\":\"llll"));
+	ck_assert_uint_lt(strlen(txn_puts), 1000);
+}
+END_TEST
+
+START_TEST(a_commit_that_the_store_refuses_is_rolled_back)
+{
+	struct nb_store_reply r = { .succeeded = true, .revision = 60 };
+
+	put("request/x", "{\"line\":\"policy use none\"}", 30);
+	strcpy(coord->request, "x");
+	look();
+	is_done("armed");
+	put_seen("a", coord->targets.at[0].id, "below");
+	put_seen("b", coord->targets.at[0].id, "below");
+	look();
+	ck_assert(coord->commit);
+	is_too_large();
+	ck_assert(coord->sending && !coord->commit);
+	ck_assert_ptr_nonnull(strstr(txn_puts, "\"state\":\"none\""));
+	txn_done(txn_arg, &r);
+	answers("request is too large");
+}
+END_TEST
+
 UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_commit_is_tried_again_with_newer_facts);
 	  tcase_add_test(tc, a_late_coordinator_decides_nothing);
 	  tcase_add_test(tc, the_next_term_excludes_the_last_ones_writes);
 	  tcase_add_test(tc, a_site_that_joins_stages_first);
+	  tcase_add_test(tc, a_request_that_the_store_refuses_is_answered);
+	  tcase_add_test(tc, a_request_that_cannot_be_sent_is_answered);
+	  tcase_add_test(tc, a_store_that_takes_nothing_ends_the_term);
+	  tcase_add_test(tc, a_request_whose_copies_do_not_fit_is_answered);
+	  tcase_add_test(tc, a_commit_that_the_store_refuses_is_rolled_back);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_record_that_a_site_rolled_back_is_armed_again);
 	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_process);
