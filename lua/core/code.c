@@ -99,9 +99,36 @@ static int image_none(lua_State *L)
 	return 1;
 }
 
+/* May a program refer to map @map? */
+static bool may_use(const struct nb_image *img, uint32_t map)
+{
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		for (uint32_t k = 0; k < img->progs[i].nslots; k++) {
+			const struct nb_slot *s = &img->progs[i].slots[k];
+
+			if (s->opcode == 0x18 && s->regs >> 4 &&
+			    (uint32_t)s->imm == map)
+				return true;
+		}
+	return false;
+}
+
+/*
+ * Remove the rows of a table, which no program reads: they do not say how a
+ * program with a condition answers.
+ */
+static void drop_rows(struct nb_image *img)
+{
+	uint32_t last = img->nmaps - 1;
+
+	if (img->nmaps && !img->nnames && !may_use(img, last) &&
+	    !strcmp(img->maps[last].name, ".rodata.rows"))
+		img->nmaps--;
+}
+
 /*
  * image_front{image=, name=, text=, slots=} -> image | nil, err: inserts the
- * slots before each tuner program
+ * slots before each tuner program. The copy of a table has no rows.
  */
 static int image_front(lua_State *L)
 {
@@ -129,8 +156,10 @@ static int image_front(lua_State *L)
 							 NB_SLOT_SIZE) };
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	rc = nb_image_read(&img, bytes, size, &err);
-	if (!rc)
+	if (!rc) {
+		drop_rows(img);
 		rc = nb_image_prepend(out, img, NB_HOOK_TUNER, &front, &err);
+	}
 	nb_image_free(img);
 	if (rc)
 		return nb_lua_fail(L, &err);

@@ -344,6 +344,25 @@ end
 tap.test("damaged rows of an image are read or refused", good > 0 and refused > 5,
 	("%d read, %d refused"):format(good, refused))
 
+image = assert(core.table_image("t", data, bytes, "", 0, ""))
+tap.test("rows that give the tree", same_rows(list, tree.of_image(image) or {}))
+tap.fails("rows of another tree", "bad_image", "are not those of its search tree", tree.of_image(
+	assert(core.table_image("t", data, rows.pack { list[2] }, "", 0, ""))))
+tap.fails("a table with a condition before it", "not_found", "was not made from a table",
+	tree.of_image(assert(require "ncclbpf.policy.restrict".image(image, "part",
+		{ { coll = 4, min = 0, max = MAX } }, "allreduce"))))
+image = assert(compiled "allreduce,0,9,ring,ll,1,-1,-1\n")
+require "ncclbpf.job.read".one = function() return {}, image end
+local function rows_named(p)
+	p.name = "t"
+	local _, named = require "ncclbpf.policy.explain".why({}, { why = {}, policies = { p },
+		coll = "allreduce", bytes = 1, context = { usable = (1 << 21) - 1 } })
+	return #named
+end
+tap.test("explain names the row that answers", rows_named { algo = "ring",
+	proto = "ll", changed = true } == 1)
+tap.test("and none if the policy left it", rows_named {} == 0)
+
 -- ---- objects ----------------------------------------------------------------------------
 
 image = assert(compile(list))

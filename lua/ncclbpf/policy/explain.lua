@@ -7,6 +7,7 @@ local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local tables = require "ncclbpf.policy.table_rows"
+local tree = require "ncclbpf.policy.table_tree"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -179,15 +180,23 @@ local function row_word(rows, i)
 	return i and ("row %d (%s)"):format(i, tables.line(rows[i])) or "no row"
 end
 
+-- Has policy @p answered as row @r says (nil: no row)? Its program may be another than the table's.
+local function agrees(p, r)
+	if not r then return p.changed ~= true end
+	return (r.algo < 0 or core.nccl("algo", r.algo) == p.algo)
+		and (r.proto < 0 or core.nccl("proto", r.proto) == p.proto)
+end
+
 -- Find the matching row of each policy in use that was made from a table. -> list for JSON
 local function table_rows(ctx, d)
 	local out = core.array {}
 	for _, p in ipairs(read.list(d, "policies")) do
 		local data, object = read.one(ctx,
 			"policy export " .. session.quote(tostring(p.name)), { want_object = true })
-		local rows = data and tables.of_image(object)
-		if rows then
-			local i, skipped = match(rows, d, d.bytes)
+		local rows = data and tree.of_image(object)
+		local i, skipped
+		if rows then i, skipped = match(rows, d, d.bytes) end
+		if rows and agrees(p, rows[i]) then
 			local below, above = edges(rows, d, i)
 			local function edge(bytes)
 				return bytes and { bytes = bytes, row = match(rows, d, bytes) }

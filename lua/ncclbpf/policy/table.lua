@@ -68,7 +68,7 @@ end)
 
 -- The rows from which an image was made, as CSV. -> text, number of rows | nil, err
 M.csv_of = errors.catch(function(image)
-	local list = try(rows.of_image(image))
+	local list = try(tree.of_image(image))
 	return rows.text(list), #list
 end)
 
@@ -204,7 +204,7 @@ end)
 
 -- Return the rows of two tables for a comparison; nil: one of the images is no table.
 function M.listings(a, b)
-	local x, y = rows.of_image(a), rows.of_image(b)
+	local x, y = tree.of_image(a), tree.of_image(b)
 	if not x or not y then return nil end
 	return lists.map(x, rows.line), lists.map(y, rows.line)
 end

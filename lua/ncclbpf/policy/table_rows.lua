@@ -418,13 +418,14 @@ local function unpack_row(bytes, at)
 	return r.min >= 0 and not check(r) and r or nil
 end
 
--- Return the rows that an image was compiled from. Nothing in the image is trusted.
--- -> rows | nil, err
+-- Return the rows in an image, and its other read-only data. Nothing in the image is trusted.
+-- -> rows, data | nil, err
 M.of_image = errors.catch(function(bytes)
 	local info, rows = errors.try(core.image(bytes)):info(), {}
-	local packed
+	local packed, data
 	for _, m in ipairs(info.maps) do
 		if m.name == ".rodata.rows" and m.origin == "rodata" then packed = m.init end
+		if m.name == ".rodata" and m.origin == "rodata" then data = m.init end
 	end
 	if not packed then
 		return errors.fail("not_found", "policy %s was not made from a table", info.name)
@@ -438,7 +439,7 @@ M.of_image = errors.catch(function(bytes)
 		end
 		rows[#rows + 1] = row
 	end
-	return rows
+	return rows, data
 end)
 
 return M

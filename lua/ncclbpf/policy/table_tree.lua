@@ -243,6 +243,13 @@ M.build = errors.catch(function(list)
 	return packed(b, root), b.won
 end)
 
+-- Return the rows that an image was compiled from: they give the image's tree. -> rows | nil, err
+M.of_image = errors.catch(function(image)
+	local list, data = errors.try(rows.of_image(image))
+	if M.build(list) == data then return list end
+	return errors.fail("bad_image", "the rows in the policy are not those of its search tree")
+end)
+
 -- ---- rows that never win --------------------------------------------------------
 
 -- Does row @a match wherever @b matches, and need only entries that @b needs too?
