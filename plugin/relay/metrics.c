@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@
 #include "plugin/runtime/clock.h"
 
 enum {
-	CONNECTIONS = 16,
+	CONNECTIONS = 16, /* open at once, beside those that are being closed */
+	SLOTS = 2 * CONNECTIONS,
 	IDLE_S = 10,
 	MEMORY = 32 << 10, /* of a connection, its request line and headers */
 	KEPT_MS = 1000,
@@ -33,8 +35,17 @@ enum {
 	ARGUMENTS = 8
 };
 
+/* A connection. Slow clients cannot keep others out: see make_room. */
+struct slot {
+	int fd;		     /* -1: none */
+	bool asked, closing; /* its request is complete; it is shut down */
+	uint64_t number;     /* of the connection; they are counted */
+};
+
 struct nb_metrics {
 	struct MHD_Daemon *daemon;
+	struct slot slot[SLOTS];
+	uint64_t connections;
 	bool stopping; /* atomic */
 	char address[300];
 	char shell[4096];
@@ -108,19 +119,23 @@ static int spawn_shell(struct nb_metrics *m, int out, pid_t *pid)
 	return rc;
 }
 
-/* Read what the shell prints, until its end or its time limit. */
-static bool read_text(struct nb_metrics *m, int fd)
+/* Returns true at the time @end, and when the server stops. */
+static bool is_over(const struct nb_metrics *m, uint64_t end)
 {
-	uint64_t end = nb_clock_system() + SHELL_MS * UINT64_C(1000000);
+	return nb_clock_system() >= end ||
+	       __atomic_load_n(&m->stopping, __ATOMIC_RELAXED);
+}
+
+/* Read what the shell prints, until its end or the time @end. */
+static bool read_text(struct nb_metrics *m, int fd, uint64_t end)
+{
 	struct pollfd f = { fd, POLLIN, 0 };
 	char piece[4096];
 
 	for (;;) {
-		uint64_t now = nb_clock_system();
 		ssize_t n;
 
-		if (now >= end || poll(&f, 1, 100) < 0 ||
-		    __atomic_load_n(&m->stopping, __ATOMIC_RELAXED))
+		if (is_over(m, end) || poll(&f, 1, 100) < 0)
 			return false;
 		if (!f.revents)
 			continue;
@@ -131,6 +146,18 @@ static bool read_text(struct nb_metrics *m, int fd)
 		if (!nb_buf_ok(&m->text))
 			return false;
 	}
+}
+
+/* A shell may close its output and not end: wait until the time @end. */
+static bool shell_ended(const struct nb_metrics *m, pid_t pid, uint64_t end,
+			int *status)
+{
+	while (!waitpid(pid, status, WNOHANG)) {
+		if (is_over(m, end))
+			return false;
+		nb_clock_sleep(UINT64_C(1000000));
+	}
+	return true;
 }
 
 static void explain(struct nb_metrics *m, int status, bool whole)
@@ -152,6 +179,7 @@ static void explain(struct nb_metrics *m, int status, bool whole)
 /* Run the shell and keep its text. */
 static void renew(struct nb_metrics *m)
 {
+	uint64_t end = nb_clock_system() + SHELL_MS * UINT64_C(1000000);
 	int fd[2], status = 0;
 	bool whole = false;
 	pid_t pid;
@@ -169,11 +197,12 @@ static void renew(struct nb_metrics *m)
 		return;
 	}
 	close(fd[1]);
-	whole = read_text(m, fd[0]);
+	whole = read_text(m, fd[0], end) && shell_ended(m, pid, end, &status);
 	close(fd[0]);
-	if (!whole)
+	if (!whole) {
 		kill(pid, SIGKILL);
-	(void)waitpid(pid, &status, 0);
+		(void)waitpid(pid, &status, 0);
+	}
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 	/*
 	 * Another status is a process that did not answer; the text has the
@@ -202,15 +231,70 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status,
 	return rc;
 }
 
+static bool goes_before(const struct slot *a, const struct slot *b)
+{
+	return a->asked != b->asked ? b->asked : a->number < b->number;
+}
+
+/*
+ * If there are too many connections, close the oldest whose request is not
+ * complete, else the oldest: a client that sends its request at once is always
+ * served.
+ */
+static void make_room(struct nb_metrics *m)
+{
+	struct slot *first = NULL;
+	int n = 0;
+
+	for (struct slot *s = m->slot; s < m->slot + SLOTS; s++) {
+		if (s->fd < 0 || s->closing)
+			continue;
+		n++;
+		if (!first || goes_before(s, first))
+			first = s;
+	}
+	if (n <= CONNECTIONS)
+		return;
+	first->closing = true;
+	shutdown(first->fd, SHUT_RDWR);
+}
+
+/* A connection begins or ends. */
+static void notify(void *arg, struct MHD_Connection *c, void **at,
+		   enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct nb_metrics *m = arg;
+	struct slot *s = *at;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (s)
+			s->fd = -1;
+		return;
+	}
+	for (s = m->slot; s < m->slot + SLOTS && s->fd >= 0; s++)
+		;
+	if (!fd || s == m->slot + SLOTS)
+		return;
+	*s = (struct slot){ .fd = fd->connect_fd, .number = m->connections++ };
+	*at = s;
+	make_room(m);
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 			      const char *url, const char *method,
 			      const char *version, const char *data,
 			      size_t *size, void **state)
 {
 	static const char only[] = "GET /metrics is the only request\n";
+	const union MHD_ConnectionInfo *at =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct nb_metrics *m = arg;
 	uint64_t now = nb_clock_system();
 
+	if (at && at->socket_context)
+		((struct slot *)at->socket_context)->asked = true;
 	(void)version;
 	(void)data;
 	(void)size;
@@ -250,6 +334,8 @@ int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
 		free(m);
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory");
 	}
+	for (int i = 0; i < SLOTS; i++)
+		m->slot[i].fd = -1;
 	nb_buf_init(&m->text, TEXT_SIZE);
 	find_shell(m);
 	set_arguments(m, job);
@@ -262,7 +348,8 @@ int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
 		m->daemon = MHD_start_daemon(
 			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
 			NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd,
-			MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+			MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS,
+			MHD_OPTION_NOTIFY_CONNECTION, notify, m,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
 			MHD_OPTION_END);

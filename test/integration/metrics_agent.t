@@ -35,7 +35,7 @@ ok "an agent without a store" $?
 case $url in http://127.0.0.1:*/metrics) : ;; *) false ;; esac
 ok "listens on the loopback address alone" $?
 cat >ask.py <<'P'
-import socket, sys, urllib.request, urllib.error
+import socket, sys, threading, urllib.request, urllib.error
 from urllib.parse import urlparse
 url, what = sys.argv[1:3]
 at = (urlparse(url).hostname, urlparse(url).port)
@@ -72,12 +72,24 @@ else:
         except OSError:
             pass
     idle = []
-    for i in range(24):  # the server takes 16, the others wait
-        try:
-            idle.append(socket.create_connection(at, 60))
-            idle[-1].sendall(b"GET /met")
-        except OSError:
-            pass
+    for i in range(40):  # the server keeps 16
+        idle.append(socket.create_connection(at, 60))
+        idle[-1].sendall(b"GET /met")
+    done = threading.Event()
+    def slow():  # none of them is silent for 10 s
+        while not done.wait(1):
+            for s in idle:
+                try:
+                    s.sendall(b"r")
+                except OSError:
+                    pass
+    slower = threading.Thread(target=slow)
+    slower.start()
+    try:
+        assert get(url)[0] == 200
+    finally:
+        done.set()
+        slower.join()
     for s in idle:
         s.close()
 P
@@ -116,3 +128,21 @@ wait $!
 ok "a port that is taken is named" $?
 kill "$first" && wait "$first"
 ok "SIGTERM ends the agent" $?
+
+mkdir hung && cp "$B/ncclbpf-agent" hung/
+cat >hung/ncclbpf-shell <<'S'
+#!/bin/sh
+exec >&-
+: >asked
+exec sleep 600
+S
+chmod +x hung/ncclbpf-shell
+B=$T/hung agent hung.log --metrics :0
+hung=$!
+await served hung.log
+python3 ask.py "$url" get >out 2>why &
+asks=$!
+await test -e asked
+kill "$hung" && wait "$hung"
+ok "also while a shell hangs that has closed its output" $?
+wait "$asks" || :
