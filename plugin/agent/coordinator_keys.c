@@ -306,7 +306,9 @@ const json_t *nb_coord_state_of(const struct nb_view *v)
  * without limit. In each family of keys, the newest keys stay, and so do keys
  * that another key names. A shell stores an image before the request that names
  * the image, so the image must be among the newest until then. A key that is
- * written meanwhile stays, because the transaction compares its revision.
+ * written meanwhile stays, because the transaction compares its revision. The
+ * coordinator writes no image that is there already, so it sweeps only while it
+ * stores none, and has not stored one that no key names yet.
  */
 
 enum {
@@ -583,6 +585,8 @@ static bool sweep_due(struct nb_coord *c)
 
 	if (c->sweep_ms && c->unswept < SWEEP_CHANGES &&
 	    nb_agent_ms() < c->sweep_ms + nb_agent_times.sweep)
+		return false;
+	if (c->saving || c->saved || c->proposed || nb_procs_busy(c->a->procs))
 		return false;
 	c->sweep_ms = nb_agent_ms();
 	c->unswept = 0;

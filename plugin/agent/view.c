@@ -239,6 +239,14 @@ const char *nb_group_site(const struct nb_view *v, size_t i)
 	return slash ? slash + 1 : "";
 }
 
+/* A count of ranks; a key may be damaged. */
+static int64_t count_at(const json_t *o, const char *name)
+{
+	int64_t n = nb_view_int(o, name);
+
+	return n < 0 ? 0 : n > INT32_MAX ? INT32_MAX : n;
+}
+
 bool nb_group_at(const struct nb_view *v, size_t i, struct nb_group *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -251,8 +259,8 @@ bool nb_group_at(const struct nb_view *v, size_t i, struct nb_group *g)
 	     g->end++) {
 		const json_t *o = v->at[g->end].value;
 
-		g->ranks += nb_view_int(o, "ranks");
-		g->nranks = nb_view_int(o, "nranks");
+		g->ranks += count_at(o, "ranks");
+		g->nranks = count_at(o, "nranks");
 		g->sites++;
 	}
 	return g->end > g->first;

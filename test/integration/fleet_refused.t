@@ -69,6 +69,21 @@ ok "a second agent of a site waits and changes nothing" $?
 fleet policy use "$B/policies/size_aware.policy"
 ok "the first goes on" "$rc"
 
+# ---- a request that is too large for its copies ----
+{
+	printf '{"line":"'
+	head -c 1100000 /dev/zero | tr '\0' l
+	printf '"}'
+} >large
+ctl put /ncclbpf/1/full/request/large <large >/dev/null
+refused() { ctl get /ncclbpf/1-data/full/reply/large | grep -q 'the request has 1100011 bytes'; }
+await refused
+ok "a request of more than 256 KiB is refused" $?
+[ -z "$(ctl get --keys-only /ncclbpf/1/full/request/large)" ]
+ok "and is gone" $?
+fleet policy use "$B/policies/size_aware.policy"
+ok "the next one is carried out" "$rc"
+
 # ---- the quota ----
 head -c 1000000 /dev/urandom >big
 n=0

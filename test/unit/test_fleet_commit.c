@@ -272,6 +272,91 @@ START_TEST(a_record_that_a_site_rolled_back_is_armed_again)
 }
 END_TEST
 
+/* Would the store, if it has the keys of the view, take the transaction? */
+static bool store_takes(void)
+{
+	char text[sizeof(txn_compares)], *line, *rest = text;
+
+	strcpy(text, txn_compares);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		char *eq = strchr(line, '=');
+		int64_t rev = strtoll(eq + 1, NULL, 10);
+		bool prefix = eq[-1] == '<';
+		const struct nb_view_key *k;
+
+		eq[prefix ? -1 : 0] = '\0';
+		k = nb_view_get(&view, line);
+		if (!prefix && (k ? k->mod : 0) != rev)
+			return false;
+		for (size_t i = nb_view_first(&view, line);
+		     prefix && nb_view_below(&view, i, line); i++)
+			if (view.at[i].mod > rev)
+				return false;
+	}
+	return true;
+}
+
+/* A site writes after the view of the coordinator, before its transaction. */
+static void overtaken(const char *site, int64_t rev)
+{
+	int64_t mod = nb_view_get(&view, RECORD)->mod;
+	uint64_t tries = coord->tries;
+
+	ck_assert_ptr_nonnull(strstr(txn_puts, RECORD "={"));
+	ck_assert(store_takes());
+	put(site, "{}", rev);
+	ck_assert(!store_takes());
+	is_refused(OURS);
+	ck_assert(!coord->lost);
+	ck_assert_int_ne(coord->old_rev, 0);
+	ck_assert_uint_eq(coord->tries, tries);
+	ck_assert_int_eq(nb_view_get(&view, RECORD)->mod, mod);
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, RECORD "={"));
+	ck_assert(store_takes());
+}
+
+START_TEST(nothing_is_armed_or_committed_with_old_facts)
+{
+	look();
+	overtaken("site/a", 40);
+	is_done("armed");
+	put_seen("a", coord->targets.at[0].id, "below");
+	put_seen("b", coord->targets.at[0].id, "below");
+	look();
+	ck_assert(coord->commit);
+	overtaken("site/b", coord->targets.at[0].id + 50);
+}
+END_TEST
+
+START_TEST(controllers_learn_that_the_outcome_is_unknown)
+{
+	struct nb_err err = { .code = NB_E_TIMEOUT };
+	struct nb_store_reply r = { .err = &err, .unknown = true };
+
+	nb_view_remove(&view, "comm/" COMM "/b"); /* no fence to arm */
+	coord->by_controllers = true;
+	coord->proposal = 3;
+	look();
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
+	txn_done(txn_arg, &r);
+	look();
+	ck_assert_uint_eq(mem.agent.finished, 3);
+	ck_assert_ptr_nonnull(strstr(mem.agent.refused, "it is unknown"));
+}
+END_TEST
+
+/* No key names an image yet that is being stored for the job's generation. */
+START_TEST(nothing_is_swept_while_an_image_has_no_name)
+{
+	unsigned n = ntxn;
+
+	coord->saved = json_object();
+	ck_assert(!nb_coord_sweep.due(coord));
+	ck_assert_uint_eq(ntxn, n);
+}
+END_TEST
+
 /* ---- what the store always refuses ---- */
 
 /* The store does not carry the transaction out, and says so. */
@@ -397,6 +482,9 @@ UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_late_coordinator_decides_nothing);
 	  tcase_add_test(tc, the_next_term_excludes_the_last_ones_writes);
 	  tcase_add_test(tc, a_site_that_joins_stages_first);
+	  tcase_add_test(tc, nothing_is_armed_or_committed_with_old_facts);
+	  tcase_add_test(tc, controllers_learn_that_the_outcome_is_unknown);
+	  tcase_add_test(tc, nothing_is_swept_while_an_image_has_no_name);
 	  tcase_add_test(tc, a_request_that_the_store_refuses_is_answered);
 	  tcase_add_test(tc, a_request_that_cannot_be_sent_is_answered);
 	  tcase_add_test(tc, a_store_that_takes_nothing_ends_the_term);

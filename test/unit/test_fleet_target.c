@@ -546,6 +546,22 @@ START_TEST(communicators_with_the_generation_are_counted)
 }
 END_TEST
 
+START_TEST(damaged_counts_of_ranks_are_bounded)
+{
+	static const char *const sites[] = { "comm/" COMM "/a",
+					     "comm/" COMM "/b" };
+	struct nb_group g;
+
+	for (int i = 0; i < 2; i++)
+		put(sites[i],
+		    "{\"since\":5,\"nranks\":-1,\"ranks\":9223372036854775807}",
+		    9);
+	ck_assert(nb_group_at(&view, nb_view_first(&view, "comm/"), &g));
+	ck_assert_int_eq(g.ranks, 2LL * INT32_MAX);
+	ck_assert_int_eq(g.nranks, 0);
+}
+END_TEST
+
 START_TEST(requests_have_names_that_fit)
 {
 	char id[140];
@@ -575,6 +591,7 @@ END_TEST
 UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, all_sites_must_answer);
 	  tcase_add_test(tc, requests_have_names_that_fit);
+	  tcase_add_test(tc, damaged_counts_of_ranks_are_bounded);
 	  tcase_add_test(tc, a_site_names_its_communicators);
 	  tcase_add_test(tc, sites_that_began_with_different_policies_are_told);
 	  tcase_add_test(tc, communicators_with_the_generation_are_counted);
