@@ -26,7 +26,9 @@
  *
  * A coordinator reads all keys at one moment of the store. The plugin's
  * transactions also require that no site has written since (its keys site/ and
- * answer/), which only makes them fail more often, so the model leaves it out.
+ * answer/). The model leaves this out: it has one communicator, whose record
+ * decides. The plugin needs it for a second communicator with the identity of
+ * the first, and for a site that joins (test/unit/test_fleet_commit.c).
  *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state) while the
