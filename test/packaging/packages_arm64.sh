@@ -65,7 +65,7 @@ emulate "$arm64/test/fakes/host/abi_check" "$lib/libncclbpf.so" \
 say $? "the plugin answers NCCL's calls ($(grep -c '^ok' "$log") checks)" "$log"
 try "Lua finds the module" qemu-aarch64 -L "$root" "$root/usr/bin/lua5.4" -e \
 	"package.path = '$root/usr/share/lua/5.4/?.lua;$root/usr/share/lua/5.4/?/init.lua'
-	package.cpath = '$lib/lua/5.4/?.so' assert(require('ncclbpf').verify)"
+	package.cpath = '$lib/lua/5.4/?.so' assert(require('ncclbpf').policy_verify)"
 
 # A job under qemu-user, and the shell of the package attached to it.
 NCCL_TUNER_PLUGIN="$lib/libncclbpf.so" \
