@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The core, and the front end (core/load) as an object of its own.
-CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c))
+CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c core/*/*/*/*.c))
 LOAD := $(call o,core/load/*.c)
 LOAD_SO := $(B)/libncclbpf-load.so
 lib: $(LOAD_SO)
@@ -8,12 +8,12 @@ lib: $(LOAD_SO)
 # The stripped plugin stays under 1 MiB: what answers the shell or words a refusal is
 # not hurried. On arm64, segments of 64 KiB leave less room: the JIT and what loads a
 # policy are smaller there, and a load takes about a tenth longer.
-COLD := core/verify/report core/verify/witness \
+COLD := core/bpf/verify/report core/bpf/verify/witness \
 	plugin/change plugin/control plugin/controller plugin/policies plugin/job plugin/process \
-	plugin/runtime plugin/wrap plugin/verbs plugin/env core/jobseg core/wire \
-	core/image core/isa core/verify/feature
+	plugin/runtime plugin/wrap plugin/verbs plugin/env core/job/segment core/job/wire \
+	core/bpf/image core/bpf/isa core/bpf/verify/feature
 ifneq ($(filter aarch64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-COLD += core/exec/jit core/verify/access core/verify/insn
+COLD += core/bpf/exec/jit core/bpf/verify/access core/bpf/verify/insn
 endif
 ifeq ($(VARIANT),release)
 $(COLD:%=$(B)/%/%.o): NB_CFLAGS += -Os

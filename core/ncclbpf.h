@@ -9,10 +9,10 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
-#include "core/generation/generation.h"
-#include "core/generation/policy.h"
-#include "core/image/image.h"
-#include "core/verify/verify.h"
+#include "core/bpf/generation/generation.h"
+#include "core/bpf/generation/policy.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/verify/verify.h"
 
 /*
  * The pipeline from a policy image to an answer, one call for each stage:

@@ -45,12 +45,12 @@
  *            coherent maps); CALLS: runs the FUNC any
  *            number of times; ITER_NEW, ITER_NEXT, ITER_END: begin, step and
  *            end an iterator. Engines execute CALLS themselves;
- *            core/exec/run/helpers.c implements the others;
+ *            core/bpf/exec/run/helpers.c implements the others;
  * cost:      weight of the call in addition to its instruction, for no bytes
  *            and no further work; a unit is about a nanosecond
  *            (make bench-weights);
  * work:      NB_WORK_<work>, which adds to the cost
- *            (core/verify/feature/helper_cost.c):
+ *            (core/bpf/verify/feature/helper_cost.c):
  *            NONE     nothing but the bytes of the arguments
  *            SEARCH   the key is searched for in a bucket
  *            STORE    the same, and an update of the map may do more

@@ -9,7 +9,7 @@
  * hint:     advice; "" for the advice of the class.
  *
  * The texts are templates. A word in braces stands for a fact of the refusal
- * (struct nb_refusal); core/verify/report/words.h has a row for each.
+ * (struct nb_refusal); core/bpf/verify/report/words.h has a row for each.
  */
 
 RULE(INSN, ENCODING,

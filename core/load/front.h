@@ -6,7 +6,7 @@
 #include <bpf/libbpf.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "core/load/elf.h"
 
 /* The passes of the front end over one object, used by object.c alone. */

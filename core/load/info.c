@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "core/image/check.h"
+#include "core/bpf/image/check.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"
 

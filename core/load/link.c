@@ -3,7 +3,7 @@
  * Link programs: each gets its entry function, then once each function that
  * it reaches by a call or as a callback, in the order of their first
  * references. Then calls become relative, and references to maps, data and
- * functions become indices and distances, as core/image/image.h describes
+ * functions become indices and distances, as core/bpf/image/image.h describes
  * them. All other relocations are rejected with section, offset and symbol.
  */
 #include <elf.h>

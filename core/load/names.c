@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "core/image/check.h"
+#include "core/bpf/image/check.h"
 #include "core/load/front.h"
 
 struct walk {

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "core/image/check.h"
+#include "core/bpf/image/check.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 
 /*
  * nb_object_write - write an image as a BPF object file that libbpf opens

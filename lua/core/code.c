@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/prepend.h"
-#include "core/image/image.h"
+#include "core/bpf/image/prepend.h"
+#include "core/bpf/image/image.h"
 #include "core/ncclbpf.h"
 
 #define RUN "ncclbpf.run"

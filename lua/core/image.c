@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/image/image.h"
-#include "core/isa/insn.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/isa/insn.h"
 #include "core/load/object.h"
 #include "core/load/write.h"
 #include "core/ncclbpf.h"

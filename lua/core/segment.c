@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/jobseg/alive.h"
-#include "core/jobseg/leftover.h"
-#include "core/jobseg/report.h"
-#include "core/jobseg/tracks.h"
+#include "core/job/segment/alive.h"
+#include "core/job/segment/leftover.h"
+#include "core/job/segment/report.h"
+#include "core/job/segment/tracks.h"
 #include "core/spec/spec.h"
 
 enum { MOST = 16 << 20 };

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/wire/object.h"
+#include "core/job/wire/object.h"
 
 enum {
 	MAX_LINE = (1 << 20) + 1, /* bytes of a reply with its newline */

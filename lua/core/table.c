@@ -5,7 +5,7 @@
  */
 #include "lua/core/core.h"
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "core/load/object.h"
 
 extern const unsigned char nb_table_bpf[];

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
-#include "core/jobseg/alive.h"
+#include "core/job/segment/alive.h"
 #include "plugin/agent/agent.h"
 #include "plugin/agent/maps.h"
 #include "plugin/job/place.h"

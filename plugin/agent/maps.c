@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/agent/agent.h"
 #include "plugin/controller/controller.h"
 #include "plugin/controller/election.h"

@@ -21,8 +21,8 @@
 #include <unistd.h>
 #include <fcntl.h>
 
-#include "core/wire/wire.h"
-#include "core/wire/object.h"
+#include "core/job/wire/wire.h"
+#include "core/job/wire/object.h"
 #include "plugin/agent/times.h"
 #include "plugin/agent/view.h"
 #include "plugin/runtime/clock.h"

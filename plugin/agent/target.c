@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 #include "plugin/agent/view.h"
 
 static const char zero[65] =

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/base/liveness.h"
-#include "core/jobseg/agree.h"
-#include "core/jobseg/report.h"
+#include "core/job/segment/agree.h"
+#include "core/job/segment/report.h"
 #include "plugin/change/last.h"
 #include "plugin/change/no_tuner.h"
 #include "plugin/comm/comm.h"

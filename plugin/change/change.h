@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 #include "plugin/change/outcome.h"
 
 /*

@@ -3,7 +3,7 @@
 #define NB_PLUGIN_CHANGE_COMPOSE_H
 
 #include "core/base/err.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 
 /* Kinds of changes to the order of policies. */
 enum nb_compose { NB_COMPOSE_ADD, NB_COMPOSE_REMOVE, NB_COMPOSE_MOVE };

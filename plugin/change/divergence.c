@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "core/jobseg/agree.h"
-#include "core/jobseg/report.h"
+#include "core/job/segment/agree.h"
+#include "core/job/segment/report.h"
 #include "plugin/change/change.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"

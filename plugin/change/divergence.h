@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 
 /*
  * nb_divergence_tick - check that the ranks of this host agree

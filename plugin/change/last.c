@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 #include "plugin/comm/comm.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"

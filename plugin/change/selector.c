@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/wire/wire.h"
+#include "core/job/wire/wire.h"
 #include "plugin/change/compose.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/segment.h"

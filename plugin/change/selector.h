@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 
 struct nb_edit;
 
 /*
  * Selects the communicators that a change of policies is for, and makes the new
- * generation: the baseline with other scopes (core/generation/scope.h). Every
- * process of a job has the same baseline and gets complete identities, so all
- * make the same generation. All functions except nb_selector_parse need
+ * generation: the baseline with other scopes (core/bpf/generation/scope.h).
+ * Every process of a job has the same baseline and gets complete identities, so
+ * all make the same generation. All functions except nb_selector_parse need
  * NB_LOCK_STATE.
  */
 enum nb_selector_what {

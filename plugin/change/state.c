@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/generation/state.h"
+#include "core/bpf/generation/state.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"
 #include "plugin/policies/generations.h"

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 
 /*
- * The baseline as bytes (core/generation/state.h), for a process that started
- * after the changes that made it. The control thread calls these functions,
- * which take NB_LOCK_STATE.
+ * The baseline as bytes (core/bpf/generation/state.h), for a process that
+ * started after the changes that made it. The control thread calls these
+ * functions, which take NB_LOCK_STATE.
  */
 
 /*

@@ -8,8 +8,8 @@
 
 #include "core/base/err.h"
 #include "core/defs/ctx.h"
-#include "core/generation/generation.h"
-#include "core/jobseg/packed.h"
+#include "core/bpf/generation/generation.h"
+#include "core/job/segment/packed.h"
 #include "plugin/comm/costs.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/startup.h"

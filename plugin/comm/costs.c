@@ -8,7 +8,7 @@
 #include "plugin/comm/costs.h"
 
 #include "core/defs/ctx.h"
-#include "core/jobseg/packed.h"
+#include "core/job/segment/packed.h"
 #include "plugin/runtime/nccl.h"
 
 #define LIMIT 3.6e9f

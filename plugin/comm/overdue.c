@@ -2,7 +2,7 @@
 /* The control thread's detection of decisions that take too long. */
 #include "plugin/comm/overdue.h"
 
-#include "core/jobseg/agree.h"
+#include "core/job/segment/agree.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 

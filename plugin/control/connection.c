@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/wire/object.h"
+#include "core/job/wire/object.h"
 
 struct stream {
 	bool used, ending;

@@ -9,7 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
-#include "core/wire/wire.h"
+#include "core/job/wire/wire.h"
 
 /*
  * Handlers of commands, one for each row of core/defs/commands.h. A new command

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/controller/controller.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/segment.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/change/change.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"

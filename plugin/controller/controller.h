@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 #include "plugin/controller/election.h"
 #include "plugin/controller/mailbox.h"
 #include "plugin/controller/sites.h"

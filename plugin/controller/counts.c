@@ -2,8 +2,8 @@
 /* What a run of the controllers counts: ranks, runs, generation numbers. */
 #include "plugin/controller/counts.h"
 
-#include "core/generation/controller.h"
-#include "core/jobseg/format.h"
+#include "core/bpf/generation/controller.h"
+#include "core/job/segment/format.h"
 
 /* 8 weeks in seconds; see nb_controllers_rest_ns */
 enum { LAST_S = 8 * 7 * 86400 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 
 #define MAGIC UINT64_C(0x31647262666263) /* The string "cbfbrd1". */
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"
 #include "plugin/job/segment.h"

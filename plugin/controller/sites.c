@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/job/segment.h"
 
 enum { LIST = NB_SEG_PROCS, FIRST };

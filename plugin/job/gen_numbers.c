@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/wall_clock.h"
 

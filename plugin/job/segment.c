@@ -548,8 +548,8 @@ void nb_segment_remove_if_last(const struct nb_segment *s)
 }
 
 /*
- * Describe the segment for core/jobseg. Pages beyond the file's end are mapped,
- * but must not be accessed.
+ * Describe the segment for core/job/segment. Pages beyond the file's end are
+ * mapped, but must not be accessed.
  */
 struct nb_job nb_segment_job(const struct nb_segment *s)
 {

@@ -11,9 +11,9 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
-#include "core/jobseg/agree.h"
-#include "core/jobseg/alive.h"
-#include "core/jobseg/format.h"
+#include "core/job/segment/agree.h"
+#include "core/job/segment/alive.h"
+#include "core/job/segment/format.h"
 
 /* A process's mapping of the job segment. */
 struct nb_segment {
@@ -83,8 +83,8 @@ struct nb_packed *nb_segment_ring(struct nb_segment *s,
 				  struct nb_seg_comm *comm, uint32_t slot);
 
 /*
- * Returns the segment in the form in which core/jobseg compares ranks. It needs
- * no freeing.
+ * Returns the segment in the form in which core/job/segment compares ranks. It
+ * needs no freeing.
  */
 struct nb_job nb_segment_job(const struct nb_segment *s);
 /*

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/jobseg/leftover.h"
+#include "core/job/segment/leftover.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/startup.h"

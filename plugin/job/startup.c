@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/liveness.h"
-#include "core/jobseg/agree.h"
+#include "core/job/segment/agree.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 

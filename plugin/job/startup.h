@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 
 struct nb_segment;
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 
 enum { NB_MAX_GENS = 64 };
 

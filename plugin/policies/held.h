@@ -7,8 +7,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/generation/generation.h"
-#include "core/generation/policy.h"
+#include "core/bpf/generation/generation.h"
+#include "core/bpf/generation/policy.h"
 #include "plugin/policies/held_list.h"
 
 /* Loading, finding and forgetting policies. All functions need NB_LOCK_STATE.

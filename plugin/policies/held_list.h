@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "core/generation/generation.h"
-#include "core/generation/policy.h"
+#include "core/bpf/generation/generation.h"
+#include "core/bpf/generation/policy.h"
 
 /*
  * The policies that this process holds: loaded, verified and compiled, whether

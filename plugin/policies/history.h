@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/base/sha256.h"
-#include "core/jobseg/format.h"
-#include "core/generation/generation.h"
+#include "core/job/segment/format.h"
+#include "core/bpf/generation/generation.h"
 
 /*
  * The generations that this process started with or saw committed, the newest

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/map/host.h"
+#include "core/bpf/map/host.h"
 #include "plugin/policies/held_list.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"

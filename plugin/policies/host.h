@@ -5,12 +5,13 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/generation/policy.h"
+#include "core/bpf/generation/policy.h"
 
 /*
- * Host maps of the held policies (core/map/host.h). They are attached by name:
- * all host maps of a name show the same descriptor, also those of policies
- * loaded later. The functions need NB_LOCK_STATE unless they say otherwise.
+ * Host maps of the held policies (core/bpf/map/host.h). They are attached by
+ * name: all host maps of a name show the same descriptor, also those of
+ * policies loaded later. The functions need NB_LOCK_STATE unless they say
+ * otherwise.
  */
 enum { NB_MAX_HOST_MAPS = 16 }; /* most names that can be attached */
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "core/load/object.h"
 #include "plugin/policies/held.h"
 #include "plugin/runtime/digest.h"

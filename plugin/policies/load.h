@@ -3,7 +3,7 @@
 #define NB_PLUGIN_POLICIES_LOAD_H
 
 #include "core/base/err.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 
 /* Why NCCLBPF_POLICY could not be loaded. It does not change after start-up. */
 struct nb_load {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/generation/policy.h"
+#include "core/bpf/generation/policy.h"
 
 /*
  * A map that a command names. The pointers are borrowed, valid until the lock

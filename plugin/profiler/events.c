@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/profiler/pools.h"

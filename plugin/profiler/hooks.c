@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/relaxed.h"
 

@@ -3,7 +3,7 @@
  * Entry points of NCCL's events. They find out the kind of an event and whether
  * its communicator still exists.
  */
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/trace_ring.h"

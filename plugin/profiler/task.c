@@ -3,7 +3,7 @@
  * Collectives, sends and receives. Each has a slot, and the thread that records
  * its last missing piece of information makes the sample.
  */
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 
 #include <string.h>
 

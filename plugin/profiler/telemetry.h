@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/jobseg/hist.h"
+#include "core/job/segment/hist.h"
 
 /*
  * Measured times. There is a row of histograms for each function, power of two

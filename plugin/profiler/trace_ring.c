@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/jobseg/packed.h"
+#include "core/job/segment/packed.h"
 #include "plugin/profiler/state.h"
 
 /*

@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/wire/object.h"
+#include "core/job/wire/object.h"
 #include "plugin/runtime/clock.h"
 
 enum { SEND_MS = 5000, MAX_LINE = (1 << 20) + 1 };

@@ -18,7 +18,7 @@
 #include <microhttpd.h>
 
 #include "core/base/buf.h"
-#include "core/wire/wire.h"
+#include "core/job/wire/wire.h"
 #include "plugin/relay/local.h"
 #include "plugin/relay/peer.h"
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/exec/run/exec.h"
-#include "core/jobseg/packed.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/job/segment/packed.h"
 #include "plugin/comm/comm.h"
 #include "plugin/comm/costs.h"
 #include "plugin/runtime/hot.h"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/exec/run/exec.h"
+#include "core/bpf/exec/run/exec.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/startup.h"
 #include "plugin/tuner/decide.h"

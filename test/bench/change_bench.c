@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/jobseg/agree.h"
+#include "core/job/segment/agree.h"
 #include "test/bench/bench.h"
 #include "test/fakes/host/nccl.h"
 

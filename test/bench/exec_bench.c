@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/exec/run/code.h"
-#include "core/generation/policy.h"
+#include "core/bpf/exec/run/code.h"
+#include "core/bpf/generation/policy.h"
 #include "core/defs/ctx.h"
-#include "core/exec/run/interp.h"
-#include "core/verify/verify.h"
+#include "core/bpf/exec/run/interp.h"
+#include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
 
 enum { CONTEXTS = 64, EACH = 64 * CONTEXTS, ROUNDS = 101, COLUMNS = 3 };

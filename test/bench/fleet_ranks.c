@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/jobseg/format.h"
+#include "core/job/segment/format.h"
 
 enum { SITES = 64 };
 

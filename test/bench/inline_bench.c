@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/isa/insn.h"
-#include "core/generation/run.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/isa/insn.h"
+#include "core/bpf/generation/run.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/bench/bench.h"
 #include "test/unit/asm.h"
 

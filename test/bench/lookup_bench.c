@@ -14,13 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/exec/run/exec.h"
-#include "core/image/image.h"
-#include "core/map/map.h"
-#include "core/map/ops.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/map/map.h"
+#include "core/bpf/map/ops.h"
 #include "core/defs/ctx.h"
-#include "core/exec/jit/compile.h"
-#include "core/verify/verify.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
 
 enum {

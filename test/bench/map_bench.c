@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exec/run/exec.h"
-#include "core/exec/run/helpers.h"
-#include "core/map/host.h"
-#include "core/map/ops.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/run/helpers.h"
+#include "core/bpf/map/host.h"
+#include "core/bpf/map/ops.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/bench/bench.h"
 
 enum {

@@ -8,8 +8,8 @@
 
 #include "policies/ncclbpf_policy.h"
 
-#include "core/exec/run/bodies.h"
-#include "core/map/ops.h"
+#include "core/bpf/exec/run/bodies.h"
+#include "core/bpf/map/ops.h"
 
 #undef SEC
 #define SEC(name)

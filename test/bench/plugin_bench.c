@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/generation/generation.h"
+#include "core/bpf/generation/generation.h"
 #include "core/ncclbpf.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/change/change.h"

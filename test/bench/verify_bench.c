@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exec/run/code.h"
-#include "core/generation/policy.h"
-#include "core/verify/verify.h"
+#include "core/bpf/exec/run/code.h"
+#include "core/bpf/generation/policy.h"
+#include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
 #include "test/bench/verify_kernel.h"
 #include "test/bench/verify_made.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 
 /*
  * A program of an image as the running kernel gets it: as a SYSCALL program,

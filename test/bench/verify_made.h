@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 
 /*
  * Programs of a wanted size and shape that a verifier takes: what a verdict

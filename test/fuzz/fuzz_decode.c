@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 #include "test/unit/asm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit/jit.h"
-#include "core/exec/run/exec.h"
-#include "core/map/map.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/map/map.h"
 #include "test/unit/verify_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/run/exec.h"
-#include "core/map/map.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/map/map.h"
 #include "test/unit/verify_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

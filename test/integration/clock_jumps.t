@@ -11,11 +11,11 @@ export NCCLBPF_SOCKET_DIR="$T/s"
 wall() {
 	! grep -nE -e 'CLOCK_REALTIME|gettimeofday|\b(time|alarm|setitimer)\(' \
 		-e 'pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait|\bTIMER_ABSTIME' \
-		"$TOP"/plugin/*/*.[ch] "$TOP"/plugin/*/*/*.[ch] "$TOP"/core/generation/*.[ch] \
-		"$TOP"/core/jobseg/*.[ch] |
+		"$TOP"/plugin/*/*.[ch] "$TOP"/plugin/*/*/*.[ch] "$TOP"/core/bpf/generation/*.[ch] \
+		"$TOP"/core/job/segment/*.[ch] |
 		grep -v -e '/plugin/runtime/wall_clock\.h:' -e 'st_[cm]tim' \
 			-e '/plugin/runtime/jobdir\.c:.*CLOCK_REALTIME, &now' \
-			-e '/core/jobseg/leftover\.c:.*CLOCK_REALTIME, &now'
+			-e '/core/job/segment/leftover\.c:.*CLOCK_REALTIME, &now'
 }
 check "the plugin never asks for the wall clock" wall
 

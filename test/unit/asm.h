@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 
 /*
  * nb_asm - assemble text (the syntax of bpf_conformance's data files:

@@ -18,10 +18,10 @@
 #endif
 
 #define NB_DOM_FN static __attribute__((unused))
-#include "core/verify/domain/tnum.c"
-#include "core/verify/domain/range.c"
-#include "core/verify/domain/range_alu.c"
-#include "core/verify/domain/range_branch.c"
+#include "core/bpf/verify/domain/tnum.c"
+#include "core/bpf/verify/domain/range.c"
+#include "core/bpf/verify/domain/range_alu.c"
+#include "core/bpf/verify/domain/range_branch.c"
 
 typedef struct nb_range range;
 

@@ -5,7 +5,7 @@
 /* A small, complete image that tests change and write. */
 #include <string.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "test/unit/unit.h"
 
 enum { CALL = 0x85, EXIT = 0x95, LDDW = 0x18, MOV_K = 0xb7 };

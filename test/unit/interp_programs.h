@@ -6,7 +6,7 @@
  * RFC 9669's arithmetic. */
 #include "test/unit/unit.h"
 
-#include "core/exec/run/exec.h"
+#include "core/bpf/exec/run/exec.h"
 #include "test/unit/asm.h"
 
 enum { MAX = 256, PASSES = 8 << 20 };

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/exec/jit/jit.h"
+#include "core/bpf/exec/jit/jit.h"
 #include "core/ncclbpf.h"
 #include "test/unit/asm.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "core/load/object.h"
 #include "core/load/write.h"
 

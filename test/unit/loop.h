@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "core/ncclbpf.h"
 #include "plugin/controller/mailbox.h"
 #include "test/unit/made.h"

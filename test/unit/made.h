@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/image/image.h"
-#include "core/isa/insn.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/isa/insn.h"
 #include "test/unit/asm.h"
 
 /*

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/map/hash.h"
-#include "core/map/ops.h"
+#include "core/bpf/map/hash.h"
+#include "core/bpf/map/ops.h"
 #include "test/differential/map/sequence.h"
 
 /* ---- allocations, counted and made to fail ------------------------------ */

@@ -3,7 +3,7 @@
 #define NB_TEST_UNIT_PACKED_H
 
 /* Packed decisions and running hashes as the tuner writes them, in one call. */
-#include "core/jobseg/packed.h"
+#include "core/job/segment/packed.h"
 
 static inline void packed_store(struct nb_packed *to, uint64_t seq, uint64_t w0,
 				uint64_t w1, uint64_t w2, uint64_t w3)

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/exec/run/exec.h"
-#include "core/image/image.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/image/image.h"
 #include "core/load/object.h"
 #include "core/defs/ctx.h"
-#include "core/verify/verify.h"
+#include "core/bpf/verify/verify.h"
 #include "test/unit/unit.h"
 
 enum { MAX = 1 << 20 };

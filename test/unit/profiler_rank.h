@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/jobseg/hist.h"
+#include "core/job/segment/hist.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/profiler/events.h"

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/jobseg/agree.h"
+#include "core/job/segment/agree.h"
 #include "core/defs/ctx.h"
-#include "core/jobseg/report.h"
+#include "core/job/segment/report.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"

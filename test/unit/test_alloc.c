@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-#include "core/exec/run/exec.h"
-#include "core/isa/insn.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/isa/insn.h"
 #include "core/load/object.h"
-#include "core/map/map.h"
+#include "core/bpf/map/map.h"
 #include "core/ncclbpf.h"
 #include "core/defs/ctx.h"
 #include "test/unit/fail_alloc.h"

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/code.h"
-#include "core/exec/run/exec.h"
-#include "core/exec/jit/jit.h"
-#include "core/image/image.h"
-#include "core/map/ops.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/code.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/map/ops.h"
 #include "test/unit/asm.h"
 
 enum { MAX = 256, PROGS = 4, MAPS = 4, ENGINES = 2 };

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/code.h"
-#include "core/exec/jit/jit.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/code.h"
+#include "core/bpf/exec/jit/jit.h"
 #include "core/ncclbpf.h"
 #include "core/defs/ctx.h"
 #include "test/unit/made.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/defs/ctx.h"
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/job/self.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "plugin/agent/maps.h"
 
 static struct nb_maps_reply reply;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/generation/state.h"
+#include "core/bpf/generation/state.h"
 #include "core/ncclbpf.h"
 #include "test/unit/made.h"
 

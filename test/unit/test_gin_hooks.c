@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "core/map/ops.h"
+#include "core/bpf/map/ops.h"
 #include "plugin/gin/list.h"
 #include "plugin/policies/maps.h"
 #include "plugin/runtime/lock.h"

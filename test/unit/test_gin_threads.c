@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/map/ops.h"
+#include "core/bpf/map/ops.h"
 #include "plugin/abi/gin_abi.h"
 #include "plugin/gin/list.h"
 #include "plugin/policies/maps.h"

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/exec/run/exec.h"
+#include "core/bpf/exec/run/exec.h"
 #include "core/spec/spec.h"
 #include "core/defs/ctx.h"
-#include "core/exec/run/helpers.h"
+#include "core/bpf/exec/run/helpers.h"
 #include "test/unit/unit.h"
 
 static uint64_t call(const char *name, uint64_t a, uint64_t b, uint64_t c,

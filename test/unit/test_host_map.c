@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/map/host.h"
+#include "core/bpf/map/host.h"
 #include "test/unit/jit_both.h"
 
 enum {
@@ -27,7 +27,7 @@ enum {
 	ELEMENT = 16
 };
 
-/* System calls of core/map/host.c that fail on demand. */
+/* System calls of core/bpf/map/host.c that fail on demand. */
 static int mremap_error, write_error;
 static int mremap_good;	   /* calls that succeed before */
 static bool mremap_unmaps; /* its target, before it fails */

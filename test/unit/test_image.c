@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "test/unit/image_sample.h"
 #include "test/unit/unit.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Instructions put before the programs of an image (core/image/prepend.h).
+// Instructions put before the programs of an image (core/bpf/image/prepend.h).
 #include <string.h>
 
-#include "core/image/prepend.h"
+#include "core/bpf/image/prepend.h"
 #include "test/unit/image_sample.h"
 
 /* r0 = 0; exit */

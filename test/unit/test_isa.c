@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 #include "test/unit/asm.h"
 
 static uint64_t state = 0x9e3779b97f4a7c15;

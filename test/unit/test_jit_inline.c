@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit/jit.h"
-#include "core/exec/run/exec.h"
-#include "core/map/ops.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/map/ops.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/unit/made.h"
 #include "test/unit/asm.h"
 

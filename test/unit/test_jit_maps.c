@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "core/exec/run/trace.h"
+#include "core/bpf/exec/run/trace.h"
 #include "test/unit/jit_both.h"
 
 /* r0 for the key that ctx points to, and for the constant key @k. */

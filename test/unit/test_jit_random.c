@@ -12,7 +12,7 @@
 #include <time.h>
 #include <sched.h>
 
-#include "core/map/ringbuf.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/unit/jit_both.h"
 
 /* ---- random programs ---- */

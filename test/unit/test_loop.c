@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/generation/controller.h"
+#include "core/bpf/generation/controller.h"
 #include "core/defs/ctx.h"
 #include "plugin/controller/mailbox.h"
 #include "plugin/controller/controller.h"

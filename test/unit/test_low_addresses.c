@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/exec/jit/jit.h"
-#include "core/exec/run/exec.h"
-#include "core/exec/run/interp.h"
-#include "core/generation/policy.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/run/interp.h"
+#include "core/bpf/generation/policy.h"
 #include "test/unit/verify_image.h"
 
 /* A pointer may move by less than this. */

@@ -325,7 +325,7 @@ END_TEST
 /*
  * Keys put in ahead of a walk, again and again, do not make it longer than
  * the verifier counts with, whatever the number of CPUs: twice as many turns
- * as there may be elements (most_turns, core/verify/feature/callback.c).
+ * as there may be elements (most_turns, core/bpf/verify/feature/callback.c).
  */
 START_TEST(hash_walk_ends_while_keys_come_and_go)
 {

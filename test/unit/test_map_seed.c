@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/generation/policy.h"
-#include "core/map/hash.h"
-#include "core/map/map.h"
+#include "core/bpf/generation/policy.h"
+#include "core/bpf/map/hash.h"
+#include "core/bpf/map/map.h"
 
 enum { ENTRIES = 4096, MOST = NB_MAP_CHAIN_MAX };
 

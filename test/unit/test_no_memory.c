@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "core/defs/ctx.h"
-#include "core/map/map.h"
+#include "core/bpf/map/map.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/control/socket.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/jobseg/packed.h"
+#include "core/job/segment/packed.h"
 #include "plugin/comm/overdue.h"
 #include "plugin/runtime/log.h"
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/explain/path.h"
-#include "core/isa/insn.h"
+#include "core/bpf/exec/explain/path.h"
+#include "core/bpf/isa/insn.h"
 #include "core/defs/ctx.h"
 #include "test/unit/asm.h"
 

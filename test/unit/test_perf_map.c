@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/code.h"
-#include "core/exec/run/exec.h"
-#include "core/exec/jit/jit.h"
-#include "core/image/image.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/code.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/image/image.h"
 #include "test/unit/asm.h"
 
 enum { MAX = 64 };

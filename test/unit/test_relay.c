@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/wire/object.h"
-#include "core/wire/wire.h"
+#include "core/job/wire/object.h"
+#include "core/job/wire/wire.h"
 #include "plugin/relay/relay.h"
 #include "plugin/store/http.h"
 

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/exec.h"
-#include "core/map/ops.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/map/ops.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/unit/verify_image.h"
 
 enum { RING = 9, CTX = 256 };

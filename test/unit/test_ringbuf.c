@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/map/map.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/map/map.h"
+#include "core/bpf/map/ringbuf.h"
 
 enum { RING = 4096, HEADER = 8 };
 

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/exec.h"
-#include "core/exec/jit/jit.h"
-#include "core/image/image.h"
-#include "core/map/ops.h"
-#include "core/verify/verify.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/map/ops.h"
+#include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
 
 enum { SLOTS = 1024, FUNCS = 10, MAPS = 3, ELEMS = 1 << 16 };

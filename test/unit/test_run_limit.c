@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/generation/run_limit.h"
-#include "core/map/ops.h"
+#include "core/bpf/generation/run_limit.h"
+#include "core/bpf/map/ops.h"
 #include "core/ncclbpf.h"
 #include "test/unit/made.h"
 #include "test/unit/asm.h"

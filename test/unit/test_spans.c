@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/jobseg/format.h"
-#include "core/jobseg/packed.h"
+#include "core/job/segment/format.h"
+#include "core/job/segment/packed.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/mask.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/defs/ctx.h"
-#include "core/generation/gen.h"
+#include "core/bpf/generation/gen.h"
 #include "core/ncclbpf.h"
 #include "test/unit/asm.h"
 

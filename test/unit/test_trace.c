@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/exec/run/exec.h"
-#include "core/exec/run/helpers.h"
-#include "core/exec/run/trace.h"
-#include "core/map/ops.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/run/helpers.h"
+#include "core/bpf/exec/run/trace.h"
+#include "core/bpf/map/ops.h"
 
 /* ---- formats ------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/jobseg/tracks.h"
+#include "core/job/segment/tracks.h"
 #include "test/unit/packed.h"
 
 enum { SITES = 3, RANKS = 2, COMM = 0x77 };

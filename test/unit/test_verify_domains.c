@@ -22,10 +22,10 @@ static unsigned dom_bits = 4;
 
 #define NB_DOM_BITS dom_bits
 #define NB_DOM_FN static __attribute__((unused))
-#include "core/verify/domain/tnum.c"
-#include "core/verify/domain/range.c"
-#include "core/verify/domain/range_alu.c"
-#include "core/verify/domain/range_branch.c"
+#include "core/bpf/verify/domain/tnum.c"
+#include "core/bpf/verify/domain/range.c"
+#include "core/bpf/verify/domain/range_alu.c"
+#include "core/bpf/verify/domain/range_branch.c"
 
 typedef struct nb_range range;
 

@@ -11,7 +11,7 @@
 #include <dirent.h>
 
 #include "core/load/object.h"
-#include "core/verify/report/refuse.h"
+#include "core/bpf/verify/report/refuse.h"
 #include "test/unit/verify_image.h"
 
 enum { MAX_FILES = 2048, MAX_BYTES = 1 << 20 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
 // How long helpers of each kind of map take, in instructions, for the length
-// of iterations: what core/verify/feature/helper_cost.c says, as the first
+// of iterations: what core/bpf/verify/feature/helper_cost.c says, as the first
 // iteration of a program that calls one. See also weight_*.asm in
 // test/corpus/verify/accept.
 #include "test/unit/unit.h"

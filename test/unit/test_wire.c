@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/wire/object.h"
-#include "core/wire/wire.h"
+#include "core/job/wire/object.h"
+#include "core/job/wire/wire.h"
 
 static struct nb_request req;
 static struct nb_err err;

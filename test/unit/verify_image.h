@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/image.h"
-#include "core/verify/verify.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
 
 /*

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/image.h"
-#include "core/wire/object.h"
+#include "core/bpf/image/image.h"
+#include "core/job/wire/object.h"
 #include "plugin/change/change.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/jobseg/report.h"
-#include "core/jobseg/tracks.h"
-#include "core/wire/object.h"
+#include "core/job/segment/report.h"
+#include "core/job/segment/tracks.h"
+#include "core/job/wire/object.h"
 #include "plugin/control/reply.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"

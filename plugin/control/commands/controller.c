@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/object.h"
+#include "core/job/wire/object.h"
 #include "plugin/control/reply.h"
 #include "plugin/control/sealed.h"
 #include "plugin/controller/controller.h"

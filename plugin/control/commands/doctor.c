@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/jobseg/leftover.h"
+#include "core/job/segment/leftover.h"
 #include "plugin/change/divergence.h"
 #include "plugin/change/no_tuner.h"
 #include "plugin/comm/overdue.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/explain/path.h"
-#include "core/image/image.h"
+#include "core/bpf/exec/explain/path.h"
+#include "core/bpf/image/image.h"
 #include "plugin/comm/comm.h"
 #include "plugin/control/reply.h"
 #include "plugin/runtime/clock.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/map/host.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/map/host.h"
+#include "core/bpf/map/ringbuf.h"
 #include "plugin/change/last.h"
 #include "plugin/policies/generations.h"
 #include "plugin/runtime/clock.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/map/ringbuf.h"
+#include "core/bpf/map/ringbuf.h"
 #include "plugin/control/commands/map.h"
 #include "plugin/control/connection.h"
 

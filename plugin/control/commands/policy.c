@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "core/base/utc.h"
-#include "core/wire/object.h"
+#include "core/job/wire/object.h"
 
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 #include "plugin/change/change.h"
 #include "plugin/change/last.h"
 #include "plugin/change/selector.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/jobseg/hist.h"
+#include "core/job/segment/hist.h"
 #include "plugin/control/commands/time.h"
 #include "plugin/control/reply.h"
 #include "plugin/gin/observe.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600  needs: aarch64-linux-gnu-as
-# Each encoding of core/exec/jit/enc_arm64.h is the one that the assembler makes of
+# Each encoding of core/bpf/exec/jit/enc_arm64.h is the one that the assembler makes of
 # the same instruction's text.
 set -u
 as=aarch64-linux-gnu-as

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Every encoding of core/exec/jit/enc_arm64.h beside what the assembler has to
-// make of its text: lines "machine word <TAB> text".
+// Every encoding of core/bpf/exec/jit/enc_arm64.h beside what the assembler has
+// to make of its text: lines "machine word <TAB> text".
 // test/differential/arm64/arm64_enc.t asks the assembler. Runs on any machine.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/jit/enc_arm64.h"
+#include "core/bpf/exec/jit/enc_arm64.h"
 
 static unsigned char bytes[64];
 static struct nb_jit_ctx ctx;

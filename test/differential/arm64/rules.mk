@@ -7,10 +7,10 @@ ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64 := $(B)/arm64
 ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(NB_CFLAGS) $(CFLAGS)) -O1
 ao = $(patsubst %.c,$(ARM64)/%.o,$(wildcard $(1)))
-ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
-	core/image/*.c core/exec/*/*.c)
-ARM64_ALL := $(ARM64_ENGINE) $(call ao,core/*.c core/verify/*.c core/verify/*/*.c core/generation/*.c \
-	core/wire/*.c)
+ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/bpf/isa/*.c core/bpf/map/*.c \
+	core/bpf/image/*.c core/bpf/exec/*/*.c)
+ARM64_ALL := $(ARM64_ENGINE) $(call ao,core/*.c core/bpf/verify/*.c core/bpf/verify/*/*.c core/bpf/generation/*.c \
+	core/job/wire/*.c)
 ARM64_TESTS := $(addprefix $(ARM64)/test_,interp interp_calls jit jit_control jit_inline jit_maps jit_pages jit_random compile_all callbacks perf_map \
 	agreement) \
 	$(ARM64)/conformance_plugin

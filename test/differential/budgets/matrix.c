@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/exec/jit/compile.h"
-#include "core/exec/jit/jit.h"
-#include "core/exec/run/exec.h"
-#include "core/exec/run/interp.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/jit/jit.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/run/interp.h"
 #include "core/ncclbpf.h"
-#include "core/verify/verify.h"
+#include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
 
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };

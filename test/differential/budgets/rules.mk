@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Core and tests once more with small budgets (core/isa/budgets.h), which
+# Core and tests once more with small budgets (core/bpf/isa/budgets.h), which
 # programs of a few instructions use up.
 SMALL := $(B)/small
 small = $(patsubst $(B)/%,$(SMALL)/%,$(1))

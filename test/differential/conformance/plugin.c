@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/run/exec.h"
-#include "core/exec/jit/jit.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/jit/jit.h"
 
 /* What follows the memory on the command line. */
 struct options {

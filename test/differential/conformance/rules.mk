@@ -2,11 +2,11 @@
 # The plugin that bpf_conformance's runner talks to, and a runner of our own.
 # Both need only the stages that they exercise.
 
-CONFORMANCE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c)
+CONFORMANCE_CORE := $(call o,core/base/*.c core/spec/*.c core/bpf/isa/*.c)
 tests: $(addprefix $(B)/test/differential/conformance/,plugin run)
 
 $(B)/test/differential/conformance/plugin: $(B)/test/differential/conformance/plugin.o \
-		$(CONFORMANCE_CORE) $(call o,core/map/*.c core/exec/*/*.c)
+		$(CONFORMANCE_CORE) $(call o,core/bpf/map/*.c core/bpf/exec/*/*.c)
 	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/conformance/run: $(B)/test/differential/conformance/run.o $(ASM) $(CONFORMANCE_CORE)

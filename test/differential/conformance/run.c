@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 #include "test/unit/asm.h"
 
 enum { MAX_SLOTS = 4096, SECONDS = 600 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/verify/verify.h"
+#include "core/bpf/verify/verify.h"
 
 enum { MAX_STEPS = 30000, MOST_OUT = EM_CTX + 8 };
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
-#include "core/isa/insn.h"
-#include "core/verify/state/env.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/isa/insn.h"
+#include "core/bpf/verify/state/env.h"
 
 /*
  * State embedding: random programs that the verifier accepts run in a machine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Statements about the budgets of a run (core/isa/budgets.h): some spend them
-// by local data, others make an output of what they find left. The verifier
-// must refuse every program where the first can change the second.
+// Statements about the budgets of a run (core/bpf/isa/budgets.h): some spend
+// them by local data, others make an output of what they find left. The
+// verifier must refuse every program where the first can change the second.
 #include "test/differential/embedding/gen.h"
 
 enum { TIMES = 3, CHANNELS = 76, RANDOM = 7 };

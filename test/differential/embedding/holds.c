@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/verify/report/report.h"
-#include "core/verify/state/saved.h"
+#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/state/saved.h"
 
 enum { MAX_STATES = 6000, ARENA = 24 << 20 };
 
@@ -341,7 +341,7 @@ static bool iterator_holds(const struct nb_reg *r, const struct em_object *o)
 		ENDED,
 		EXACT,
 		SURE
-	}; /* as in core/verify/feature/iter.c */
+	}; /* as in core/bpf/verify/feature/iter.c */
 	int64_t next = (int64_t)o->cur + 1;
 
 	if ((r->delta == EXACT || r->delta == SURE) && next < o->end &&

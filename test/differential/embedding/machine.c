@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The machine: instructions and calls. Written from RFC 9669 and apart from
-// core/exec; every register knows whether it was set.
+// core/bpf/exec; every register knows whether it was set.
 #include "test/differential/embedding/embed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/verify/feature/callback.h"
-#include "core/verify/feature/iter.h"
+#include "core/bpf/verify/feature/callback.h"
+#include "core/bpf/verify/feature/iter.h"
 
 enum { BUDGET = 64, TURNS = 48 };
 

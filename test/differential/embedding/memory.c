@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/verify/access/access.h"
+#include "core/bpf/verify/access/access.h"
 
 uint64_t em_local(void)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/arena.h"
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 
 /*
  * One program of the kernel's verifier self-tests: what its authors expect,

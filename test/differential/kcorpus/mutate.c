@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/isa/insn.h"
+#include "core/bpf/isa/insn.h"
 #include "test/differential/kcorpus/kcorpus.h"
 #include "test/differential/oracle/gen.h"
 

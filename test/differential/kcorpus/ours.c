@@ -9,7 +9,7 @@
 
 #include <bpf/btf.h>
 
-#include "core/verify/verify.h"
+#include "core/bpf/verify/verify.h"
 #include "test/differential/kcorpus/kcorpus.h"
 
 enum { FIELDS = 64, LDDW = 0x18, CALL = 0x85, SRC_KFUNC = 2 };

@@ -15,11 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/exec/run/exec.h"
-#include "core/exec/run/helpers.h"
-#include "core/exec/run/trace.h"
-#include "core/map/ops.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/exec/run/helpers.h"
+#include "core/bpf/exec/run/trace.h"
+#include "core/bpf/map/ops.h"
+#include "core/bpf/map/ringbuf.h"
 
 enum { STAY = 12, CHURN = 40, ENTRIES = 20, WORDS = 5, COUNTERS = 4 };
 

@@ -17,10 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/exec/jit/compile.h"
-#include "core/exec/run/exec.h"
-#include "core/isa/insn.h"
-#include "core/map/ringbuf.h"
+#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/run/exec.h"
+#include "core/bpf/isa/insn.h"
+#include "core/bpf/map/ringbuf.h"
 #include "test/differential/map/sequence.h"
 #include "test/unit/asm.h"
 

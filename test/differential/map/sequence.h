@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/map/map.h"
-#include "core/map/ops.h"
+#include "core/bpf/map/map.h"
+#include "core/bpf/map/ops.h"
 
 /*
  * Random sequences of map operations, run on two implementations at once and

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The verifier with switches at its checks, and the tests linked with it.
 MUTANTS := $(B)/test/differential/mutants
-MUTANT_SRC := $(wildcard core/verify/*.c core/verify/*/*.c)
+MUTANT_SRC := $(wildcard core/bpf/verify/*.c core/bpf/verify/*/*.c)
 MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
-MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
+MUTANT_REST = $(filter-out $(B)/core/bpf/verify/%,$(CORE) $(LOAD)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o $(ASM)
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
 	test_callbacks test_weight)

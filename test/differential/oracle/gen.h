@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
-#include "core/verify/verify.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/verify/verify.h"
 #include "test/differential/oracle/rng.h"
 
 /*

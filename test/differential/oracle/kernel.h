@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 
 /*
  * The running kernel's verifier through raw bpf(2). Programs are loaded as raw

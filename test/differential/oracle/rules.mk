@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The verifier against a shadow interpreter, and against the kernel's.
-ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
-	core/image/*.c core/verify/*.c core/verify/*/*.c)
+ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/bpf/isa/*.c core/bpf/map/*.c \
+	core/bpf/image/*.c core/bpf/verify/*.c core/bpf/verify/*/*.c)
 ORACLE_GEN := $(call o,test/differential/oracle/gen*.c)
 ORACLE_SHADOW := $(call o,test/differential/oracle/shadow*.c)
 

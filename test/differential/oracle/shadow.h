@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/image/image.h"
-#include "core/isa/insn.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/isa/insn.h"
 #include "test/differential/oracle/rng.h"
 
 /*

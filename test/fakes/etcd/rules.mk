@@ -3,5 +3,5 @@
 SITE := $(B)/test/fakes/etcd/site
 tests: $(SITE)
 
-$(SITE): $(SITE).o $(STORE) $(RELAY) $(call o,plugin/runtime/jobdir.c plugin/runtime/clock.c core/base/*.c core/wire/*.c core/spec/*.c)
+$(SITE): $(SITE).o $(STORE) $(RELAY) $(call o,plugin/runtime/jobdir.c plugin/runtime/clock.c core/base/*.c core/job/wire/*.c core/spec/*.c)
 	$(ld) -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread

@@ -19,7 +19,7 @@ $(B)/test/fakes/host/nccl.o: NB_CFLAGS += -fvisibility=default
 $(B)/test/fakes/host/libstandin.so: $(B)/test/fakes/host/nccl.o
 	$(ld) -shared -o $@ $^ -ldl -lm
 
-$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c core/base/file_limit.c core/base/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/alive.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
+$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c core/base/file_limit.c core/base/liveness.c plugin/runtime/clock.c core/job/segment/agree.c core/job/segment/alive.c core/job/segment/bycalls.c core/job/segment/packed.c core/base/err.c)
 	$(ld) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.

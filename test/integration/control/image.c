@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/image.h"
+#include "core/bpf/image/image.h"
 #include "core/defs/ctx.h"
 
 #define OFF(field) ((int16_t)offsetof(struct ncclbpf_tuner, field))

@@ -17,10 +17,10 @@ $(B)/test/integration/control/client: $(call o,test/integration/control/client.c
 $(B)/test/integration/control/stress: $(call o,test/integration/control/stress.c)
 	$(ld) -o $@ $^ -lpthread
 
-$(B)/test/integration/control/image: $(call o,test/integration/control/image.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
+$(B)/test/integration/control/image: $(call o,test/integration/control/image.c core/bpf/image/*.c core/bpf/isa/*.c core/base/*.c core/spec/*.c core/bpf/map/def.c)
 	$(ld) -o $@ $^ -lpthread
 
-$(B)/test/integration/control/corpus: $(ASM) $(call o,test/integration/control/corpus.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
+$(B)/test/integration/control/corpus: $(ASM) $(call o,test/integration/control/corpus.c core/bpf/image/*.c core/bpf/isa/*.c core/base/*.c core/spec/*.c core/bpf/map/def.c)
 	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/integration/control/images.stamp: $(B)/test/integration/control/image

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """C run on symbols: the shipped source is what a proof is about.
 
-An interpreter for the small part of C that core/verify/domain/ is written in:
+An interpreter for the small part of C that core/bpf/verify/domain/ is written in:
 integers of 8 to 128 bits, structs by value, pointers to variables, if, switch
 on known values, loops with known bounds. Numbers are Python's while they are
 known and z3's bit vectors otherwise; both ways of an unknown condition are

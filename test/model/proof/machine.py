@@ -8,7 +8,7 @@ from csym import Num, Ref
 FIELDS = [("umin", 64, False), ("umax", 64, False), ("smin", 64, True),
           ("smax", 64, True), ("umin32", 32, False), ("umax32", 32, False),
           ("smin32", 32, True), ("smax32", 32, True)]
-SOURCES = ["core/verify/domain/%s.c" % s
+SOURCES = ["core/bpf/verify/domain/%s.c" % s
            for s in ("tnum", "range", "range_alu", "range_branch")]
 
 

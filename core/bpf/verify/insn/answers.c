@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/* What a program answers: the outputs it sets, and values that NCCL never
+ * accepts. Only notes use this; nothing here rejects a program. */
+#include "core/bpf/verify/insn/answers.h"
+
+/* Return the index of output @f's row in core/defs/answers.h, or -1. */
+static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
+{
+	size_t n;
+	const struct nb_answer_spec *rows = nb_spec_answers(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].hook == env->hook->id && rows[i].off == f->off)
+			return (int)i;
+	return -1;
+}
+
+/* Return the part of the stored value that field @f receives. */
+static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
+			      const struct nb_field_spec *f, int64_t off)
+{
+	struct nb_range v = nb_range_const((uint64_t)a->insn->imm);
+
+	if (n->value >= 0)
+		v = reg(a, n->value)->r;
+	v = nb_range_bits(&v, (unsigned)(f->off - off) * 8, f->size * 8);
+	return *f->type == 'i' ? nb_range_sext(&v, f->size * 8) : v;
+}
+
+static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
+{
+	for (const struct nb_odd_store *s = env->found.odd_stores; s;
+	     s = s->next)
+		if (s->pc == pc && s->answer == answer)
+			return true;
+	return false;
+}
+
+void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
+		    const struct nb_field_spec *f, int64_t off)
+{
+	struct nb_env *env = a->env;
+	int row = answer_of(env, f);
+	const struct nb_answer_spec *can;
+	struct nb_odd_store *s;
+	struct nb_range v;
+	size_t nrows;
+
+	if (row < 0 || env->seek)
+		return;
+	env->found.answered |= 1u << row;
+	can = &nb_spec_answers(&nrows)[row];
+	v = stored(a, n, f, off);
+	if ((v.smin <= can->most && v.smax >= can->least) ||
+	    is_noted(env, a->pc, (uint32_t)row))
+		return;
+	s = nb_arena_alloc(env->arena, sizeof(*s));
+	if (!s) {
+		env->nomem = true;
+		return;
+	}
+	*s = (struct nb_odd_store){ env->found.odd_stores, a->pc, (uint32_t)row,
+				    v };
+	env->found.odd_stores = s;
+}

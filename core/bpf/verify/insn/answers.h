@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_INSN_ANSWERS_H
+#define NB_VERIFY_INSN_ANSWERS_H
+
+#include "core/bpf/verify/access/access.h"
+
+/*
+ * nb_note_answer - record for the notes that the store at @a sets output @f
+ * @off: where the store begins in the context; it may cover neighbouring
+ * fields too
+ */
+void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
+		    const struct nb_field_spec *f, int64_t off);
+
+#endif

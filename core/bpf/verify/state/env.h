@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_ENV_H
+#define NB_VERIFY_STATE_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/bpf/image/image.h"
+#include "core/bpf/isa/insn.h"
+#include "core/bpf/verify/state/shape.h"
+#include "core/bpf/verify/state/state.h"
+#include "core/bpf/verify/state/verdict.h"
+
+/* Facts about an instruction slot, noted on any explored path. */
+enum {
+	NB_NOTED_ZERO = 1, /* The divisor of this DIV or MOD may be 0. */
+	/* This instruction turns a pointer into a number. */
+	NB_NOTED_ADDRESS = 2
+};
+
+struct nb_marks;
+/* The cells and registers that a region of local control may write; defined
+ * in control_dep.c. */
+struct nb_effects;
+
+/* Stack cells that the instruction at a slot may write. */
+struct nb_writes {
+	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
+};
+
+/* A callback (its first slot) of the helper call at one slot. */
+struct nb_callee {
+	struct nb_callee *next;
+	uint32_t start;
+};
+
+/* Modes of walking loops whose iterations the run time counts. WIDEN:
+ * scalars grow from iteration to iteration. EXACT: few iterations are
+ * walked one by one, and may_goto never widens. LATE: many iterations are
+ * walked exactly and the rest as in WIDEN, for an index that wraps. */
+enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
+
+/* One branch that a path took. */
+struct nb_branch_step {
+	uint32_t pc;
+	/* In a search: index of the path's previous branch plus 1, or 0 for
+	 * none. */
+	uint32_t before;
+	bool taken;
+	bool open; /* The other outcome of the branch was possible too. */
+};
+
+/* A second walk that finds the text of a finding: a search for the shortest
+ * path to it or, with @replay, the replay of one path. It changes no verdict.
+ * See witness.h. */
+struct nb_seek {
+	enum nb_finding_class cls;
+	uint32_t pc;
+	bool replay;
+	const struct nb_branch_step *path; /* The branches to replay. */
+	uint32_t npath;
+	bool found; /* The search reached the finding. */
+	bool over;  /* The search ran out of memory or steps. */
+};
+
+/* The values that the program's exits return. engine/transfer.c writes them. */
+struct nb_exits {
+	/* @seen: an exit was walked. @mixed: two exits return different
+	 * constants. */
+	bool seen, mixed;
+	uint64_t value; /* The constant that the last walked exit returns. */
+	/* @local: slot of an exit whose value rank-local data decides, or
+	 * NB_NO_PC. @from: slot where that data was read. */
+	uint32_t local, from;
+};
+
+/* Tables of regions of local control. coherence/control_dep.c writes them. */
+struct nb_regions {
+	/* Effects of each region, indexed by the slot of its branch. */
+	const struct nb_effects **effects;
+	uint8_t *seen;	    /* Scratch flags, one for each slot. */
+	uint32_t *worklist; /* Scratch list of slots to visit. */
+	uint64_t work;	    /* Number of slots that may still be visited. */
+};
+
+/* Work of the walks in units of about one instruction. The engine writes it. */
+struct nb_cost {
+	/* Work of this walk, not counting the instructions themselves. */
+	uint64_t work;
+};
+
+/* Lengths in instructions; NB_LENGTH_FAR means longer. engine/run_length.c
+ * writes them. */
+struct nb_lengths {
+	uint32_t iteration; /* Length of the longest iteration. */
+	uint32_t first;	    /* Largest number of instructions before the first
+			       iteration ends. */
+	/* Length and slot of the call that adds most instructions. */
+	uint32_t call, call_pc;
+};
+
+/* The cost of each loop. engine/loop_cost.c writes it. */
+struct nb_loop_cost;
+struct nb_loop_costs {
+	/* Number of the loop that begins at each slot, or 0 for none. */
+	uint32_t *site;
+	uint32_t n;
+	struct nb_loop_cost *at; /* Costs by number of the loop. */
+};
+
+/* Larger than the number of instructions of any iteration. */
+enum { NB_LENGTH_FAR = 1 << 30 };
+
+/* The branches up to the current state. engine/worklist.c writes them. */
+struct nb_history {
+	struct nb_branch_step *steps;
+	/* Number of branches on this path; in a search: index of the path's
+	 * last branch plus 1. */
+	uint32_t n;
+	uint32_t total, cap;
+};
+
+/* A store to the output of answer row @answer. NCCL accepts no value of the
+ * range @value that the program stores. */
+struct nb_odd_store {
+	struct nb_odd_store *next;
+	uint32_t pc, answer;
+	struct nb_range value;
+};
+
+/* What a walk finds out. state/found.c creates it, empties it before each walk,
+ * and adds what the accepted walks found. */
+struct nb_found {
+	uint8_t *aux;	 /* NB_AUX_* bits of each slot. */
+	uint8_t *noted;	 /* NB_NOTED_* bits of each slot. */
+	uint32_t *depth; /* Bytes of stack that each function uses. */
+	/* Cells written, indexed by slot; NULL for a slot that wrote none. A
+	 * walk with labels records none. */
+	struct nb_writes **writes;
+	/* Callbacks indexed by slot of the helper call. */
+	struct nb_callee **callees;
+	bool saw_local; /* Some value came from a rank-local source. */
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
+	/* For notes: the outputs that some path sets (bit i for row i of
+	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
+	uint32_t answered;
+	struct nb_odd_store *odd_stores;
+	struct nb_exits exits;
+	struct nb_lengths length;
+	struct nb_budget_needs needs;
+};
+
+/*
+ * One verification, apart from its states. It lives on the stack of
+ * nb_verify; its tables are in the verdict's arena.
+ */
+struct nb_env {
+	/* The input. Only nb_verify sets these members. */
+	const struct nb_image *const img;
+	const struct nb_prog *const prog;
+	const struct nb_hook_spec *const hook;
+	/* The caller's options with defaults filled in. A search for a witness
+	 * changes them and restores them. */
+	struct nb_verify_opts opts;
+	struct nb_verdict *const v;
+	struct nb_arena *const arena; /* The arena of the verdict. */
+
+	/* The decoded program; flow/ computes its control-flow graph. */
+	struct nb_insn *insns;
+	uint32_t n; /* Number of instruction slots. */
+	struct nb_cfg cfg;
+
+	uint32_t ids; /* The identity that was handed out last. */
+
+	/* The members below describe the current walk. */
+	bool labels; /* This walk tracks coherence labels. */
+	enum nb_walk_mode mode;
+	/* The current search or replay; NULL in a walk that decides the
+	 * verdict. */
+	struct nb_seek *seek;
+	/* Marks of the latest explored state, or NULL. */
+	struct nb_marks *marks;
+	struct nb_found found;
+	struct nb_cost cost;
+	struct nb_loop_costs loops; /* Loop costs, shared by all walks. */
+	struct nb_history history;
+
+	/* The sum of what the accepted walks found so far. What a rejected
+	 * walk found holds for no run. */
+	struct nb_found facts;
+	bool failed; /* The finding v->finding is filled. */
+	bool nomem;
+	struct nb_regions regions;
+	/* The walks assume that even the first loop of a run may end early. */
+	bool few_iterations;
+};
+
+/* Must the program give the same answer on every rank? */
+static inline bool nb_env_is_coherent(const struct nb_env *env)
+{
+	return env->hook->coherent && !env->opts.coherence_off &&
+	       !env->opts.plain_mem;
+}
+
+static inline const struct nb_helper_spec *
+nb_env_helper(const struct nb_env *env, int64_t id)
+{
+	const struct nb_helper_spec *h = NULL;
+
+	if (id >= INT32_MIN && id <= INT32_MAX)
+		h = nb_spec_helper((int32_t)id);
+	return h || !env->opts.helper ? h : env->opts.helper((int32_t)id);
+}
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_FOUND_H
+#define NB_VERIFY_STATE_FOUND_H
+
+#include "core/bpf/verify/state/env.h"
+
+/* Allocate env->found and env->facts, after nb_cfg_build. Returns false if out
+ * of memory. */
+bool nb_found_init(struct nb_env *env);
+
+/* Empty env->found, before a walk. */
+void nb_found_begin(struct nb_env *env);
+
+/* Add env->found to the facts, after a walk that accepts. */
+void nb_found_keep(struct nb_env *env);
+
+/* Record that the call at @pc calls back the function at @start. */
+void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_VERDICT_H
+#define NB_VERIFY_STATE_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/bpf/image/image.h"
+
+/* Class of a rejection. core/defs/findings.h has one row for each: a stable
+ * word, the general requirement and the hint. */
+enum nb_finding_class {
+	NB_FIND_NONE,
+#define FINDING(name, word, text, hint) NB_FIND_##name,
+#include "core/defs/findings.h"
+	NB_NFINDINGS
+};
+
+/* The rule that a program broke. core/defs/rules.h has one row for each. */
+enum nb_rule {
+#define RULE(name, cls, required, known, hint) NB_RULE_##name,
+#include "core/defs/rules.h"
+	NB_NRULES
+};
+
+enum { NB_MAX_PATH = 64 };
+
+/* A branch on the path to the finding, with its condition there. */
+struct nb_branch {
+	uint32_t pc;
+	bool taken;
+	bool open; /* The other outcome of the branch was possible too. */
+	/* For example "ctx->ranks > 16"; "" if nothing is known. */
+	const char *text;
+};
+
+/* An instruction that explains the finding. */
+struct nb_step_note {
+	uint32_t pc;
+	const char *text;
+};
+
+/* Class of a note. core/defs/notes.h has one row for each. */
+enum nb_note_class {
+#define NOTE(name, word, text, hint) NB_NOTE_##name,
+#include "core/defs/notes.h"
+	NB_NNOTES
+};
+
+/* A remark for the author of an accepted program. */
+struct nb_note {
+	enum nb_note_class cls;
+	uint32_t pc;	  /* Slot of the instruction. */
+	const char *word; /* The stable name of the note's class. */
+	const char *text, *hint;
+	/* Source line, owned by the image; NULL without line info. */
+	const struct nb_line *line;
+};
+
+/* Why a program is rejected: the first finding of the walk, with the
+ * shortest path that leads to it. Strings live as long as the verdict. */
+struct nb_finding {
+	enum nb_finding_class cls;
+	enum nb_rule rule;
+	uint32_t pc; /* Slot of the instruction. */
+	int reg;     /* The register concerned, or -1 if there is none. */
+	/* A leak: the slot where rank-local data was read; NB_NO_PC if it is
+	 * not known. */
+	uint32_t from;
+	const char *insn; /* The disassembled instruction. */
+	/* For example "offset 0..7 of map limits' value (8 bytes)". */
+	const char *required;
+	const char *known; /* For example "r2: scalar 0..255". */
+	/* For example "add: if (i >= 16) return 0;"; may be "". */
+	const char *hint;
+	const char *func; /* Name of the function. */
+	/* Source line, owned by the image; NULL without line info. */
+	const struct nb_line *line;
+	/* The last NB_MAX_PATH branches of the path. */
+	const struct nb_branch *path;
+	uint32_t npath;
+	const struct nb_step_note *notes;
+	uint32_t nnotes;
+};
+
+struct nb_verify_stats {
+	uint32_t insns_walked, states_kept, states_peak;
+	/* Work of all walks: instructions, and other work in units of one
+	 * instruction. */
+	uint32_t work;
+	uint32_t stack_depth; /* Bytes of stack of the deepest call chain. */
+	uint64_t time_ns;
+	size_t memory; /* Size of the arena in bytes. */
+};
+
+/* Types private to the verifier. */
+struct nb_env;
+struct nb_state;
+
+/* Options of a verification. The members before @trace change which
+ * programs are accepted; @trace and the members after it do not. */
+struct nb_verify_opts {
+	bool coherence_off; /* Set by NCCLBPF_COHERENCE=off. */
+	/* Limit of walked instructions; 0 means 1,000,000. */
+	uint32_t max_insns;
+	size_t max_memory; /* Limit of memory in bytes; 0 means 64 MiB. */
+	/* The policy's limit for all its programs (0 means none), and the
+	 * work that its earlier programs took (nb_verify_stats.work). */
+	uint32_t policy_insns, policy_spent;
+	/* For tests: r1 points to this many bytes of plain memory and r2
+	 * holds the number, like in bpf_conformance; 0 means the hook's
+	 * context. */
+	uint32_t plain_mem;
+	/* For tests. @hook: a context instead of the hook's own; may be
+	 * NULL. @helper: rows of foreign helpers; may be NULL. @privileged:
+	 * allow a program to return an address and to read unwritten stack
+	 * bytes as data, like the kernel does for privileged users.
+	 * Programs accepted with these options must not run. */
+	const struct nb_hook_spec *hook;
+	const struct nb_helper_spec *(*helper)(int32_t id);
+	bool privileged;
+	/* Accept shift counts beyond the width and mask them. */
+	bool allow_wide_shift;
+	/* Prune a path only if an explored state subsumes the whole state,
+	 * imprecise scalars included. The walked states then contain every
+	 * state of every run. */
+	bool exact;
+	/* Buffer for the text of every walked state; may be NULL. */
+	struct nb_buf *trace;
+	/* Called with every walked state, before its instruction; may be
+	 * NULL. For tests that compare the states with real runs. */
+	void (*observe)(void *arg, const struct nb_env *env,
+			const struct nb_state *st, uint32_t pc);
+	void *observe_arg;
+};
+
+enum { NB_NO_LOOP = UINT32_MAX >> 1 };
+
+/* The loop that costs most in a run. */
+struct nb_loop_report {
+	/* Slot where the loop begins; NB_NO_LOOP if there is none. */
+	uint32_t pc;
+	/* Iterations in the whole run; 0 if they are not constant. */
+	uint32_t iterations;
+	/* Instructions of one iteration without inner loops. */
+	uint32_t length;
+	/* Percentage of the cost of all loops and the first path. */
+	uint32_t share;
+};
+
+struct nb_verdict {
+	bool accepted;
+	struct nb_finding finding; /* Set if the program is rejected. */
+	/* Set if the program is accepted; sorted by slot. */
+	const struct nb_note *notes;
+	uint32_t nnotes;
+	struct nb_verify_stats stats;
+	const uint8_t *aux; /* NB_AUX_* bits of each slot. */
+	/* Bounds on the runs of an accepted program (NB_RUN_BUDGET).
+	 * @iteration: instructions of the longest iteration, not 0.
+	 * @first: instructions before the first iteration ends.
+	 * @iter_steps: steps that counted iterators must be able to take. */
+	uint32_t iteration, first, iter_steps;
+	/* @iterations: the verdict requires that loops can make this many
+	 * iterations. @constant_iterations: iterations of loops whose number is
+	 * constant; nested loops multiply. */
+	uint32_t iterations, constant_iterations;
+	/* The program has may_goto loops (@passes) or loops of helpers
+	 * (@loops). */
+	bool passes, loops;
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
+	struct nb_loop_report loop; /* The loop that costs most. */
+	/* Memory of the verdict; private to the verifier. */
+	struct nb_arena arena;
+};
+
+#endif

@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Describe in text the steps that lead to a finding: the origin of a value in
+ * terms of the source, and the meaning of a branch. Going backwards from the
+ * finding, notes explain each step that set a register the finding depends on.
+ */
+#include "core/bpf/verify/domain/range.h"
+#include "core/bpf/verify/feature/iter.h"
+#include "core/bpf/verify/report/names.h"
+#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/source.h"
+#include "core/bpf/verify/state/env.h"
+#include "core/bpf/verify/state/operands.h"
+#include "core/bpf/verify/state/state.h"
+#include "core/bpf/verify/witness/notes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAX_NOTES = 16, MAX_NESTED = 5, MAX_VALUE = 72 };
+
+static const struct nb_insn *insn_at(const struct nb_trail *t, uint32_t i)
+{
+	return &t->env->insns[nb_trail_at(t, i)->pc];
+}
+
+static const char *value(const struct nb_trail *t, uint32_t i, int number,
+			 unsigned depth);
+
+/*
+ * Return the last step before @i that wrote register @number of the frame
+ * at @i, or t->n if none is known. For the first step of a callee that is
+ * the call.
+ */
+static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
+{
+	uint32_t frames = nb_trail_at(t, i)->nframes;
+
+	while (i-- > t->first) {
+		const struct nb_trail_step *s = nb_trail_at(t, i);
+
+		if (s->nframes > frames)
+			continue;
+		if (s->nframes < frames)
+			return i; /* The step is a call. */
+		if (nb_insn_writes(&t->env->insns[s->pc]) & 1u << number)
+			return i;
+	}
+	return t->n;
+}
+
+/* Does step @i store bytes [off, off + size) of the stack frame @frame? */
+static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame,
+		      int64_t off, unsigned size)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->dst];
+	struct nb_range at;
+
+	if (in->kind != NB_KIND_STORE || in->traits & NB_INSN_ORDERED ||
+	    r->kind != NB_REG_STACK || r->frame != frame)
+		return false;
+	at = nb_access_offset(r, in->off);
+	return at.smax + in->width / 8 > off && at.smin < off + size;
+}
+
+/* For a number loaded from the stack at step @i, return the value that was
+ * stored there. */
+static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
+			   unsigned depth)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	unsigned frame = nb_trail_at(t, i)->regs[in->src].frame;
+
+	for (uint32_t j = i; j-- > t->first;) {
+		const struct nb_insn *s = insn_at(t, j);
+		struct nb_range at;
+
+		if (s->kind == NB_KIND_CALL || s->kind == NB_KIND_ATOMIC ||
+		    (s->kind == NB_KIND_STORE && s->traits & NB_INSN_ORDERED))
+			/* This step may have overwritten the stored number. */
+			return "";
+		if (!stores_to(t, j, frame, off, in->width / 8u))
+			continue;
+		at = nb_access_offset(&nb_trail_at(t, j)->regs[s->dst], s->off);
+		if (!nb_range_is_const(&at) || at.smin != off ||
+		    s->width != in->width)
+			return "";
+		if (s->operand == NB_OPND_IMM)
+			return nb_say(t->env, "%" PRId64, s->imm);
+		return value(t, j, s->src, depth + 1);
+	}
+	return "";
+}
+
+static const char *loaded(const struct nb_trail *t, uint32_t i, unsigned depth)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->src];
+	struct nb_range off = nb_access_offset(r, in->off);
+
+	if (r->kind == NB_REG_STACK && nb_range_is_const(&off))
+		return stacked(t, i, off.smin, depth);
+	return nb_say_place(t->env, r, &off);
+}
+
+static const char *called(const struct nb_trail *t, uint32_t i)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_trail_step *s = nb_trail_at(t, i);
+	const struct nb_helper_spec *h;
+
+	if (nb_insn_calls_func(in))
+		return nb_say(t->env, "%s()",
+			      nb_say_func(t->env, (uint32_t)((int64_t)s->pc +
+							     1 + in->off)));
+	h = nb_spec_helper((int32_t)in->imm);
+	if (!h)
+		return "";
+	if (h->arg[0] == NB_ARG_MAP && s->regs[1].kind == NB_REG_MAP)
+		return nb_say(t->env, "bpf_%s(&%s)", h->name,
+			      nb_map_name(t->env, s->regs[1].map));
+	return nb_say(t->env, "bpf_%s()", h->name);
+}
+
+static bool is_local_call(const struct nb_trail *t, uint32_t i)
+{
+	return nb_insn_calls_func(insn_at(t, i));
+}
+
+/* Return the operator of an assignment ("+" for "+="); "" unless it takes
+ * two unsigned numbers. */
+static const char *operator(struct nb_env *env, const struct nb_insn *in)
+{
+	const char *text = nb_spec_fn(in->fn)->text;
+	size_t n = strlen(text);
+
+	if (in->traits & NB_INSN_SIGNED || !n || text[n - 1] != '=')
+		return "";
+	return nb_say(env, "%.*s", (int)n - 1, text);
+}
+
+/* Return @a, in parentheses if it needs them as an operand. */
+static const char *operand(struct nb_env *env, const char *a)
+{
+	return strchr(a, ' ') ? nb_say(env, "(%s)", a) : a;
+}
+
+static const char *computed(const struct nb_trail *t, uint32_t i,
+			    unsigned depth)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const char *a, *b, *op = operator(t->env, in);
+
+	if (nb_insn_copies(in) && in->operand == NB_OPND_REG)
+		return value(t, i, in->src, depth + 1);
+	if (in->operand == NB_OPND_IMM)
+		b = nb_say(t->env, "%" PRId64, in->imm);
+	else
+		b = value(t, i, in->src, depth + 1);
+	if (nb_insn_copies(in))
+		return b;
+	if (!*op)
+		return "";
+	a = value(t, i, in->dst, depth + 1);
+	if (!*a || !*b || nb_reg_is_pointer(&nb_trail_at(t, i)->regs[in->dst]))
+		return "";
+	if (!strcmp(op, "<<") && in->operand == NB_OPND_IMM &&
+	    (uint64_t)in->imm < 31)
+		return nb_say(t->env, "%s * %d", operand(t->env, a),
+			      1 << in->imm);
+	return nb_say(t->env, "%s %s %s", operand(t->env, a), op,
+		      operand(t->env, b));
+}
+
+static const char *value(const struct nb_trail *t, uint32_t i, int number,
+			 unsigned depth)
+{
+	const struct nb_reg *r = &nb_trail_at(t, i)->regs[number];
+	uint32_t by = writer(t, i, number);
+	const char *text = "";
+
+	if (r->kind == NB_REG_CTX && r->r.smin == 0)
+		return "ctx";
+	if (by == t->n || depth > MAX_NESTED)
+		return "";
+	if (nb_trail_at(t, by)->nframes < nb_trail_at(t, i)->nframes)
+		return number >= 1 && number <= 5 && is_local_call(t, by)
+			       ? value(t, by, number, depth + 1)
+			       : "";
+	switch (insn_at(t, by)->kind) {
+	case NB_KIND_ALU:
+		text = computed(t, by, depth);
+		break;
+	case NB_KIND_LOAD:
+		text = loaded(t, by, depth);
+		break;
+	case NB_KIND_CALL:
+		text = number == 0 ? called(t, by) : "";
+		break;
+	case NB_KIND_LDDW:
+		text = r->kind == NB_REG_SCALAR
+			       ? nb_say(t->env, "%" PRId64, insn_at(t, by)->imm)
+			       : "";
+		break;
+	}
+	return strlen(text) > MAX_VALUE ? "" : text;
+}
+
+const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number)
+{
+	return i >= t->first && i < t->n ? value(t, i, number, 0) : "";
+}
+
+static const char *side(const struct nb_trail *t, uint32_t i, int number,
+			unsigned width)
+{
+	const char *text = nb_trail_value(t, i, number);
+
+	if (!*text)
+		return nb_say(t->env, "%c%d", width == 32 ? 'w' : 'r', number);
+	return operand(t->env, text);
+}
+
+static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->dst];
+	const char *a = side(t, i, in->dst, in->width), *b;
+	const struct nb_fn_spec *fn = nb_spec_fn(in->fn);
+	bool sign = fn->holds & NB_ORDER_SIGNED;
+
+	if (in->operand == NB_OPND_REG)
+		b = side(t, i, in->src, in->width);
+	else if (!in->imm && nb_reg_is_pointer(r))
+		b = "NULL";
+	else
+		b = nb_say(t->env, "%" PRId64, in->imm);
+	if (in->fn == NB_FN_JSET)
+		return nb_say(t->env, "(%s & %s) %s 0", a, b,
+			      taken ? "!=" : "==");
+	if (!taken)
+		fn = nb_spec_fn(fn->inverse);
+	return nb_say(t->env, "%s %s %s%s", a, fn->text + sign, b,
+		      sign ? " (signed)" : "");
+}
+
+/*
+ * Describe what the branch revealed about register @number; "" if it revealed
+ * nothing new.
+ */
+static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
+{
+	const struct nb_reg *was = &nb_trail_at(t, i)->regs[number];
+	const struct nb_reg *is = &nb_trail_at(t, i + 1)->regs[number];
+
+	if (is->kind != NB_REG_SCALAR || was->kind != NB_REG_SCALAR ||
+	    nb_range_is_const(&is->r) || nb_range_equal(&was->r, &is->r))
+		return "";
+	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
+}
+
+/*
+ * Describe the outcome of a call that has two outcomes: of an iterator or a
+ * loop over callbacks.
+ */
+static const char *called_back(const struct nb_insn *insn,
+			       const struct nb_trail_step *s,
+			       const struct nb_trail_step *next)
+{
+	if (nb_is_iter_next(insn))
+		return next->regs[0].kind == NB_REG_SCALAR ? "no more numbers"
+							   : "one more number";
+	if (next->nframes > s->nframes)
+		return "the callback is called once more";
+	return "no more calls";
+}
+
+const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
+{
+	const struct nb_trail_step *s;
+	const struct nb_insn *in;
+	bool taken;
+
+	if (i <= t->first || i >= t->n)
+		return "";
+	s = nb_trail_at(t, --i);
+	in = insn_at(t, i);
+	taken = nb_trail_at(t, i + 1)->pc != s->pc + 1;
+	if (in->kind == NB_KIND_CALL)
+		return called_back(in, s, nb_trail_at(t, i + 1));
+	if (in->kind == NB_KIND_MAY_GOTO)
+		return taken ? "the may_goto budget is used up"
+			     : "the may_goto budget allows one more iteration";
+	return nb_say(t->env, "%s%s%s", condition(t, i, taken),
+		      learnt(t, i, in->dst),
+		      in->operand == NB_OPND_REG ? learnt(t, i, in->src) : "");
+}
+
+/* The values that the notes still have to explain, going backwards. */
+struct slice {
+	const struct nb_trail *t;
+	/* Registers of each frame: bit i stands for ri. */
+	uint16_t regs[NB_MAX_FRAMES];
+	struct {
+		uint8_t frame;
+		int64_t off;
+		uint32_t size;
+	} stack[4];
+	unsigned nstack;
+	/*
+	 * The slot of a branch whose registers the notes still have to explain;
+	 * NB_NO_PC for none.
+	 */
+	uint32_t branch;
+	/* Notes collected so far, the latest step first. */
+	struct nb_step_note notes[MAX_NOTES];
+	uint32_t n;
+};
+
+static void want(struct slice *s, unsigned frame, int number)
+{
+	if (number != NB_R10)
+		s->regs[frame] |= (uint16_t)(1u << number);
+}
+
+static void add_note(struct slice *s, uint32_t pc, const char *text)
+{
+	if (s->n < MAX_NOTES)
+		s->notes[s->n++] = (struct nb_step_note){ pc, text };
+}
+
+/* Describe why the value that step @i loads is rank-local. */
+static const char *why_local(const struct slice *s, uint32_t i, int number)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	const struct nb_reg *r = &nb_trail_at(s->t, i + 1)->regs[number];
+
+	if (r->label != NB_LABEL_LOCAL || r->from != at->pc)
+		return "";
+	return nb_say(s->t->env, " (%s)",
+		      nb_say_local(s->t->env, at->regs, at->pc));
+}
+
+/* Write a note that step @i writes register @number of the frame. */
+static void note_def(struct slice *s, uint32_t i, int number)
+{
+	struct nb_env *env = s->t->env;
+	const struct nb_insn *in = insn_at(s->t, i);
+	const struct nb_reg *r = &nb_trail_at(s->t, i + 1)->regs[number];
+	const char *from = nb_trail_value(s->t, i + 1, number);
+	const char *text = nb_say_insn(env, nb_trail_at(s->t, i)->pc);
+
+	if (r->kind == NB_REG_UNINIT && in->kind == NB_KIND_CALL)
+		text = nb_say(env, "%s; r1 to r5 do not survive calls", text);
+	else if (*from && in->kind != NB_KIND_LDDW &&
+		 !(nb_insn_copies(in) && in->operand == NB_OPND_IMM))
+		text = nb_say(env, "%s; now r%d = %s, %s%s", text, number, from,
+			      nb_say_reg(env, r, -1), why_local(s, i, number));
+	else
+		text = nb_say(env, "%s; now r%d: %s%s", text, number,
+			      nb_say_reg(env, r, -1), why_local(s, i, number));
+	add_note(s, nb_trail_at(s->t, i)->pc, text);
+}
+
+static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off,
+		       unsigned size)
+{
+	struct nb_range at = nb_access_offset(r, off);
+
+	if (!nb_range_is_const(&at) || s->nstack == 4)
+		return;
+	s->stack[s->nstack].frame = r->frame;
+	s->stack[s->nstack].off = at.smin;
+	s->stack[s->nstack++].size = size;
+}
+
+/*
+ * Mark the registers and stack bytes from which step @i computed a register
+ * that still needs an explanation.
+ */
+static void want_uses(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	const struct nb_insn *in = insn_at(s->t, i);
+	unsigned frame = at->nframes - 1;
+
+	if (in->kind == NB_KIND_ALU) {
+		if (in->operand == NB_OPND_REG)
+			want(s, frame, in->src);
+		if (!(in->traits & NB_INSN_MOVE))
+			want(s, frame, in->dst);
+		return;
+	}
+	if (in->kind != NB_KIND_LOAD || in->traits & NB_INSN_ORDERED)
+		return;
+	if (at->regs[in->src].kind == NB_REG_STACK)
+		want_stack(s, &at->regs[in->src], in->off, in->width / 8u);
+	else if (at->regs[in->src].label == NB_LABEL_LOCAL)
+		want(s, frame, in->src);
+}
+
+/* Write a note for a store to stack bytes that the finding depends on. */
+static void look_at_store(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	const struct nb_insn *in = insn_at(s->t, i);
+
+	for (unsigned k = 0; k < s->nstack; k++) {
+		if (!stores_to(s->t, i, s->stack[k].frame, s->stack[k].off,
+			       s->stack[k].size))
+			continue;
+		add_note(s, at->pc,
+			 in->operand == NB_OPND_IMM
+				 ? nb_say_insn(s->t->env, at->pc)
+				 : nb_say(s->t->env, "%s: %s",
+					  nb_say_insn(s->t->env, at->pc),
+					  nb_say_reg(s->t->env,
+						     &at->regs[in->src],
+						     in->src)));
+		if (in->operand == NB_OPND_REG)
+			want(s, at->nframes - 1, in->src);
+		s->stack[k] = s->stack[--s->nstack];
+		return;
+	}
+}
+
+/*
+ * Write a note for a branch that narrowed a register which the finding depends
+ * on, or that leads to the finding.
+ */
+static void look_at_branch(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	const struct nb_trail_step *then = nb_trail_at(s->t, i + 1);
+	const struct nb_insn *in = insn_at(s->t, i);
+	unsigned frame = at->nframes - 1;
+	bool decides = s->branch == at->pc, narrows = false;
+
+	for (int r = 0; r < NB_R10; r++)
+		if (s->regs[frame] & 1u << r &&
+		    (at->regs[r].kind != then->regs[r].kind ||
+		     !nb_range_equal(&at->regs[r].r, &then->regs[r].r)))
+			narrows = true;
+	if (!decides && !narrows)
+		return;
+	add_note(s, at->pc,
+		 nb_say(s->t->env, "%s%s", nb_trail_branch(s->t, i + 1),
+			decides ? ": this is decided by local data" : ""));
+	if (!decides)
+		return;
+	s->branch = NB_NO_PC;
+	want(s, frame, in->dst);
+	if (in->operand == NB_OPND_REG)
+		want(s, frame, in->src);
+}
+
+/* If a register got its rank-local label from a branch, explain that branch
+ * too. */
+static void want_origin(struct slice *s, uint32_t i, int number)
+{
+	const struct nb_reg *r = &nb_trail_at(s->t, i)->regs[number];
+	const struct nb_env *env = s->t->env;
+
+	if (r->label == NB_LABEL_LOCAL && r->from < env->n &&
+	    env->insns[r->from].kind == NB_KIND_JMP && s->branch == NB_NO_PC)
+		s->branch = r->from;
+}
+
+/*
+ * Write notes for the registers that a step wrote, if the next step is in the
+ * same frame.
+ */
+static void look_at_defs(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	unsigned frame = at->nframes - 1;
+	unsigned hit = s->regs[frame] & nb_insn_writes(insn_at(s->t, i));
+
+	for (int r = 0; r < NB_R10; r++) {
+		if (!(hit & 1u << r))
+			continue;
+		note_def(s, i, r);
+		want_origin(s, i + 1, r);
+	}
+	s->regs[frame] &= (uint16_t)~hit;
+	if (hit)
+		want_uses(s, i);
+}
+
+/*
+ * Write notes for what step @i contributes to the values still to be explained.
+ */
+static void look_at_step(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	uint32_t next = nb_trail_at(s->t, i + 1)->nframes;
+	unsigned f = at->nframes - 1;
+
+	/* The step is a call: explain its arguments. */
+	if (next == at->nframes + 1) {
+		if (is_local_call(s->t, i))
+			s->regs[f] |= s->regs[f + 1] & 0x3e;
+		s->regs[f + 1] = 0;
+		/* The step is a return: explain r0. */
+	} else if (next + 1 == at->nframes) {
+		s->regs[f] |= s->regs[f - 1] & 1;
+		s->regs[f - 1] &= (uint16_t)~0x3f;
+	} else if (next == at->nframes) {
+		if (insn_at(s->t, i)->kind == NB_KIND_JMP)
+			look_at_branch(s, i);
+		look_at_defs(s, i);
+		look_at_store(s, i);
+	}
+}
+
+static bool open_questions(const struct slice *s)
+{
+	bool any = s->nstack || s->branch != NB_NO_PC;
+
+	for (unsigned f = 0; f < NB_MAX_FRAMES; f++)
+		any |= s->regs[f] != 0;
+	return any && s->n < MAX_NOTES;
+}
+
+static void begin(struct slice *s, const struct nb_finding *f)
+{
+	uint32_t last = s->t->n - 1;
+	const struct nb_trail_step *at = nb_trail_at(s->t, last);
+
+	s->branch = NB_NO_PC;
+	if (f->cls == NB_FIND_LOCAL_CONTROL ||
+	    (f->cls == NB_FIND_LOCAL_VERDICT && at->region.open))
+		s->branch = at->region.pc;
+	if (f->reg < 0 || (f->cls == NB_FIND_LOCAL_CONTROL))
+		return;
+	want(s, at->nframes - 1, f->reg);
+	want_origin(s, last, f->reg);
+}
+
+/* Return the last step at @pc before step @i; t->n if none is kept. */
+static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
+{
+	while (i-- > t->first)
+		if (nb_trail_at(t, i)->pc == pc)
+			return i;
+	return t->n;
+}
+
+/* Return the operand of a branch, or the argument of a helper that calls back,
+ * that is rank-local; -1 if there is none. */
+static int local_operand(const struct nb_trail *t, uint32_t i)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *regs = nb_trail_at(t, i)->regs;
+	bool loops = nb_insn_effect(in) == NB_EFFECT_CALLS;
+
+	for (int r = 1; loops && r <= 4; r++)
+		if (regs[r].label == NB_LABEL_LOCAL)
+			return r;
+	if (in->kind != NB_KIND_JMP)
+		return -1;
+	if (regs[in->dst].label == NB_LABEL_LOCAL)
+		return in->dst;
+	return in->operand == NB_OPND_REG &&
+			       regs[in->src].label == NB_LABEL_LOCAL
+		       ? in->src
+		       : -1;
+}
+
+/* Return the step that loaded the rank-local data which the finding is
+ * about, following branches backwards; t->n if that step is not kept. */
+static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
+{
+	uint32_t i = t->n - 1, branches = 0, from = f->from;
+	int reg;
+
+	while ((i = last_at(t, i, from)) != t->n) {
+		reg = local_operand(t, i);
+		if (reg < 0 || branches++ == 8)
+			return i;
+		from = nb_trail_at(t, i)->regs[reg].from;
+	}
+	return t->n;
+}
+
+static void say_origin(const struct nb_trail *t, struct nb_finding *f)
+{
+	const struct nb_trail_step *at;
+	const char *hint;
+	uint32_t i;
+
+	if (f->cls != NB_FIND_LOCAL_OUTPUT && f->cls != NB_FIND_LOCAL_CONTROL &&
+	    f->cls != NB_FIND_LOCAL_VERDICT)
+		return;
+	i = origin(t, f);
+	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)
+		return;
+	at = nb_trail_at(t, i);
+	f->known = nb_say(t->env, "%s; source: %s", f->known,
+			  nb_say_local(t->env, at->regs, at->pc));
+	hint = nb_say_local_hint(t->env, at->regs, at->pc);
+	if (*hint)
+		f->hint = hint;
+}
+
+/* Return the helper call whose result register @number holds at step @i;
+ * t->n if there is none. */
+static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
+{
+	for (int links = 0; links < 8; links++) {
+		const struct nb_insn *in;
+
+		i = writer(t, i, number);
+		if (i == t->n)
+			return i;
+		in = insn_at(t, i);
+		if (nb_insn_calls_helper(in) && number == 0)
+			return i;
+		if (!nb_insn_copies(in) || in->operand != NB_OPND_REG)
+			return t->n;
+		number = in->src;
+	}
+	return t->n;
+}
+
+/*
+ * Describe which line produced the pointer, and which test is missing after it.
+ */
+static void say_null(const struct nb_trail *t, struct nb_finding *f)
+{
+	const struct nb_line *l;
+	const char *name;
+	uint32_t i;
+
+	if ((f->cls != NB_FIND_NULLABLE && f->cls != NB_FIND_NULL_ARITH &&
+	     f->cls != NB_FIND_ARG_NULL) ||
+	    f->reg < 0 ||
+	    nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
+		return;
+	i = producer(t, t->n - 1, f->reg);
+	l = i < t->n ? nb_line_of(t->env->prog, nb_trail_at(t, i)->pc) : NULL;
+	if (!l || !l->text)
+		return;
+	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known,
+			  called(t, i), l->line);
+	name = nb_source_assigned(t->env, l->text);
+	if (*name)
+		f->hint =
+			nb_say(t->env, "after line %u add: if (!%s) return 0;",
+			       l->line, name);
+}
+
+void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
+{
+	struct slice s = { .t = t };
+	struct nb_step_note *to;
+
+	if (t->n == t->first)
+		return;
+	begin(&s, f);
+	say_origin(t, f);
+	say_null(t, f);
+	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);)
+		look_at_step(&s, i);
+	to = nb_arena_array(t->env->arena, s.n, sizeof(*to));
+	if (!to)
+		return;
+	for (uint32_t i = 0; i < s.n; i++)
+		to[i] = s.notes[s.n - 1 - i];
+	f->notes = to;
+	f->nnotes = s.n;
+}
