@@ -14,13 +14,12 @@
 enum { MAX_FIELDS = 64 };
 
 /* Keep the verifier's facts about an accepted program's slots. */
-static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
-		    const struct nb_prog *p, struct nb_err *err)
+static int keep_aux(uint8_t **aux, const struct nb_verdict *v, const struct nb_prog *p,
+		    struct nb_err *err)
 {
 	*aux = malloc(p->nslots);
 	if (!*aux)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for what is known of program %s",
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for what is known of program %s",
 			       p->name);
 	memcpy(*aux, v->aux, p->nslots);
 	return 0;
@@ -50,10 +49,8 @@ struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v)
 
 /* Verify one program and record the cost. @opts->verify.policy_spent grows
  * by its work; the caller frees *@aux. */
-static int verify_one(const struct nb_image *img, uint32_t prog,
-		      struct nb_policy_opts *opts,
-		      struct nb_policy_effort *effort, uint8_t **aux,
-		      struct nb_err *err)
+static int verify_one(const struct nb_image *img, uint32_t prog, struct nb_policy_opts *opts,
+		      struct nb_policy_effort *effort, uint8_t **aux, struct nb_err *err)
 {
 	struct nb_verdict *v;
 	int rc;
@@ -83,8 +80,7 @@ static int verify_one(const struct nb_image *img, uint32_t prog,
 /* Make the cheap checks first: a policy whose maps do not fit is not
  * verified. */
 static int judge(const struct nb_image *img, struct nb_policy_opts *opts,
-		 struct nb_policy_effort *effort, uint8_t **aux,
-		 struct nb_err *err)
+		 struct nb_policy_effort *effort, uint8_t **aux, struct nb_err *err)
 {
 	uint64_t bytes;
 	int rc = nb_policy_memory(&bytes, img, opts->max_memory, err);
@@ -148,8 +144,8 @@ static bool is_about_ranks(enum nb_finding_class c)
 	return c == NB_FIND_LOCAL_OUTPUT || c == NB_FIND_LOCAL_CONTROL;
 }
 
-int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,
-		  uint32_t prog, struct nb_err *err)
+int nb_verify_env(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
+		  struct nb_err *err)
 {
 	const struct nb_hook_spec *env = nb_spec_hook(NB_HOOK_ENV);
 	struct nb_field_spec fields[MAX_FIELDS];
@@ -178,6 +174,5 @@ int nb_policy_map(const struct nb_policy *p, const char *map)
 
 bool nb_policy_map_coherent(const struct nb_policy *p, uint32_t map)
 {
-	return map < p->img->nmaps &&
-	       (p->img->maps[map].tags & NB_MAPF_COHERENT);
+	return map < p->img->nmaps && (p->img->maps[map].tags & NB_MAPF_COHERENT);
 }

@@ -73,8 +73,8 @@ struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v);
  * same. The value that the program returns does not count. On an error of
  * nb_verify, *@out is NULL too.
  */
-int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,
-		  uint32_t prog, struct nb_err *err);
+int nb_verify_env(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
+		  struct nb_err *err);
 
 /* Return the index of the policy's map named @map, or -1. */
 int nb_policy_map(const struct nb_policy *p, const char *map);

@@ -59,7 +59,7 @@ int gin_guard_put(struct ncclbpf_gin_put *ctx)
 	if (v->in_a_row < IN_A_ROW || v->said)
 		return 0;
 	v->said = 1;
-	bpf_printk("GIN ring of rank %u to rank %u stays full: %u outstanding",
-		   ctx->rank, ctx->peer, ctx->outstanding);
+	bpf_printk("GIN ring of rank %u to rank %u stays full: %u outstanding", ctx->rank,
+		   ctx->peer, ctx->outstanding);
 	return 0;
 }

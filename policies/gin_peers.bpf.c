@@ -44,8 +44,7 @@ static __always_inline struct value *value_of(const struct key *key)
 SEC("gin/put")
 int gin_peers_put(struct ncclbpf_gin_put *ctx)
 {
-	struct key key = { ctx->comm_id, ctx->rank, ctx->peer, ctx->context,
-			   0 };
+	struct key key = { ctx->comm_id, ctx->rank, ctx->peer, ctx->context, 0 };
 	struct value *v = value_of(&key);
 
 	if (!v)
@@ -61,8 +60,7 @@ int gin_peers_put(struct ncclbpf_gin_put *ctx)
 SEC("gin/done")
 int gin_peers_done(struct ncclbpf_gin_done *ctx)
 {
-	struct key key = { ctx->comm_id, ctx->rank, ctx->peer, ctx->context,
-			   0 };
+	struct key key = { ctx->comm_id, ctx->rank, ctx->peer, ctx->context, 0 };
 	struct value *v = value_of(&key);
 	__u64 b;
 

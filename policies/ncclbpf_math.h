@@ -31,8 +31,7 @@ static __always_inline uint64_t ncclbpf_sat_mul(uint64_t a, uint64_t b)
  * weight of 2^-shift, shift 0 to 63. The average moves by at least one until it
  * equals @sample.
  */
-static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample,
-					     uint32_t shift)
+static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample, uint32_t shift)
 {
 	uint64_t part = ((uint64_t)1 << (shift & 63)) - 1;
 	uint64_t way = sample < average ? average - sample : sample - average;
@@ -45,16 +44,14 @@ static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample,
  * Returns a / b as a fixed-point number with @shift (0 to 63) binary places,
  * rounded down, or 2^64 - 1 if it does not fit or b is 0. Calls bpf_mul_div.
  */
-static __always_inline uint64_t ncclbpf_fixed_div(uint64_t a, uint64_t b,
-						  uint32_t shift)
+static __always_inline uint64_t ncclbpf_fixed_div(uint64_t a, uint64_t b, uint32_t shift)
 {
 	return (uint64_t)bpf_mul_div(a, (uint64_t)1 << (shift & 63), b);
 }
 
 /* Returns a times a fixed-point number with @shift places. Calls bpf_mul_div.
  */
-static __always_inline uint64_t ncclbpf_fixed_mul(uint64_t a, uint64_t factor,
-						  uint32_t shift)
+static __always_inline uint64_t ncclbpf_fixed_mul(uint64_t a, uint64_t factor, uint32_t shift)
 {
 	return (uint64_t)bpf_mul_div(a, factor, (uint64_t)1 << (shift & 63));
 }

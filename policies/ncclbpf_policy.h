@@ -82,8 +82,7 @@ typedef long long __s64;
 #define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))
 
 enum ncclbpf_map_type {
-#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
-	BPF_MAP_TYPE_##name = id,
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) BPF_MAP_TYPE_##name = id,
 #include "core/defs/maps.h"
 };
 
@@ -150,14 +149,11 @@ struct bpf_iter_num {
 #define NB_NEXT_SIZE0 , uint32_t
 #define NB_NEXT_ALLOC , uint64_t size
 
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,       \
-	       effect, cost, work, doc)                                       \
-	static NB_RETURN_##ret (*const bpf_##name)(                           \
-		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4         \
-			NB_NEXT_##a5) __attribute__((unused)) =               \
-		(NB_RETURN_##ret(*const)(                                     \
-			NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4 \
-				NB_NEXT_##a5))id;
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect, cost, work, doc) \
+	static NB_RETURN_##ret (*const bpf_##name)(                                              \
+		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4 NB_NEXT_##a5)              \
+		__attribute__((unused)) = (NB_RETURN_##ret(*const)(                              \
+			NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4 NB_NEXT_##a5))id;
 #include "core/defs/helpers.h"
 
 /*
@@ -173,12 +169,10 @@ struct bpf_iter_num {
 #define NB_PRINTK0(fmt) NB_PRINTK(fmt)
 #define NB_PRINTK1(fmt, a) NB_PRINTK(fmt, (uint64_t)(a))
 #define NB_PRINTK2(fmt, a, b) NB_PRINTK(fmt, (uint64_t)(a), (uint64_t)(b))
-#define NB_PRINTK3(fmt, a, b, c) \
-	NB_PRINTK(fmt, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c))
+#define NB_PRINTK3(fmt, a, b, c) NB_PRINTK(fmt, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c))
 #define NB_PRINTK_PICK(a0, a1, a2, a3, name, ...) name
-#define bpf_printk(...)                                                 \
-	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK3, NB_PRINTK2, NB_PRINTK1, \
-		       NB_PRINTK0, )                                    \
+#define bpf_printk(...)                                                               \
+	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK3, NB_PRINTK2, NB_PRINTK1, NB_PRINTK0, ) \
 	(__VA_ARGS__)
 
 /*
@@ -222,34 +216,28 @@ static __always_inline int ncclbpf_iter_step(struct bpf_iter_num *it, int *i)
 
 #define NB_GLUE_(a, b) a##b
 #define NB_GLUE(a, b) NB_GLUE_(a, b)
-#define NB_FOR(it, i, start, end)                              \
-	for (struct bpf_iter_num it                            \
-	     __attribute__((cleanup(ncclbpf_iter_end))),       \
-	     *NB_GLUE(it, p) __attribute__((unused)) =         \
-		     (bpf_iter_num_new(&it, (uint64_t)(start), \
-				       (uint64_t)(end)),       \
-		      &it);                                    \
+#define NB_FOR(it, i, start, end)                                                      \
+	for (struct bpf_iter_num it __attribute__((cleanup(ncclbpf_iter_end))),        \
+	     *NB_GLUE(it, p) __attribute__((unused)) =                                 \
+		     (bpf_iter_num_new(&it, (uint64_t)(start), (uint64_t)(end)), &it); \
 	     ncclbpf_iter_step(&it, &(i));)
-#define ncclbpf_for(i, start, end) \
-	NB_FOR(NB_GLUE(nb_iter_, __COUNTER__), i, start, end)
-#define NB_REPEAT(n, id)                                            \
-	for (int NB_GLUE(nb_i_, id) = 0, NB_GLUE(nb_once_, id) = 1; \
-	     NB_GLUE(nb_once_, id); NB_GLUE(nb_once_, id) = 0)      \
+#define ncclbpf_for(i, start, end) NB_FOR(NB_GLUE(nb_iter_, __COUNTER__), i, start, end)
+#define NB_REPEAT(n, id)                                                                   \
+	for (int NB_GLUE(nb_i_, id) = 0, NB_GLUE(nb_once_, id) = 1; NB_GLUE(nb_once_, id); \
+	     NB_GLUE(nb_once_, id) = 0)                                                    \
 	NB_FOR(NB_GLUE(nb_iter_, id), NB_GLUE(nb_i_, id), 0, n)
 #define ncclbpf_repeat(n) NB_REPEAT(n, __COUNTER__)
 
 /* ---- what most tuner policies want ---- */
 
 /* Does NCCL offer this combination for the current collective? */
-static __always_inline int ncclbpf_usable(const struct ncclbpf_tuner *ctx,
-					  int algo, int proto)
+static __always_inline int ncclbpf_usable(const struct ncclbpf_tuner *ctx, int algo, int proto)
 {
 	return ctx->usable >> (algo * NCCL_NUM_PROTOS + proto) & 1;
 }
 
 /* Ask for a combination if NCCL offers it; returns 1 if it does, else 0. */
-static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo,
-					  int proto)
+static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo, int proto)
 {
 	if (!ncclbpf_usable(ctx, algo, proto))
 		return 0;
@@ -290,8 +278,7 @@ static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
  * collective. If NCCL does not offer it or its costs are not known, return
  * UINT64_MAX, which is larger than any time.
  */
-static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx,
-					     int algo, int proto)
+static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx, int algo, int proto)
 {
 	return (uint64_t)bpf_nccl_cost(ctx, (uint64_t)algo, (uint64_t)proto);
 }
@@ -300,8 +287,7 @@ static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx,
  * Return the NCCL_PROTO_* that costs least with @algo; NCCL_PROTO_UNDEF if
  * there is none.
  */
-static __always_inline int ncclbpf_cheapest_proto(struct ncclbpf_tuner *ctx,
-						  int algo)
+static __always_inline int ncclbpf_cheapest_proto(struct ncclbpf_tuner *ctx, int algo)
 {
 	return (int)bpf_nccl_cheapest_proto(ctx, (uint64_t)algo);
 }
@@ -310,8 +296,7 @@ static __always_inline int ncclbpf_cheapest_proto(struct ncclbpf_tuner *ctx,
  * Return the NCCL_ALGO_* that costs least with @proto (NCCL_PROTO_UNDEF: any
  * protocol); NCCL_ALGO_UNDEF if there is none.
  */
-static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx,
-						 int proto)
+static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx, int proto)
 {
 	return (int)bpf_nccl_cheapest_algo(ctx, (uint64_t)proto);
 }
@@ -321,11 +306,9 @@ static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx,
  * ReduceScatter counts all ranks, so the result is a part of it; for other
  * collectives it is ctx->bytes.
  */
-static __always_inline uint64_t
-ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
+static __always_inline uint64_t ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
 {
-	if (ctx->coll != NCCL_COLL_ALL_GATHER &&
-	    ctx->coll != NCCL_COLL_REDUCE_SCATTER)
+	if (ctx->coll != NCCL_COLL_ALL_GATHER && ctx->coll != NCCL_COLL_REDUCE_SCATTER)
 		return ctx->bytes;
 	return ctx->ranks ? ctx->bytes / ctx->ranks : ctx->bytes;
 }
@@ -361,17 +344,16 @@ union ncclbpf_words {
 	char text[64];
 	__u64 word[8];
 };
-#define ncclbpf_env_is(ctx, literal)                           \
-	({                                                     \
-		const union ncclbpf_words nb_w = { literal };  \
-		(ctx)->name.word[0] == nb_w.word[0] &&         \
-			(ctx)->name.word[1] == nb_w.word[1] && \
-			(ctx)->name.word[2] == nb_w.word[2] && \
-			(ctx)->name.word[3] == nb_w.word[3] && \
-			(ctx)->name.word[4] == nb_w.word[4] && \
-			(ctx)->name.word[5] == nb_w.word[5] && \
-			(ctx)->name.word[6] == nb_w.word[6] && \
-			(ctx)->name.word[7] == nb_w.word[7];   \
+#define ncclbpf_env_is(ctx, literal)                                                          \
+	({                                                                                    \
+		const union ncclbpf_words nb_w = { literal };                                 \
+		(ctx)->name.word[0] == nb_w.word[0] && (ctx)->name.word[1] == nb_w.word[1] && \
+			(ctx)->name.word[2] == nb_w.word[2] &&                                \
+			(ctx)->name.word[3] == nb_w.word[3] &&                                \
+			(ctx)->name.word[4] == nb_w.word[4] &&                                \
+			(ctx)->name.word[5] == nb_w.word[5] &&                                \
+			(ctx)->name.word[6] == nb_w.word[6] &&                                \
+			(ctx)->name.word[7] == nb_w.word[7];                                  \
 	})
 #define ncclbpf_env_set(ctx, literal)                         \
 	do {                                                  \

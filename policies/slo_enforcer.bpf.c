@@ -97,8 +97,8 @@ struct {
 } judged SEC(".maps");
 
 /* Would the combination meet the target? No, if its cost is unknown. */
-static __always_inline int meets(const struct ncclbpf_tuner *ctx,
-				 const struct target *t, int algo, int proto)
+static __always_inline int meets(const struct ncclbpf_tuner *ctx, const struct target *t, int algo,
+				 int proto)
 {
 	__u32 row = (__u32)(algo * NCCL_NUM_PROTOS + proto);
 	__u64 channels = t->max_channels ? t->max_channels : 1;
@@ -106,24 +106,20 @@ static __always_inline int meets(const struct ncclbpf_tuner *ctx,
 
 	if (!c || !c->known)
 		return 0;
-	return c->base_ns + (ctx->bytes >> 20) * c->ns_per_mib / channels <=
-	       t->time_ns;
+	return c->base_ns + (ctx->bytes >> 20) * c->ns_per_mib / channels <= t->time_ns;
 }
 
 /* Choose the ring if it meets the target. Returns 1 if it was chosen. */
-static __always_inline int mend(struct ncclbpf_tuner *ctx,
-				const struct target *t)
+static __always_inline int mend(struct ncclbpf_tuner *ctx, const struct target *t)
 {
 	int proto = ctx->bytes < MIB(1)	   ? NCCL_PROTO_LL
 		    : ctx->bytes < MIB(32) ? NCCL_PROTO_LL128
 					   : NCCL_PROTO_SIMPLE;
 
-	return meets(ctx, t, NCCL_ALGO_RING, proto) &&
-	       ncclbpf_choose(ctx, NCCL_ALGO_RING, proto);
+	return meets(ctx, t, NCCL_ALGO_RING, proto) && ncclbpf_choose(ctx, NCCL_ALGO_RING, proto);
 }
 
-static __always_inline void count(const struct slo_key *key, int missed,
-				  int mended)
+static __always_inline void count(const struct slo_key *key, int missed, int mended)
 {
 	struct outcome first = { 1, (__u64)missed, (__u64)mended };
 	struct outcome *o = bpf_map_lookup_elem(&outcomes, key);
@@ -188,8 +184,7 @@ int measure(struct ncclbpf_coll_done *ctx)
 	return 0;
 }
 
-static __always_inline __u32 budget(const struct target *t, __u64 limit,
-				    __u64 mean)
+static __always_inline __u32 budget(const struct target *t, __u64 limit, __u64 mean)
 {
 	__u32 most = limit < 64 ? (__u32)limit : 64;
 
@@ -200,8 +195,7 @@ static __always_inline __u32 budget(const struct target *t, __u64 limit,
 	return t->max_channels + STEP < most ? t->max_channels + STEP : most;
 }
 
-static long enforce(void *map, const struct slo_key *at, const __u64 *limit,
-		    void *arg)
+static long enforce(void *map, const struct slo_key *at, const __u64 *limit, void *arg)
 {
 	struct slo_key key = *at;
 	struct judged fresh = { { 0, 0 }, 0 };

@@ -259,8 +259,7 @@ static unsigned char complete(EditLine *el, int ch)
 	lua_pushlstring(L, li->buffer, (size_t)(li->cursor - li->buffer));
 	if (!call("complete", 1, 2))
 		return CC_ERROR;
-	if (lua_isstring(L, -2) && lua_rawlen(L, -2) > 0 &&
-	    !el_insertstr(el, lua_tostring(L, -2)))
+	if (lua_isstring(L, -2) && lua_rawlen(L, -2) > 0 && !el_insertstr(el, lua_tostring(L, -2)))
 		rc = CC_REFRESH;
 	if (lua_isstring(L, -1)) {
 		fputs("\n", stdout);
@@ -302,8 +301,7 @@ static int start(lua_State *L)
 	el_set(ed.el, EL_SIGNAL, 0);
 	el_set(ed.el, EL_HIST, history, ed.history);
 	el_set(ed.el, EL_GETCFN, get_char);
-	el_set(ed.el, EL_ADDFN, "ncclbpf-complete", "complete the word",
-	       complete);
+	el_set(ed.el, EL_ADDFN, "ncclbpf-complete", "complete the word", complete);
 	/*
 	 * After Ctrl-C the kernel would discard our answer if it is slower
 	 * than we are. So nb_edit_interrupted discards the typed keys itself.
@@ -375,10 +373,9 @@ static int remember(lua_State *L)
 
 int nb_edit_open(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "start", start },
-					{ "line", line },
-					{ "remember", remember },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = {
+		{ "start", start }, { "line", line }, { "remember", remember }, { NULL, NULL }
+	};
 
 	luaL_newlib(L, fns);
 	return 1;

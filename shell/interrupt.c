@@ -41,9 +41,7 @@ static void stop(lua_State *L, lua_Debug *ar)
 
 static void arm(lua_State *L)
 {
-	lua_sethook(L, stop,
-		    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
-		    1);
+	lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
 static void on_interrupt(int sig)
@@ -97,8 +95,7 @@ static int resume_wrapped(lua_State *L)
 {
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);
-	return call_resume(L, lua_tothread(L, lua_upvalueindex(2)),
-			   lua_gettop(L) - 1);
+	return call_resume(L, lua_tothread(L, lua_upvalueindex(2)), lua_gettop(L) - 1);
 }
 
 /* Replaces coroutine.wrap. Upvalue 1 is Lua's own function. */

@@ -79,12 +79,10 @@ static int deep(lua_State *L)
  */
 static int run(lua_State *L)
 {
-	static const luaL_Reg host[] = { { "clear", clear },
-					 { "twice", twice },
-					 { "deep", deep },
-					 { "pipe", nb_pipe_open },
-					 { "screen", nb_screen_open },
-					 { NULL, NULL } };
+	static const luaL_Reg host[] = {
+		{ "clear", clear },	  { "twice", twice },		{ "deep", deep },
+		{ "pipe", nb_pipe_open }, { "screen", nb_screen_open }, { NULL, NULL }
+	};
 	int argc = (int)lua_tointeger(L, 1);
 	char **argv = lua_touserdata(L, 2);
 
@@ -126,8 +124,7 @@ static void take_charset(void)
 static void fill_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 &&
-		    open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
 			return;
 }
 

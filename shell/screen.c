@@ -40,8 +40,7 @@ static struct {
 	size_t restore_size;
 } scr;
 
-static const int ENDS[] = { SIGTERM, SIGHUP, SIGQUIT, SIGABRT,
-			    SIGSEGV, SIGBUS, SIGFPE,  SIGILL };
+static const int ENDS[] = { SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 enum { NENDS = sizeof(ENDS) / sizeof(ENDS[0]) };
 static struct sigaction end_was[NENDS];
 
@@ -73,8 +72,7 @@ static void restore_add(const char *capability)
 {
 	const char *s = tigetstr(capability);
 
-	if (!s || s == (const char *)-1 ||
-	    scr.restore_size + strlen(s) > sizeof(scr.restore))
+	if (!s || s == (const char *)-1 || scr.restore_size + strlen(s) > sizeof(scr.restore))
 		return;
 	memcpy(scr.restore + scr.restore_size, s, strlen(s));
 	scr.restore_size += strlen(s);
@@ -108,15 +106,13 @@ static attr_t style_of(const char *word)
 		attr_t attr;
 		short pair;
 	} styles[] = {
-		{ "bold", A_BOLD, 0 },	     { "dim", A_DIM, 0 },
-		{ "reverse", A_REVERSE, 0 }, { "red", A_BOLD, RED },
-		{ "green", 0, GREEN },	     { "yellow", 0, YELLOW },
+		{ "bold", A_BOLD, 0 },	{ "dim", A_DIM, 0 },   { "reverse", A_REVERSE, 0 },
+		{ "red", A_BOLD, RED }, { "green", 0, GREEN }, { "yellow", 0, YELLOW },
 	};
 
 	for (size_t i = 0; word && i < sizeof(styles) / sizeof(styles[0]); i++)
 		if (!strcmp(styles[i].word, word))
-			return styles[i].attr |
-			       (attr_t)COLOR_PAIR(styles[i].pair);
+			return styles[i].attr | (attr_t)COLOR_PAIR(styles[i].pair);
 	return 0;
 }
 
@@ -313,15 +309,12 @@ int nb_screen_open(lua_State *L)
 	if (scr.screen)
 		return luaL_error(L, "the screen is open");
 	if (tcgetattr(STDIN_FILENO, &scr.modes) || !isatty(STDOUT_FILENO))
-		return nb_lua_failf(
-			L, NB_E_USAGE,
-			"a terminal is needed for input and output");
+		return nb_lua_failf(L, NB_E_USAGE, "a terminal is needed for input and output");
 	for (int i = 0; i < NENDS; i++)
 		sigaction(ENDS[i], NULL, &end_was[i]);
 	scr.screen = newterm(NULL, stdout, stdin);
 	if (!scr.screen)
-		return nb_lua_failf(L, NB_E_SETTING,
-				    "TERM=%s: no such terminal is known",
+		return nb_lua_failf(L, NB_E_SETTING, "TERM=%s: no such terminal is known",
 				    getenv("TERM") ? getenv("TERM") : "");
 	scr.restore_size = 0;
 	restore_add("sgr0");

@@ -117,8 +117,7 @@ static int kill_descendants(void)
 			int child = list[i].parent == getpid();
 
 			for (int k = 0; !child && k < n; k++)
-				child = ours[k] &&
-					list[k].pid == list[i].parent;
+				child = ours[k] && list[k].pid == list[i].parent;
 			if (!child || ours[i])
 				continue;
 			ours[i] = 1;
@@ -217,8 +216,7 @@ int main(int argc, char **argv)
 	getrusage(RUSAGE_CHILDREN, &used);
 	printf("%s %d wall %.2f cpu %.2f left %d\n", how, value, now() - began,
 	       (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-		       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) /
-			       1e6,
+		       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
 	       left);
 	return 0;
 }

@@ -37,8 +37,7 @@ void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size);
 void nb_buf_zeros(struct nb_buf *b, size_t size);
 void nb_buf_str(struct nb_buf *b, const char *s);
 void nb_buf_char(struct nb_buf *b, char c);
-void nb_buf_printf(struct nb_buf *b, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void nb_buf_printf(struct nb_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 /* Return the text, or "" if there is none. Valid until the next append. */

@@ -33,8 +33,7 @@ int nb_fail(struct nb_err *err, int code, uint32_t at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Add advice to an error that nb_fail has filled; returns err->code, or 0. */
-int nb_hint(struct nb_err *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int nb_hint(struct nb_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return the stable word of NB_E_* @code ("bad_elf"); "unknown" for other
  * numbers. */

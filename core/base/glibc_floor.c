@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 /* On these machines struct stat has the kernel's layout. */
-int fstatat(int dir, const char *restrict path, struct stat *restrict st,
-	    int flags)
+int fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)
 {
 	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
 }

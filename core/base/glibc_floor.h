@@ -15,11 +15,9 @@
 #include <features.h>
 
 #if defined(__GLIBC__) && defined(__x86_64__)
-#define NB_FLOOR(name, version) \
-	__asm__(".symver " #name "," #name "@GLIBC_" version);
+#define NB_FLOOR(name, version) __asm__(".symver " #name "," #name "@GLIBC_" version);
 #elif defined(__GLIBC__) && defined(__aarch64__)
-#define NB_FLOOR(name, version) \
-	__asm__(".symver " #name "," #name "@GLIBC_2.17");
+#define NB_FLOOR(name, version) __asm__(".symver " #name "," #name "@GLIBC_2.17");
 #else
 #define NB_FLOOR(name, version)
 #endif

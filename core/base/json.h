@@ -58,8 +58,7 @@ void nb_json_knull(struct nb_json *j, const char *key);
 void nb_json_kstr(struct nb_json *j, const char *key, const char *s);
 void nb_json_ku64(struct nb_json *j, const char *key, uint64_t v);
 /* Write null unless @known is set. */
-void nb_json_ku64_if(struct nb_json *j, const char *key, bool known,
-		     uint64_t v);
+void nb_json_ku64_if(struct nb_json *j, const char *key, bool known, uint64_t v);
 void nb_json_ki64(struct nb_json *j, const char *key, int64_t v);
 void nb_json_kf64(struct nb_json *j, const char *key, double v);
 void nb_json_kbool(struct nb_json *j, const char *key, bool v);

@@ -41,8 +41,7 @@ static char read_stat(uint64_t pid, uint64_t *start)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%llu/stat",
-		 (unsigned long long)pid);
+	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
 	fd = proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return 0;
@@ -113,8 +112,7 @@ uint64_t nb_process_token(void)
 	struct timespec now = { 0, 0 };
 	uint64_t n;
 
-	if (syscall(SYS_getrandom, &n, sizeof(n), GRND_NONBLOCK) ==
-	    (long)sizeof(n))
+	if (syscall(SYS_getrandom, &n, sizeof(n), GRND_NONBLOCK) == (long)sizeof(n))
 		return n | 2;
 	/* the kernel is older than 3.17, or has just started */
 	clock_gettime(CLOCK_MONOTONIC, &now);

@@ -16,9 +16,7 @@ static struct date date_of_day(unsigned n)
 {
 	unsigned z = n + 719468; /* days since 0000-03-01 */
 	unsigned era = z / 146097, in_era = z % 146097;
-	unsigned year =
-		(in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) /
-		365;
+	unsigned year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
 	unsigned in_year = in_era - (365 * year + year / 4 - year / 100);
 	unsigned month = (5 * in_year + 2) / 153; /* 0: March */
 	struct date d = { .day = in_year - (153 * month + 2) / 5 + 1,
@@ -38,10 +36,8 @@ const char *nb_utc_text(char text[NB_UTC_TEXT], uint64_t ns, unsigned digits)
 	for (unsigned i = digits; i < 9; i++)
 		fraction /= 10;
 	if (digits)
-		snprintf(part, sizeof(part), ".%0*llu", (int)digits,
-			 (unsigned long long)fraction);
-	snprintf(text, NB_UTC_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u%sZ", d.year,
-		 d.month, d.day, in_day / 3600, in_day / 60 % 60, in_day % 60,
-		 part);
+		snprintf(part, sizeof(part), ".%0*llu", (int)digits, (unsigned long long)fraction);
+	snprintf(text, NB_UTC_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u%sZ", d.year, d.month, d.day,
+		 in_day / 3600, in_day / 60 % 60, in_day % 60, part);
 	return text;
 }

@@ -30,8 +30,7 @@ static inline bool nb_view_has(struct nb_view v, uint64_t off, uint64_t size)
 
 /* Return the part [off, off+size), or an empty view with p NULL if it is
  * outside. */
-static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
-					 uint64_t size)
+static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off, uint64_t size)
 {
 	if (!nb_view_has(v, off, size))
 		return (struct nb_view){ NULL, 0 };
@@ -40,8 +39,7 @@ static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
 
 /* Copy @size bytes at @off to @to. Returns false, and writes nothing, if
  * they are outside. */
-static inline bool nb_view_get(struct nb_view v, uint64_t off, void *to,
-			       size_t size)
+static inline bool nb_view_get(struct nb_view v, uint64_t off, void *to, size_t size)
 {
 	if (!nb_view_has(v, off, size))
 		return false;
@@ -75,8 +73,7 @@ static inline uint32_t nb_view_word(struct nb_view v, uint64_t off)
 
 /* Return the NUL-terminated string at @off; NULL unless it has at most @most
  * bytes, and all of it is inside. */
-static inline const char *nb_view_str(struct nb_view v, uint64_t off,
-				      size_t most)
+static inline const char *nb_view_str(struct nb_view v, uint64_t off, size_t most)
 {
 	uint64_t left = off < v.size ? v.size - off : 0;
 	const unsigned char *s = left ? v.p + off : NULL;

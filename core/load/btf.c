@@ -48,49 +48,40 @@ struct btf {
 	struct nb_err *err;
 };
 
-static int bad_type(const struct btf *b, uint32_t at, const char *what,
-		    uint32_t id)
+static int bad_type(const struct btf *b, uint32_t at, const char *what, uint32_t id)
 {
-	return nb_fail(b->err, NB_E_BTF, b->off + at, ".BTF: type %u: %s", id,
-		       what);
+	return nb_fail(b->err, NB_E_BTF, b->off + at, ".BTF: type %u: %s", id, what);
 }
 
 static int check_header(struct btf *b)
 {
 	uint16_t magic = 0;
 	uint8_t version = 0;
-	uint32_t type_off = nb_view_word(b->v, 8),
-		 type_len = nb_view_word(b->v, 12);
-	uint32_t str_off = nb_view_word(b->v, 16),
-		 str_len = nb_view_word(b->v, 20);
+	uint32_t type_off = nb_view_word(b->v, 8), type_len = nb_view_word(b->v, 12);
+	uint32_t str_off = nb_view_word(b->v, 16), str_len = nb_view_word(b->v, 20);
 	struct nb_view body;
 
 	nb_view_u16(b->v, 0, &magic);
 	nb_view_get(b->v, 2, &version, 1);
 	if (b->v.size < HEADER || magic != BTF_MAGIC || version != 1 ||
 	    nb_view_word(b->v, 4) != HEADER)
-		return nb_fail(
-			b->err, NB_E_BTF, b->off,
-			".BTF: magic 0x%04x, version %u, header of %u bytes; "
-			"0x%04x, 1 and %d are read",
-			magic, version, nb_view_word(b->v, 4), BTF_MAGIC,
-			HEADER);
+		return nb_fail(b->err, NB_E_BTF, b->off,
+			       ".BTF: magic 0x%04x, version %u, header of %u bytes; "
+			       "0x%04x, 1 and %d are read",
+			       magic, version, nb_view_word(b->v, 4), BTF_MAGIC, HEADER);
 	body = nb_view_sub(b->v, HEADER, b->v.size - HEADER);
-	if (!nb_view_has(body, type_off, type_len) ||
-	    !nb_view_has(body, str_off, str_len) || type_off % 4 ||
-	    (uint64_t)type_off + type_len > str_off)
-		return nb_fail(
-			b->err, NB_E_BTF, b->off + 8,
-			".BTF: types (%u bytes at %u) must come before strings "
-			"(%u bytes at %u), both within %zu bytes",
-			type_len, type_off, str_len, str_off, body.size);
+	if (!nb_view_has(body, type_off, type_len) || !nb_view_has(body, str_off, str_len) ||
+	    type_off % 4 || (uint64_t)type_off + type_len > str_off)
+		return nb_fail(b->err, NB_E_BTF, b->off + 8,
+			       ".BTF: types (%u bytes at %u) must come before strings "
+			       "(%u bytes at %u), both within %zu bytes",
+			       type_len, type_off, str_len, str_off, body.size);
 	b->types = nb_view_sub(body, type_off, type_len);
 	b->strings = nb_view_sub(body, str_off, str_len);
 	if (!str_len || b->strings.p[0] || b->strings.p[str_len - 1])
-		return nb_fail(
-			b->err, NB_E_BTF, b->off + HEADER + str_off,
-			".BTF: the %u bytes of strings must begin and end with a zero byte",
-			str_len);
+		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + str_off,
+			       ".BTF: the %u bytes of strings must begin and end with a zero byte",
+			       str_len);
 	return 0;
 }
 
@@ -101,8 +92,7 @@ static bool has_name(const struct btf *b, uint32_t name)
 
 /* Read one type at @at of the type section and check its form. Returns its
  * length, or a negative error. */
-static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
-			 uint32_t id)
+static int64_t read_type(struct btf *b, struct type *t, uint32_t at, uint32_t id)
 {
 	uint32_t info = nb_view_word(b->types, at + 4);
 	uint32_t more;
@@ -122,15 +112,12 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 			b->err, NB_E_BTF, b->off + HEADER + at,
 			".BTF: type %u: kind %u with info 0x%08x is not known; kinds 1 to %d are",
 			id, t->kind, info, NKINDS - 1);
-	more = (uint32_t)trailers[t->kind].once +
-	       (uint32_t)trailers[t->kind].each * t->vlen;
+	more = (uint32_t)trailers[t->kind].once + (uint32_t)trailers[t->kind].each * t->vlen;
 	if (!nb_view_has(b->types, at, TYPE + (uint64_t)more))
 		return bad_type(b, HEADER + at, "its members are cut off", id);
 	if (!has_name(b, t->name))
-		return bad_type(
-			b, HEADER + at,
-			"the type's name is outside the strings or too long",
-			id);
+		return bad_type(b, HEADER + at,
+				"the type's name is outside the strings or too long", id);
 	return TYPE + (int64_t)more;
 }
 
@@ -184,12 +171,10 @@ static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
 
 /* Return number @word (0, 1, 2) of member @i; @i is 0 for kinds without
  * members. */
-static uint32_t member_word(const struct btf *b, const struct type *t,
-			    uint32_t i, uint32_t word)
+static uint32_t member_word(const struct btf *b, const struct type *t, uint32_t i, uint32_t word)
 {
-	return nb_view_word(
-		b->types,
-		t->at + TYPE + (uint64_t)i * trailers[t->kind].each + 4 * word);
+	return nb_view_word(b->types,
+			    t->at + TYPE + (uint64_t)i * trailers[t->kind].each + 4 * word);
 }
 
 /*
@@ -197,15 +182,12 @@ static uint32_t member_word(const struct btf *b, const struct type *t,
  * or NULL.
  */
 
-static const char *member_fault(const struct btf *b, const struct type *t,
-				uint32_t i)
+static const char *member_fault(const struct btf *b, const struct type *t, uint32_t i)
 {
-	uint32_t first = member_word(b, t, i, 0),
-		 type = member_word(b, t, i, 1);
+	uint32_t first = member_word(b, t, i, 0), type = member_word(b, t, i, 1);
 
 	if (t->kind == BTF_KIND_DATASEC)
-		return is_kind(b, first, BTF_KIND_VAR) ||
-				       is_kind(b, first, BTF_KIND_FUNC)
+		return is_kind(b, first, BTF_KIND_VAR) || is_kind(b, first, BTF_KIND_FUNC)
 			       ? NULL
 			       : "an entry is no variable and no function";
 	if (!has_name(b, first))
@@ -223,15 +205,11 @@ static const char *tag_fault(const struct btf *b, const struct type *t)
 
 	if (!to || to >= b->n || b->t[to].kind == DECL_TAG)
 		return "tags no type";
-	if (b->t[to].kind == BTF_KIND_FUNC &&
-	    is_kind(b, b->t[to].word, BTF_KIND_FUNC_PROTO))
+	if (b->t[to].kind == BTF_KIND_FUNC && is_kind(b, b->t[to].word, BTF_KIND_FUNC_PROTO))
 		parts = b->t[b->t[to].word].vlen;
-	else if (b->t[to].kind == BTF_KIND_STRUCT ||
-		 b->t[to].kind == BTF_KIND_UNION)
+	else if (b->t[to].kind == BTF_KIND_STRUCT || b->t[to].kind == BTF_KIND_UNION)
 		parts = b->t[to].vlen;
-	return index != UINT32_MAX && index >= parts
-		       ? "tags a member that does not exist"
-		       : NULL;
+	return index != UINT32_MAX && index >= parts ? "tags a member that does not exist" : NULL;
 }
 
 static bool is_power(uint32_t n, uint32_t most)
@@ -243,8 +221,7 @@ static bool int_fits(const struct btf *b, const struct type *t)
 {
 	uint32_t info = member_word(b, t, 0, 0), bits = info & 0xff;
 
-	return is_power(t->word, 16) && bits &&
-	       bits + (info >> 16 & 0xff) <= t->word * 8;
+	return is_power(t->word, 16) && bits && bits + (info >> 16 & 0xff) <= t->word * 8;
 }
 
 static const char *type_fault(const struct btf *b, const struct type *t)
@@ -256,13 +233,11 @@ static const char *type_fault(const struct btf *b, const struct type *t)
 		return int_fits(b, t) ? NULL : "no integer has this size";
 	case BTF_KIND_ENUM:
 	case ENUM64:
-		return is_power(t->word, 8) ? NULL
-					    : "an enum has 1, 2, 4 or 8 bytes";
+		return is_power(t->word, 8) ? NULL : "an enum has 1, 2, 4 or 8 bytes";
 	case DECL_TAG:
 		return tag_fault(b, t);
 	case BTF_KIND_ARRAY:
-		fits = is_value(b, member_word(b, t, 0, 0)) &&
-		       member_word(b, t, 0, 0) &&
+		fits = is_value(b, member_word(b, t, 0, 0)) && member_word(b, t, 0, 0) &&
 		       is_value(b, member_word(b, t, 0, 1));
 		break;
 	case BTF_KIND_FUNC:
@@ -301,8 +276,7 @@ static int check_type(struct btf *b, uint32_t id)
 	if (b->nvars > NB_BTF_MAX_VARS)
 		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
 			       ".BTF: over %d variables", NB_BTF_MAX_VARS);
-	for (uint32_t i = 0; !fault && trailers[t->kind].each && i < t->vlen;
-	     i++)
+	for (uint32_t i = 0; !fault && trailers[t->kind].each && i < t->vlen; i++)
 		fault = member_fault(b, t, i);
 	return fault ? bad_type(b, HEADER + t->at, fault, id) : 0;
 }
@@ -342,8 +316,7 @@ static uint32_t next_type(const struct btf *b, uint32_t id)
 
 	if (t->kind == BTF_KIND_PTR)
 		return t->word;
-	return type_nparts(t) && !trailers[t->kind].each ? type_part(b, t, 0)
-							 : 0;
+	return type_nparts(t) && !trailers[t->kind].each ? type_part(b, t, 0) : 0;
 }
 
 static int check_chain(const struct btf *b, uint32_t id)
@@ -355,10 +328,9 @@ static int check_chain(const struct btf *b, uint32_t id)
 		if (!at)
 			return 0;
 	}
-	return bad_type(
-		b, HEADER + b->t[id].at,
-		"a chain of pointers, arrays and modifiers without end or over 32 links",
-		id);
+	return bad_type(b, HEADER + b->t[id].at,
+			"a chain of pointers, arrays and modifiers without end or over 32 links",
+			id);
 }
 
 /* Check that members lie inside the struct. Their sizes are known at this
@@ -374,8 +346,7 @@ static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 			off &= 0xffffff;
 		}
 		if (off + bits > (uint64_t)t->word * 8)
-			return bad_type(b, HEADER + t->at,
-					"a member lies outside the struct", id);
+			return bad_type(b, HEADER + t->at, "a member lies outside the struct", id);
 	}
 	return 0;
 }
@@ -396,10 +367,9 @@ static int close_type(const struct btf *b, uint32_t id)
 	if (deep >= NB_BTF_MAX_DEPTH)
 		return bad_type(b, HEADER + t->at, "nested over 32 deep", id);
 	if (walk > NB_BTF_MAX_WALK)
-		return nb_fail(
-			b->err, NB_E_LIMIT, b->off + HEADER + t->at,
-			".BTF: type %u: over %d members, those of its members counted",
-			id, NB_BTF_MAX_WALK);
+		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
+			       ".BTF: type %u: over %d members, those of its members counted", id,
+			       NB_BTF_MAX_WALK);
 	t->depth = (uint8_t)(deep + 1);
 	t->walk = (uint32_t)walk;
 	switch (t->kind) {
@@ -417,8 +387,7 @@ static int close_type(const struct btf *b, uint32_t id)
 		t->size = t->word;
 		return check_layout(b, t, id);
 	case BTF_KIND_ARRAY:
-		t->size =
-			b->t[type_part(b, t, 0)].size * member_word(b, t, 0, 2);
+		t->size = b->t[type_part(b, t, 0)].size * member_word(b, t, 0, 2);
 		if (t->size > UINT32_MAX)
 			t->size = UINT32_MAX;
 		break;
@@ -440,8 +409,7 @@ static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 	if (t->depth && t->depth != OPEN)
 		return 0;
 	if (t->depth == OPEN || nest > NB_BTF_MAX_DEPTH)
-		return bad_type(b, HEADER + t->at,
-				"contains itself, or is nested over 32 deep",
+		return bad_type(b, HEADER + t->at, "contains itself, or is nested over 32 deep",
 				id);
 	t->depth = OPEN;
 	for (uint32_t i = 0; !rc && i < type_nparts(t); i++)
@@ -449,8 +417,7 @@ static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 	return rc ? rc : close_type(b, id);
 }
 
-int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
-		 struct nb_err *err)
+int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a, struct nb_err *err)
 {
 	struct btf b = { .v = v, .off = off, .err = err };
 	int rc = check_header(&b);
@@ -468,8 +435,7 @@ int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 
 struct nb_view nb_btf_strings(struct nb_view v)
 {
-	return nb_view_sub(v, HEADER + (uint64_t)nb_view_word(v, 16),
-			   nb_view_word(v, 20));
+	return nb_view_sub(v, HEADER + (uint64_t)nb_view_word(v, 16), nb_view_word(v, 20));
 }
 
 static const struct {
@@ -494,12 +460,11 @@ static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 
 	if (header < at + 8)
 		return nb_view(NULL, 0);
-	return nb_view_sub(v, (uint64_t)header + nb_view_word(v, at),
-			   nb_view_word(v, at + 4));
+	return nb_view_sub(v, (uint64_t)header + nb_view_word(v, at), nb_view_word(v, at + 4));
 }
 
-static int check_part(struct nb_view v, struct nb_view strings,
-		      enum nb_btf_part p, uint32_t off, struct nb_err *err)
+static int check_part(struct nb_view v, struct nb_view strings, enum nb_btf_part p, uint32_t off,
+		      struct nb_err *err)
 {
 	struct nb_view part = part_of(v, p);
 	uint32_t size = nb_view_word(part, 0), groups = 0;
@@ -508,28 +473,24 @@ static int check_part(struct nb_view v, struct nb_view strings,
 	if (!part.size)
 		return 0;
 	if (size < parts[p].min || size % 4 || size > 1024)
-		return nb_fail(
-			err, NB_E_BTF, off,
-			".BTF.ext: %s: records of %u bytes; %u or more are expected",
-			parts[p].name, size, parts[p].min);
+		return nb_fail(err, NB_E_BTF, off,
+			       ".BTF.ext: %s: records of %u bytes; %u or more are expected",
+			       parts[p].name, size, parts[p].min);
 	while (at < part.size) {
-		uint32_t name = nb_view_word(part, at),
-			 n = nb_view_word(part, at + 4);
+		uint32_t name = nb_view_word(part, at), n = nb_view_word(part, at + 4);
 
 		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
 		    !nb_view_str(strings, name, NB_BTF_MAX_NAME) || !n ||
 		    !nb_view_has(part, at + 8, (uint64_t)n * size))
-			return nb_fail(
-				err, NB_E_BTF, off,
-				".BTF.ext: %s: %u records of section name %u are not inside",
-				parts[p].name, n, name);
+			return nb_fail(err, NB_E_BTF, off,
+				       ".BTF.ext: %s: %u records of section name %u are not inside",
+				       parts[p].name, n, name);
 		at += 8 + (uint64_t)n * size;
 	}
 	return 0;
 }
 
-int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
-		     struct nb_err *err)
+int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off, struct nb_err *err)
 {
 	uint32_t header = nb_view_word(v, 4);
 	uint16_t magic = 0;
@@ -538,14 +499,11 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 	nb_view_u16(v, 0, &magic);
 	nb_view_get(v, 2, &version, 1);
 	if (v.size < EXT_HEADER || magic != BTF_MAGIC || version != 1 ||
-	    (header != EXT_HEADER && header != EXT_HEADER_CORE) ||
-	    header > v.size)
-		return nb_fail(
-			err, NB_E_BTF, off,
-			".BTF.ext: magic 0x%04x, version %u, header of %u bytes; "
-			"0x%04x, 1 and %d or %d are read",
-			magic, version, header, BTF_MAGIC, EXT_HEADER,
-			EXT_HEADER_CORE);
+	    (header != EXT_HEADER && header != EXT_HEADER_CORE) || header > v.size)
+		return nb_fail(err, NB_E_BTF, off,
+			       ".BTF.ext: magic 0x%04x, version %u, header of %u bytes; "
+			       "0x%04x, 1 and %d or %d are read",
+			       magic, version, header, BTF_MAGIC, EXT_HEADER, EXT_HEADER_CORE);
 	for (int p = 0; p < NB_BTF_NPARTS; p++) {
 		uint32_t at = parts[p].at;
 		int rc;
@@ -555,11 +513,10 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 		if (nb_view_word(v, at) % 4 || nb_view_word(v, at + 4) % 4 ||
 		    !nb_view_has(v, (uint64_t)header + nb_view_word(v, at),
 				 nb_view_word(v, at + 4)))
-			return nb_fail(
-				err, NB_E_BTF, off + at,
-				".BTF.ext: %s: %u bytes at %u are not inside the %zu bytes",
-				parts[p].name, nb_view_word(v, at + 4),
-				nb_view_word(v, at), v.size);
+			return nb_fail(err, NB_E_BTF, off + at,
+				       ".BTF.ext: %s: %u bytes at %u are not inside the %zu bytes",
+				       parts[p].name, nb_view_word(v, at + 4), nb_view_word(v, at),
+				       v.size);
 		rc = check_part(v, strings, (enum nb_btf_part)p, off, err);
 		if (rc)
 			return rc;
@@ -567,16 +524,15 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 	return 0;
 }
 
-int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
-		    enum nb_btf_part p, nb_btf_record_fn *fn, void *arg)
+int nb_btf_ext_each(struct nb_view v, struct nb_view strings, enum nb_btf_part p,
+		    nb_btf_record_fn *fn, void *arg)
 {
 	struct nb_view part = part_of(v, p);
 	uint32_t size = nb_view_word(part, 0);
 	uint64_t at = 4;
 
 	while (at < part.size) {
-		const char *name = nb_view_str(strings, nb_view_word(part, at),
-					       NB_BTF_MAX_NAME);
+		const char *name = nb_view_str(strings, nb_view_word(part, at), NB_BTF_MAX_NAME);
 		uint32_t n = nb_view_word(part, at + 4);
 
 		at += 8;

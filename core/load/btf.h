@@ -31,27 +31,20 @@ enum {
  * Returns 0, NB_E_BTF, NB_E_LIMIT or NB_E_NOMEM. Source: the kernel's
  * Documentation/bpf/btf.rst.
  */
-int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
-		 struct nb_err *err);
+int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a, struct nb_err *err);
 
 /* Return the string section of a checked .BTF section. */
 struct nb_view nb_btf_strings(struct nb_view v);
 
 /* The parts of .BTF.ext. */
-enum nb_btf_part {
-	NB_BTF_FUNC_INFO,
-	NB_BTF_LINE_INFO,
-	NB_BTF_CORE_RELO,
-	NB_BTF_NPARTS
-};
+enum nb_btf_part { NB_BTF_FUNC_INFO, NB_BTF_LINE_INFO, NB_BTF_CORE_RELO, NB_BTF_NPARTS };
 
 /*
  * nb_btf_ext_check - check that a .BTF.ext section is well-formed
  * @v:       the section
  * @strings: those of .BTF
  */
-int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
-		     struct nb_err *err);
+int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off, struct nb_err *err);
 
 /*
  * nb_btf_ext_each - call @fn for each record of a part of a checked .BTF.ext
@@ -61,9 +54,8 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
  *
  * Returns the last result of @fn, or 0 if there was no record.
  */
-typedef int nb_btf_record_fn(void *arg, const char *section,
-			     struct nb_view record);
-int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
-		    enum nb_btf_part part, nb_btf_record_fn *fn, void *arg);
+typedef int nb_btf_record_fn(void *arg, const char *section, struct nb_view record);
+int nb_btf_ext_each(struct nb_view v, struct nb_view strings, enum nb_btf_part part,
+		    nb_btf_record_fn *fn, void *arg);
 
 #endif

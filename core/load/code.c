@@ -12,22 +12,21 @@
 
 /* Write "nearest: " and the names of @names that resemble @word. If none
  * does, write "known: " and the first @nknown names. */
-static void suggest(const char *word, const char *const *names, size_t n,
-		    size_t nknown, char *text, size_t size)
+static void suggest(const char *word, const char *const *names, size_t n, size_t nknown, char *text,
+		    size_t size)
 {
 	const char *near[2];
 	size_t used;
 
 	nb_spec_nearest(word, names, n, near);
 	if (near[0]) {
-		snprintf(text, size, "nearest: %s%s%s", near[0],
-			 near[1] ? " or " : "", near[1] ? near[1] : "");
+		snprintf(text, size, "nearest: %s%s%s", near[0], near[1] ? " or " : "",
+			 near[1] ? near[1] : "");
 		return;
 	}
 	used = (size_t)snprintf(text, size, "known: ");
 	for (size_t i = 0; i < nknown && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 i ? ", " : "", names[i]);
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
 }
 
 static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
@@ -37,29 +36,26 @@ static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
 
 	/* libbpf loads a program of SEC("?…") only if its caller asks. */
 	if (*s->name == '?' && nb_spec_hook_section(s->name + 1))
-		return nb_fail(
-			err, NB_E_HOOK, s->off,
-			"section \"%.64s\": optional programs (\"?\") are not supported; "
-			"write SEC(\"%.64s\") or remove the program",
-			s->name, s->name + 1);
+		return nb_fail(err, NB_E_HOOK, s->off,
+			       "section \"%.64s\": optional programs (\"?\") are not supported; "
+			       "write SEC(\"%.64s\") or remove the program",
+			       s->name, s->name + 1);
 	for (unsigned i = 0; i < NB_NHOOKS; i++)
 		words[i] = nb_spec_hook((enum nb_hook)i)->word;
 	suggest(s->name, words, NB_NHOOKS, NB_NHOOKS, known, sizeof(known));
-	return nb_fail(err, NB_E_HOOK, s->off,
-		       "section \"%.64s\" names no hook; %s", s->name, known);
+	return nb_fail(err, NB_E_HOOK, s->off, "section \"%.64s\" names no hook; %s", s->name,
+		       known);
 }
 
 static int check_section(const struct nb_elf_section *s, struct nb_err *err)
 {
 	if (strcmp(s->name, ".text") != 0 && !nb_spec_hook_section(s->name))
 		return bad_hook(s, err);
-	if (s->size % NB_SLOT_SIZE ||
-	    s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
+	if (s->size % NB_SLOT_SIZE || s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
 		return nb_fail(
 			err, NB_E_LIMIT, s->off,
 			"section %s: %llu bytes of code; at most %d instruction slots of %d bytes",
-			s->name, (unsigned long long)s->size,
-			NB_IMAGE_MAX_SLOTS, NB_SLOT_SIZE);
+			s->name, (unsigned long long)s->size, NB_IMAGE_MAX_SLOTS, NB_SLOT_SIZE);
 	return 0;
 }
 
@@ -80,8 +76,7 @@ static int read_sections(struct nb_front *f, struct nb_err *err)
 			return rc;
 		c->sec = i;
 		c->nslots = (uint32_t)(s->size / NB_SLOT_SIZE);
-		c->slots =
-			nb_arena_array(&f->arena, c->nslots, sizeof(*c->slots));
+		c->slots = nb_arena_array(&f->arena, c->nslots, sizeof(*c->slots));
 		if (!c->slots)
 			return nb_front_nomem(err);
 	}
@@ -95,8 +90,7 @@ static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 	struct nb_obj_code *c = &f->code[s->info];
 
 	if (c->relsec)
-		return nb_fail(err, NB_E_ELF, s->off,
-			       "section %s has two sections of relocations",
+		return nb_fail(err, NB_E_ELF, s->off, "section %s has two sections of relocations",
 			       f->elf.sec[s->info].name);
 	c->relsec = sec;
 	for (uint32_t i = 0; i < nb_elf_nrel(s); i++) {
@@ -104,13 +98,11 @@ static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 		struct nb_obj_slot *slot = &c->slots[r.off / NB_SLOT_SIZE];
 
 		if (r.off % NB_SLOT_SIZE || slot->rel)
-			return nb_fail(
-				err, NB_E_RELOC, s->off + i * NB_ELF_REL,
-				"section %s: "
-				"relocation %u at offset %llu "
-				"is not at an instruction's start, or a second one there",
-				f->elf.sec[s->info].name, i,
-				(unsigned long long)r.off);
+			return nb_fail(err, NB_E_RELOC, s->off + i * NB_ELF_REL,
+				       "section %s: "
+				       "relocation %u at offset %llu "
+				       "is not at an instruction's start, or a second one there",
+				       f->elf.sec[s->info].name, i, (unsigned long long)r.off);
 		slot->rel = i + 1;
 	}
 	return 0;
@@ -118,33 +110,28 @@ static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 
 static bool is_func(const struct nb_front *f, const struct nb_elf_sym *s)
 {
-	return s->type == STT_FUNC && s->sec < f->elf.nsec &&
-	       f->code[s->sec].slots;
+	return s->type == STT_FUNC && s->sec < f->elf.nsec && f->code[s->sec].slots;
 }
 
-static int read_func(struct nb_front *f, const struct nb_elf_sym *s,
-		     struct nb_err *err)
+static int read_func(struct nb_front *f, const struct nb_elf_sym *s, struct nb_err *err)
 {
 	const struct nb_elf_section *sec = &f->elf.sec[s->sec];
 	struct nb_obj_slot *slot;
 
 	if (s->value % NB_SLOT_SIZE || s->size % NB_SLOT_SIZE || !s->size)
-		return nb_fail(
-			err, NB_E_ELF, sec->off,
-			"function %.64s: %llu bytes at offset %llu of section %s; "
-			"multiples of %d are expected",
-			s->name, (unsigned long long)s->size,
-			(unsigned long long)s->value, sec->name, NB_SLOT_SIZE);
+		return nb_fail(err, NB_E_ELF, sec->off,
+			       "function %.64s: %llu bytes at offset %llu of section %s; "
+			       "multiples of %d are expected",
+			       s->name, (unsigned long long)s->size, (unsigned long long)s->value,
+			       sec->name, NB_SLOT_SIZE);
 	slot = &f->code[s->sec].slots[s->value / NB_SLOT_SIZE];
 	if (slot->func)
-		return nb_fail(
-			err, NB_E_ELF, sec->off,
-			"functions %.64s and %.64s both begin at offset %llu of section %s",
-			f->funcs[slot->func - 1].name, s->name,
-			(unsigned long long)s->value, sec->name);
-	f->funcs[f->nfuncs] =
-		(struct nb_obj_func){ s->name, s->sec, (uint32_t)s->value,
-				      (uint32_t)s->size, s->bind != STB_LOCAL };
+		return nb_fail(err, NB_E_ELF, sec->off,
+			       "functions %.64s and %.64s both begin at offset %llu of section %s",
+			       f->funcs[slot->func - 1].name, s->name, (unsigned long long)s->value,
+			       sec->name);
+	f->funcs[f->nfuncs] = (struct nb_obj_func){ s->name, s->sec, (uint32_t)s->value,
+						    (uint32_t)s->size, s->bind != STB_LOCAL };
 	slot->func = ++f->nfuncs;
 	return 0;
 }
@@ -226,9 +213,8 @@ static int refuse_externs(const struct nb_front *f, struct nb_err *err)
 		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
 
 		if (s.sec == SHN_UNDEF && *s.name && !nb_front_extern(s.name))
-			return bad_extern(f->elf.sec[f->elf.symtab].off +
-						  i * NB_ELF_SYM,
-					  s.name, err);
+			return bad_extern(f->elf.sec[f->elf.symtab].off + i * NB_ELF_SYM, s.name,
+					  err);
 	}
 	return 0;
 }
@@ -240,8 +226,7 @@ int nb_front_code(struct nb_front *f, struct nb_err *err)
 	if (!rc)
 		rc = read_sections(f, err);
 	for (uint32_t i = 1; !rc && i < f->elf.nsec; i++)
-		if (f->elf.sec[i].type == SHT_REL &&
-		    f->code[f->elf.sec[i].info].slots)
+		if (f->elf.sec[i].type == SHT_REL && f->code[f->elf.sec[i].info].slots)
 			rc = read_relocs(f, i, err);
 	return rc ? rc : read_funcs(f, err);
 }

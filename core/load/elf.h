@@ -67,8 +67,8 @@ struct nb_elf_rel {
  * limited, so that a look-up of each among all of them ends soon. Returns 0,
  * NB_E_ELF, NB_E_LIMIT or NB_E_NOMEM; err->at is the file offset.
  */
-int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,
-		size_t size, struct nb_err *err);
+int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes, size_t size,
+		struct nb_err *err);
 
 /* Return the first section named @name; 0 if there is none. */
 uint32_t nb_elf_find(const struct nb_elf *e, const char *name);

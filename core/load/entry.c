@@ -6,8 +6,8 @@
 
 __attribute__((visibility("default"))) nb_load_entry_fn ncclbpf_load_object;
 
-int ncclbpf_load_object(const void *bytes, size_t size, const char *name,
-			void **image, size_t *image_size, struct nb_err *err)
+int ncclbpf_load_object(const void *bytes, size_t size, const char *name, void **image,
+			size_t *image_size, struct nb_err *err)
 {
 	struct nb_buf out;
 	int rc;

@@ -21,8 +21,7 @@ struct walk {
 };
 
 /* Return the slot that a record describes; NULL if it is not a slot of code. */
-static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
-				   uint32_t off)
+static struct nb_obj_slot *slot_at(struct walk *w, const char *section, uint32_t off)
 {
 	if (section != w->section)
 		w->code = &w->f->code[nb_elf_find(&w->f->elf, section)];
@@ -37,8 +36,7 @@ static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 static const char *copy_text(struct walk *w, uint32_t off)
 {
 	uint64_t left = off < w->strings.size ? w->strings.size - off : 0;
-	struct nb_view v =
-		nb_view_sub(w->strings, off, left < 256 ? left : 256);
+	struct nb_view v = nb_view_sub(w->strings, off, left < 256 ? left : 256);
 	const char *s = v.size ? (const char *)v.p : "";
 	size_t n = v.size ? strnlen(s, v.size) : 0;
 	char *copy;
@@ -74,18 +72,15 @@ static int line_record(void *arg, const char *section, struct nb_view record)
 static int core_record(void *arg, const char *section, struct nb_view record)
 {
 	const struct walk *w = arg;
-	const struct btf_type *t =
-		btf__type_by_id(w->f->btf, nb_view_word(record, 4));
+	const struct btf_type *t = btf__type_by_id(w->f->btf, nb_view_word(record, 4));
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
-	const char *access = nb_view_str(w->strings, nb_view_word(record, 8),
-					 NB_BTF_MAX_NAME);
+	const char *access = nb_view_str(w->strings, nb_view_word(record, 8), NB_BTF_MAX_NAME);
 
-	return nb_fail(
-		w->err, NB_E_NOTSUP, nb_view_word(record, 0),
-		"section %s, offset %u: a relocation by type (CO-RE) of %s, access %s; "
-		"contexts are stable, leave preserve_access_index out",
-		section, nb_view_word(record, 0), *name ? name : "(anonymous)",
-		access ? access : "?");
+	return nb_fail(w->err, NB_E_NOTSUP, nb_view_word(record, 0),
+		       "section %s, offset %u: a relocation by type (CO-RE) of %s, access %s; "
+		       "contexts are stable, leave preserve_access_index out",
+		       section, nb_view_word(record, 0), *name ? name : "(anonymous)",
+		       access ? access : "?");
 }
 
 int nb_front_info(struct nb_front *f, struct nb_err *err)
@@ -99,8 +94,7 @@ int nb_front_info(struct nb_front *f, struct nb_err *err)
 
 	for (int p = 0; !rc && f->btf && p < NB_BTF_NPARTS; p++)
 		if (fns[p])
-			rc = nb_btf_ext_each(f->ext, w.strings,
-					     (enum nb_btf_part)p, fns[p], &w);
+			rc = nb_btf_ext_each(f->ext, w.strings, (enum nb_btf_part)p, fns[p], &w);
 	return rc;
 }
 
@@ -122,8 +116,8 @@ static bool hook_used(const struct nb_front *f, enum nb_hook hook)
 	return false;
 }
 
-static int add_fields(struct nb_front *f, const struct btf_type *t,
-		      enum nb_hook hook, struct nb_err *err)
+static int add_fields(struct nb_front *f, const struct btf_type *t, enum nb_hook hook,
+		      struct nb_err *err)
 {
 	const struct btf_member *m = btf_members(t);
 	uint32_t most = f->nctx_fields + btf_vlen(t);
@@ -142,8 +136,7 @@ static int add_fields(struct nb_front *f, const struct btf_type *t,
 		if (!*name || size <= 0 || btf_member_bitfield_size(t, i))
 			continue;
 		all[f->nctx_fields++] =
-			(struct nb_ctx_field){ hook, name,
-					       btf_member_bit_offset(t, i) / 8,
+			(struct nb_ctx_field){ hook, name, btf_member_bit_offset(t, i) / 8,
 					       (uint32_t)size };
 	}
 	return 0;
@@ -155,13 +148,10 @@ int nb_front_ctx(struct nb_front *f, struct nb_err *err)
 
 	for (unsigned i = 0; f->btf && !rc && i < NB_NHOOKS; i++) {
 		const struct nb_hook_spec *hook = nb_spec_hook((enum nb_hook)i);
-		int32_t id = btf__find_by_name_kind(f->btf, hook->ctx_struct,
-						    BTF_KIND_STRUCT);
+		int32_t id = btf__find_by_name_kind(f->btf, hook->ctx_struct, BTF_KIND_STRUCT);
 
 		if (hook_used(f, hook->id) && id > 0)
-			rc = add_fields(f,
-					btf__type_by_id(f->btf, (uint32_t)id),
-					hook->id, err);
+			rc = add_fields(f, btf__type_by_id(f->btf, (uint32_t)id), hook->id, err);
 	}
 	return rc;
 }

@@ -63,15 +63,13 @@ static struct nb_slot site_slot(const struct nb_front *f, struct site at)
 {
 	struct nb_slot s = { 0 };
 
-	nb_view_get(f->elf.sec[at.code->sec].data,
-		    (uint64_t)at.slot * NB_SLOT_SIZE, &s, sizeof(s));
+	nb_view_get(f->elf.sec[at.code->sec].data, (uint64_t)at.slot * NB_SLOT_SIZE, &s, sizeof(s));
 	return s;
 }
 
 static struct nb_elf_rel rel_at(const struct nb_front *f, struct site at)
 {
-	return nb_elf_rel(&f->elf.sec[at.code->relsec],
-			  at.code->slots[at.slot].rel - 1);
+	return nb_elf_rel(&f->elf.sec[at.code->relsec], at.code->slots[at.slot].rel - 1);
 }
 
 static int refuse_reloc(const struct prog *p, struct site at, const char *what)
@@ -91,13 +89,12 @@ static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 		of = f->elf.sec[s.sec].name;
 	if (s.type == STT_SECTION && *of)
 		s.name = of;
-	return nb_fail(
-		p->err, NB_E_RELOC, site_file_off(p, at),
-		"section %s, offset %u: relocation of type %u against %s \"%.64s\"%s%s: %s",
-		site_section(p, at), at.slot * NB_SLOT_SIZE, r.type,
-		s.type == STT_SECTION ? "section" : "symbol", s.name,
-		s.type != STT_SECTION && *of ? " of " : "",
-		s.type != STT_SECTION ? of : "", what);
+	return nb_fail(p->err, NB_E_RELOC, site_file_off(p, at),
+		       "section %s, offset %u: relocation of type %u against %s \"%.64s\"%s%s: %s",
+		       site_section(p, at), at.slot * NB_SLOT_SIZE, r.type,
+		       s.type == STT_SECTION ? "section" : "symbol", s.name,
+		       s.type != STT_SECTION && *of ? " of " : "", s.type != STT_SECTION ? of : "",
+		       what);
 }
 
 /* What an instruction refers to outside its function: a helper, a function or a
@@ -109,8 +106,8 @@ struct ref {
 };
 
 /* Make @ref refer to the function that begins at byte @off of section @sec. */
-static int ref_func(const struct prog *p, struct site at, uint32_t sec,
-		    int64_t off, struct ref *out)
+static int ref_func(const struct prog *p, struct site at, uint32_t sec, int64_t off,
+		    struct ref *out)
 {
 	int64_t func = nb_front_func_at(p->f, sec, off);
 
@@ -120,8 +117,8 @@ static int ref_func(const struct prog *p, struct site at, uint32_t sec,
 	return 0;
 }
 
-static int resolve_call(const struct prog *p, struct site at,
-			const struct nb_slot *s, struct ref *out)
+static int resolve_call(const struct prog *p, struct site at, const struct nb_slot *s,
+			struct ref *out)
 {
 	const struct nb_helper_spec *h = NULL;
 	struct nb_elf_sym sym;
@@ -133,9 +130,7 @@ static int resolve_call(const struct prog *p, struct site at,
 		return out->kind == REF_NONE
 			       ? 0
 			       : ref_func(p, at, at.code->sec,
-					  ((int64_t)at.slot + 1 + s->imm) *
-						  NB_SLOT_SIZE,
-					  out);
+					  ((int64_t)at.slot + 1 + s->imm) * NB_SLOT_SIZE, out);
 	r = rel_at(p->f, at);
 	sym = nb_elf_sym(&p->f->elf, r.sym);
 	if (r.type == NB_REL_64_32 && sym.sec == SHN_UNDEF)
@@ -144,17 +139,14 @@ static int resolve_call(const struct prog *p, struct site at,
 		*out = (struct ref){ REF_HELPER, h->id, 0 };
 		return 0;
 	}
-	if (out->kind == REF_NONE || r.type != NB_REL_64_32 ||
-	    sym.sec >= p->f->elf.nsec)
-		return refuse_reloc(p, at,
-				    "not a call of a function of the object");
-	return ref_func(
-		p, at, sym.sec,
-		(int64_t)sym.value + ((int64_t)s->imm + 1) * NB_SLOT_SIZE, out);
+	if (out->kind == REF_NONE || r.type != NB_REL_64_32 || sym.sec >= p->f->elf.nsec)
+		return refuse_reloc(p, at, "not a call of a function of the object");
+	return ref_func(p, at, sym.sec, (int64_t)sym.value + ((int64_t)s->imm + 1) * NB_SLOT_SIZE,
+			out);
 }
 
-static int resolve_lddw(const struct prog *p, struct site at,
-			const struct nb_slot *s, struct ref *out)
+static int resolve_lddw(const struct prog *p, struct site at, const struct nb_slot *s,
+			struct ref *out)
 {
 	const struct nb_map_spec *m;
 	struct nb_elf_sym sym;
@@ -162,8 +154,7 @@ static int resolve_lddw(const struct prog *p, struct site at,
 
 	if (slot_src(s))
 		return refuse_reloc(
-			p, at,
-			"lddw: a relocation must name the map or function, not a number");
+			p, at, "lddw: a relocation must name the map or function, not a number");
 	if (!at.code->slots[at.slot].rel)
 		return 0;
 	if (rel_at(p->f, at).type != NB_REL_64_64)
@@ -178,21 +169,19 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	if (sym.sec < p->f->elf.nsec)
 		out->to = nb_front_map_at(p->f, sym.sec, (uint64_t)off);
 	if (out->to < 0)
-		return refuse_reloc(
-			p, at, "the target is no map, no data and no function");
+		return refuse_reloc(p, at, "the target is no map, no data and no function");
 	m = &p->f->maps[out->to];
 	if (m->origin == NB_ORIGIN_DEFINED)
 		out->off = 0;
 	else if (off < 0 || off >= m->value_size)
-		return refuse_reloc(p, at,
-				    "the target is outside the section's data");
+		return refuse_reloc(p, at, "the target is outside the section's data");
 	return 0;
 }
 
 /* Resolve the reference of an instruction. @end: the first slot of the
  * section after the function. */
-static int resolve(const struct prog *p, struct site at, uint32_t end,
-		   const struct nb_slot *s, struct ref *out)
+static int resolve(const struct prog *p, struct site at, uint32_t end, const struct nb_slot *s,
+		   struct ref *out)
 {
 	*out = (struct ref){ REF_NONE, 0, 0 };
 	if (s->opcode == OP_CALL)
@@ -200,9 +189,8 @@ static int resolve(const struct prog *p, struct site at, uint32_t end,
 	if (s->opcode == OP_LDDW && at.slot + 1 < end)
 		return resolve_lddw(p, at, s, out);
 	if (at.code->slots[at.slot].rel)
-		return refuse_reloc(
-			p, at,
-			"only an lddw or a call of a function may have a relocation");
+		return refuse_reloc(p, at,
+				    "only an lddw or a call of a function may have a relocation");
 	return 0;
 }
 
@@ -215,13 +203,12 @@ static int add_func(struct prog *p, uint32_t func)
 		return 0;
 	if (p->nlist == NB_IMAGE_MAX_FUNCS ||
 	    p->nslots + fn->size / NB_SLOT_SIZE > NB_IMAGE_MAX_SLOTS)
-		return nb_fail(
-			p->err, NB_E_LIMIT, 0,
-			"program %s: "
-			"with function %s the program has over %d functions "
-			"or %d instruction slots",
-			p->f->funcs[p->list[0]].name, fn->name,
-			NB_IMAGE_MAX_FUNCS, NB_IMAGE_MAX_SLOTS);
+		return nb_fail(p->err, NB_E_LIMIT, 0,
+			       "program %s: "
+			       "with function %s the program has over %d functions "
+			       "or %d instruction slots",
+			       p->f->funcs[p->list[0]].name, fn->name, NB_IMAGE_MAX_FUNCS,
+			       NB_IMAGE_MAX_SLOTS);
 	p->list[p->nlist++] = func;
 	p->start[func] = p->nslots + 1;
 	p->nslots += fn->size / NB_SLOT_SIZE;
@@ -276,10 +263,9 @@ static void link_slot(const struct prog *p, uint32_t pc, const struct ref *ref)
 		}
 		break;
 	case REF_DATA:
-		set_slot_src(&s[0],
-			     p->f->maps[ref->to].origin == NB_ORIGIN_DEFINED
-				     ? SRC_MAP
-				     : SRC_MAP_VALUE);
+		set_slot_src(&s[0], p->f->maps[ref->to].origin == NB_ORIGIN_DEFINED
+					    ? SRC_MAP
+					    : SRC_MAP_VALUE);
 		s[0].imm = ref->to;
 		s[1].imm = (int32_t)ref->off;
 		break;
@@ -294,8 +280,7 @@ static int link_func(const struct prog *p, uint32_t func)
 	uint32_t end = at.slot + fn->size / NB_SLOT_SIZE;
 	uint32_t pc = p->start[func] - 1;
 
-	memcpy(&p->slots[pc], p->f->elf.sec[fn->sec].data.p + fn->off,
-	       fn->size);
+	memcpy(&p->slots[pc], p->f->elf.sec[fn->sec].data.p + fn->off, fn->size);
 	while (at.slot < end) {
 		struct nb_slot s = p->slots[pc];
 		struct ref ref;
@@ -322,12 +307,10 @@ static void fill_func(const struct prog *p, struct nb_func *to, uint32_t func)
 }
 
 /* Append the line records of function @func to @to; NULL: only count them. */
-static uint32_t copy_lines(const struct prog *p, uint32_t func,
-			   struct nb_line *to)
+static uint32_t copy_lines(const struct prog *p, uint32_t func, struct nb_line *to)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
-	const struct nb_obj_slot *slot =
-		&p->f->code[fn->sec].slots[fn->off / NB_SLOT_SIZE];
+	const struct nb_obj_slot *slot = &p->f->code[fn->sec].slots[fn->off / NB_SLOT_SIZE];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < fn->size / NB_SLOT_SIZE; i++) {
@@ -391,17 +374,16 @@ static int make_prog(struct prog *p, struct nb_prog *out, uint32_t entry)
 	return rc ? rc : make_tables(p, out);
 }
 
-static int add_prog(struct nb_front *f, uint32_t entry,
-		    const struct nb_hook_spec *hook, struct nb_err *err)
+static int add_prog(struct nb_front *f, uint32_t entry, const struct nb_hook_spec *hook,
+		    struct nb_err *err)
 {
 	struct prog p = { .f = f, .err = err, .hook = hook->id };
 	int rc;
 
 	if (f->nprogs == NB_IMAGE_MAX_PROGS)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"the object has more than the allowed %d programs",
-			NB_IMAGE_MAX_PROGS);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the object has more than the allowed %d programs",
+			       NB_IMAGE_MAX_PROGS);
 	p.list = calloc(NB_IMAGE_MAX_FUNCS, sizeof(*p.list));
 	p.start = calloc(f->nfuncs, sizeof(*p.start));
 	if (p.list && p.start)
@@ -415,17 +397,13 @@ static int add_prog(struct nb_front *f, uint32_t entry,
 }
 
 /* Add the programs of one section, in the order of their code. */
-static int link_section(struct nb_front *f, const struct nb_obj_code *c,
-			struct nb_err *err)
+static int link_section(struct nb_front *f, const struct nb_obj_code *c, struct nb_err *err)
 {
-	const struct nb_hook_spec *hook =
-		nb_spec_hook_section(f->elf.sec[c->sec].name);
+	const struct nb_hook_spec *hook = nb_spec_hook_section(f->elf.sec[c->sec].name);
 
 	for (uint32_t i = 0; hook && i < c->nslots; i++) {
 		uint32_t func = c->slots[i].func;
-		int rc = func && f->funcs[func - 1].global
-				 ? add_prog(f, func - 1, hook, err)
-				 : 0;
+		int rc = func && f->funcs[func - 1].global ? add_prog(f, func - 1, hook, err) : 0;
 
 		if (rc)
 			return rc;
@@ -436,8 +414,7 @@ static int link_section(struct nb_front *f, const struct nb_obj_code *c,
 int nb_front_link(struct nb_front *f, struct nb_err *err)
 {
 	for (uint32_t i = 1; i < f->elf.nsec; i++) {
-		int rc = f->code[i].slots ? link_section(f, &f->code[i], err)
-					  : 0;
+		int rc = f->code[i].slots ? link_section(f, &f->code[i], err) : 0;
 
 		if (rc)
 			return rc;

@@ -28,8 +28,7 @@ const struct nb_map_tag nb_map_tags[] = {
  * takes no argument of ours. */
 static _Thread_local char said[160];
 
-static int keep_warning(enum libbpf_print_level level, const char *fmt,
-			va_list ap)
+static int keep_warning(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	if (level == LIBBPF_WARN && !said[0]) {
 		vsnprintf(said, sizeof(said), fmt, ap);
@@ -55,8 +54,7 @@ static void blank_sections(unsigned char *copy, const struct nb_elf *e)
 		Elf64_Shdr h = { .sh_type = SHT_PROGBITS };
 
 		if (!libbpf_needs(&e->sec[i]))
-			memcpy(copy + e->shoff + i * NB_ELF_SHDR, &h,
-			       sizeof(h));
+			memcpy(copy + e->shoff + i * NB_ELF_SHDR, &h, sizeof(h));
 	}
 }
 
@@ -70,8 +68,7 @@ static void blank_sections(unsigned char *copy, const struct nb_elf *e)
 static uint32_t merged_constants(const struct nb_elf *e)
 {
 	for (uint32_t i = 1; i < e->nsec; i++)
-		if (!nb_elf_find(e, ".rodata") &&
-		    e->sec[i].type == SHT_PROGBITS &&
+		if (!nb_elf_find(e, ".rodata") && e->sec[i].type == SHT_PROGBITS &&
 		    !strncmp(e->sec[i].name, ".rodata.cst", 11))
 			return i;
 	return 0;
@@ -102,8 +99,7 @@ static void rename_constants(unsigned char *copy, const struct nb_elf *e)
 
 static int open_object(struct nb_front *f, struct nb_err *err)
 {
-	struct bpf_object_open_opts opts = { .sz = sizeof(opts),
-					     .object_name = "policy" };
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "policy" };
 	unsigned char *copy = malloc(f->elf.all.size);
 	libbpf_print_fn_t before;
 	long rc;
@@ -128,22 +124,20 @@ static int open_object(struct nb_front *f, struct nb_err *err)
 }
 
 /* Find the offset in .maps of the variable @name. */
-static int find_place(const struct nb_front *f, const char *name,
-		      struct nb_obj_place *place, struct nb_err *err)
+static int find_place(const struct nb_front *f, const char *name, struct nb_obj_place *place,
+		      struct nb_err *err)
 {
 	uint32_t sec = nb_elf_find(&f->elf, ".maps");
 
 	for (uint32_t i = 1; i < f->elf.nsym; i++) {
 		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
 
-		if (s.sec != sec || s.type != STT_OBJECT ||
-		    strcmp(s.name, name) != 0)
+		if (s.sec != sec || s.type != STT_OBJECT || strcmp(s.name, name) != 0)
 			continue;
 		*place = (struct nb_obj_place){ sec, s.value };
 		return 0;
 	}
-	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map %s: section .maps has no variable of this name",
+	return nb_fail(err, NB_E_MAPDEF, 0, "map %s: section .maps has no variable of this name",
 		       name);
 }
 
@@ -159,14 +153,12 @@ static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 			m->tags |= t->tag;
 			return 0;
 		}
-	return nb_fail(
-		err, NB_E_MAPDEF, 0,
-		"map %s: tag \"%.40s\"; known: coherent, shared, sum, max, histogram, host",
-		m->name, tag);
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, max, histogram, host",
+		       m->name, tag);
 }
 
-static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
-		     struct nb_err *err)
+static int read_tags(const struct nb_front *f, struct nb_map_spec *m, struct nb_err *err)
 {
 	uint32_t n = btf__type_cnt(f->btf);
 
@@ -178,8 +170,7 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 			continue;
 		var = btf__type_by_id(f->btf, t->type);
 		if (!btf_is_var(var) ||
-		    strcmp(btf__name_by_offset(f->btf, var->name_off),
-			   m->name) != 0)
+		    strcmp(btf__name_by_offset(f->btf, var->name_off), m->name) != 0)
 			continue;
 		rc = read_tag(m, btf__name_by_offset(f->btf, t->name_off), err);
 		if (rc)
@@ -193,8 +184,7 @@ static bool defines_map(const struct nb_front *f, const struct btf_type *t)
 	const char *name = btf__name_by_offset(f->btf, t->name_off);
 
 	for (uint32_t i = 0; btf_is_var(t) && i < f->nmaps; i++)
-		if (f->maps[i].origin == NB_ORIGIN_DEFINED &&
-		    !strcmp(f->maps[i].name, name))
+		if (f->maps[i].origin == NB_ORIGIN_DEFINED && !strcmp(f->maps[i].name, name))
 			return true;
 	return false;
 }
@@ -208,8 +198,7 @@ static int refuse_stray_tags(const struct nb_front *f, struct nb_err *err)
 		const struct btf_type *t = btf__type_by_id(f->btf, id), *of;
 		const char *tag = btf__name_by_offset(f->btf, t->name_off);
 
-		if (!btf_is_decl_tag(t) ||
-		    strncmp(tag, NB_TAG_PREFIX, strlen(NB_TAG_PREFIX)) != 0)
+		if (!btf_is_decl_tag(t) || strncmp(tag, NB_TAG_PREFIX, strlen(NB_TAG_PREFIX)) != 0)
 			continue;
 		of = btf__type_by_id(f->btf, t->type);
 		if (defines_map(f, of))
@@ -246,28 +235,23 @@ static bool has_lock(const struct btf *btf, uint32_t id)
 			found = has_lock(btf, btf_members(t)[i].type);
 	if (t && btf_is_datasec(t))
 		for (uint32_t i = 0; !found && i < btf_vlen(t); i++)
-			found = has_lock(
-				btf, btf__type_by_id(
-					     btf, btf_var_secinfos(t)[i].type)
-					     ->type);
+			found = has_lock(btf,
+					 btf__type_by_id(btf, btf_var_secinfos(t)[i].type)->type);
 	return found;
 }
 
 /* Reject a map whose value has a lock: no helper takes it. */
-static int refuse_lock(const struct nb_front *f, const struct nb_map_spec *m,
-		       struct nb_err *err)
+static int refuse_lock(const struct nb_front *f, const struct nb_map_spec *m, struct nb_err *err)
 {
 	if (!f->btf || !m->btf_value || !has_lock(f->btf, m->btf_value))
 		return 0;
-	return nb_fail(
-		err, NB_E_MAPDEF, 0,
-		"map %s: struct bpf_spin_lock in its value is not supported: "
-		"use atomic operations",
-		m->name);
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: struct bpf_spin_lock in its value is not supported: "
+		       "use atomic operations",
+		       m->name);
 }
 
-static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
-		    struct nb_err *err)
+static int read_map(struct nb_map_spec *m, const struct bpf_map *from, struct nb_err *err)
 {
 	*m = (struct nb_map_spec){
 		.name = bpf_map__name(from),
@@ -280,8 +264,8 @@ static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
 		.btf_key = bpf_map__btf_key_type_id(from),
 		.btf_value = bpf_map__btf_value_type_id(from),
 	};
-	if (bpf_map__pin_path(from) || bpf_map__map_extra(from) ||
-	    bpf_map__numa_node(from) || bpf_map__ifindex(from))
+	if (bpf_map__pin_path(from) || bpf_map__map_extra(from) || bpf_map__numa_node(from) ||
+	    bpf_map__ifindex(from))
 		return nb_fail(
 			err, NB_E_NOTSUP, 0,
 			"map %s: pinning, map_extra, numa_node and ifindex have no meaning here; "
@@ -294,10 +278,9 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 {
 	if (f->nmaps < NB_IMAGE_MAX_MAPS)
 		return 0;
-	return nb_fail(
-		err, NB_E_LIMIT, 0,
-		"the object has more than the allowed %d maps and data sections",
-		NB_IMAGE_MAX_MAPS);
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "the object has more than the allowed %d maps and data sections",
+		       NB_IMAGE_MAX_MAPS);
 }
 
 static int defined_maps(struct nb_front *f, struct nb_err *err)
@@ -336,8 +319,7 @@ static bool is_section_of(const char *name, const char *what)
 }
 
 /* Is this a data section, and of which kind? */
-static bool data_origin(const struct nb_elf_section *s,
-			enum nb_map_origin *origin)
+static bool data_origin(const struct nb_elf_section *s, enum nb_map_origin *origin)
 {
 	if (nb_elf_is_code(s) || !s->size)
 		return false;
@@ -355,9 +337,7 @@ static bool data_origin(const struct nb_elf_section *s,
 /* Return the DATASEC that describes a section; 0 for none. */
 static uint32_t datasec_of(const struct nb_front *f, const char *name)
 {
-	int32_t id =
-		f->btf ? btf__find_by_name_kind(f->btf, name, BTF_KIND_DATASEC)
-		       : 0;
+	int32_t id = f->btf ? btf__find_by_name_kind(f->btf, name, BTF_KIND_DATASEC) : 0;
 
 	return id > 0 ? (uint32_t)id : 0;
 }
@@ -383,11 +363,9 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.key_size = 4,
 			.value_size = (uint32_t)s->size,
 			.max_entries = 1,
-			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG
-							    : 0,
+			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG : 0,
 			.origin = origin,
-			.btf_value = datasec_of(f, i == constants ? ".rodata"
-								  : s->name),
+			.btf_value = datasec_of(f, i == constants ? ".rodata" : s->name),
 			.init = s->data.p,
 		};
 		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };
@@ -406,8 +384,7 @@ int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
 {
 	for (uint32_t i = 0; i < f->nmaps; i++)
 		if (f->places[i].sec == sec &&
-		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
-		     f->places[i].off == off))
+		    (f->maps[i].origin != NB_ORIGIN_DEFINED || f->places[i].off == off))
 			return (int)i;
 	return -1;
 }
@@ -419,15 +396,13 @@ static int refuse_others(const struct nb_front *f, struct nb_err *err)
 	uint32_t old = nb_elf_find(&f->elf, "maps");
 
 	if (old)
-		return nb_fail(
-			err, NB_E_NOTSUP, f->elf.sec[old].off,
-			"section maps: definitions of the old form (struct bpf_map_def) "
-			"are not read; define maps in SEC(\".maps\") and compile with -g");
+		return nb_fail(err, NB_E_NOTSUP, f->elf.sec[old].off,
+			       "section maps: definitions of the old form (struct bpf_map_def) "
+			       "are not read; define maps in SEC(\".maps\") and compile with -g");
 	if (maps && !f->btf_bytes.size)
-		return nb_fail(
-			err, NB_E_MAPDEF, f->elf.sec[maps].off,
-			"section .maps needs the object's type information (.BTF); "
-			"compile with -g");
+		return nb_fail(err, NB_E_MAPDEF, f->elf.sec[maps].off,
+			       "section .maps needs the object's type information (.BTF); "
+			       "compile with -g");
 	return 0;
 }
 
@@ -443,13 +418,11 @@ static int refuse_data_relocs(const struct nb_front *f, struct nb_err *err)
 		    !data_origin(&f->elf.sec[s->info], &origin))
 			continue;
 		r = nb_elf_rel(s, 0);
-		return nb_fail(
-			err, NB_E_RELOC, s->off,
-			"section %s holds a pointer to %s at offset %llu; "
-			"data of policies has no pointers",
-			f->elf.sec[s->info].name,
-			nb_elf_sym(&f->elf, r.sym).name,
-			(unsigned long long)r.off);
+		return nb_fail(err, NB_E_RELOC, s->off,
+			       "section %s holds a pointer to %s at offset %llu; "
+			       "data of policies has no pointers",
+			       f->elf.sec[s->info].name, nb_elf_sym(&f->elf, r.sym).name,
+			       (unsigned long long)r.off);
 	}
 	return 0;
 }

@@ -45,8 +45,8 @@ static const char *type_name(struct nb_front *f, uint32_t id)
 	return nb_arena_str(&f->arena, text, sizeof(text));
 }
 
-static void add_name(struct walk *w, uint32_t level, const char *name,
-		     uint32_t off, uint32_t size, uint32_t elem)
+static void add_name(struct walk *w, uint32_t level, const char *name, uint32_t off, uint32_t size,
+		     uint32_t elem)
 {
 	struct nb_front *f = w->f;
 
@@ -59,12 +59,10 @@ static void add_name(struct walk *w, uint32_t level, const char *name,
 	};
 }
 
-static void add_type(struct walk *w, uint32_t level, const char *name,
-		     uint32_t off, uint32_t id);
+static void add_type(struct walk *w, uint32_t level, const char *name, uint32_t off, uint32_t id);
 
 /* Add the members of a struct at byte @off of its container at @level - 1. */
-static void add_members(struct walk *w, uint32_t level, uint32_t off,
-			const struct btf_type *t)
+static void add_members(struct walk *w, uint32_t level, uint32_t off, const struct btf_type *t)
 {
 	const struct btf_member *m = btf_members(t);
 
@@ -84,16 +82,14 @@ static void add_members(struct walk *w, uint32_t level, uint32_t off,
 }
 
 /* Add a part called @name of type @id, then its own parts. */
-static void add_type(struct walk *w, uint32_t level, const char *name,
-		     uint32_t off, uint32_t id)
+static void add_type(struct walk *w, uint32_t level, const char *name, uint32_t off, uint32_t id)
 {
 	const struct btf *btf = w->f->btf;
 	const struct btf_type *t = nb_front_bare(btf, id);
 	int64_t size = btf__resolve_size(btf, id), elem = size;
 	uint32_t of = id;
 
-	if (level > NB_IMAGE_MAX_LEVEL || size <= 0 ||
-	    size > NB_IMAGE_MAX_VALUE)
+	if (level > NB_IMAGE_MAX_LEVEL || size <= 0 || size > NB_IMAGE_MAX_VALUE)
 		return;
 	if (btf_is_array(t)) {
 		of = btf_array(t)->type;
@@ -117,23 +113,20 @@ static void add_variables(struct walk *w, const struct btf_type *sec)
 	uint32_t end = w->f->maps[w->map].value_size;
 
 	for (uint32_t i = 0; i < btf_vlen(sec) && !w->full; i++) {
-		const struct btf_type *var =
-			btf__type_by_id(w->f->btf, v[i].type);
+		const struct btf_type *var = btf__type_by_id(w->f->btf, v[i].type);
 		int64_t size;
 
 		if (!btf_is_var(var))
 			continue;
 		size = btf__resolve_size(w->f->btf, var->type);
 		if (size > 0 && v[i].offset <= end && size <= end - v[i].offset)
-			add_type(w, 1, name_of(w->f, var->name_off),
-				 v[i].offset, var->type);
+			add_type(w, 1, name_of(w->f, var->name_off), v[i].offset, var->type);
 	}
 }
 
 /* Add a key or value as a whole, of type @id and @size bytes, and then its
  * parts. */
-static int add_whole(struct walk *w, uint32_t id, uint32_t size,
-		     struct nb_err *err)
+static int add_whole(struct walk *w, uint32_t id, uint32_t size, struct nb_err *err)
 {
 	const struct btf_type *t = id ? btf__type_by_id(w->f->btf, id) : NULL;
 	const char *name;
@@ -159,8 +152,7 @@ int nb_front_names(struct nb_front *f, struct nb_err *err)
 
 	if (!f->btf || !f->nmaps)
 		return 0;
-	f->names = nb_arena_array(&f->arena, NB_IMAGE_MAX_NAMES,
-				  sizeof(*f->names));
+	f->names = nb_arena_array(&f->arena, NB_IMAGE_MAX_NAMES, sizeof(*f->names));
 	if (!f->names)
 		return nb_front_nomem(err);
 	for (; !rc && w.map < f->nmaps; w.map++) {

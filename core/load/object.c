@@ -22,8 +22,7 @@ int nb_front_nomem(struct nb_err *err)
 }
 
 /* Run the structural check; it fills elf and the views of BTF. */
-static int check_structure(struct nb_front *f, const void *bytes, size_t size,
-			   struct nb_err *err)
+static int check_structure(struct nb_front *f, const void *bytes, size_t size, struct nb_err *err)
 {
 	int rc = nb_elf_open(&f->elf, &f->arena, bytes, size, err);
 	const struct nb_elf_section *btf, *ext;
@@ -38,12 +37,11 @@ static int check_structure(struct nb_front *f, const void *bytes, size_t size,
 	if (rc || !btf->size || !ext->size)
 		return rc;
 	f->ext = ext->data;
-	return nb_btf_ext_check(f->ext, nb_btf_strings(f->btf_bytes), ext->off,
-				err);
+	return nb_btf_ext_check(f->ext, nb_btf_strings(f->btf_bytes), ext->off, err);
 }
 
-static int write_image(const struct nb_front *f, const char *name,
-		       struct nb_buf *out, struct nb_err *err)
+static int write_image(const struct nb_front *f, const char *name, struct nb_buf *out,
+		       struct nb_err *err)
 {
 	struct nb_image img = {
 		.name = name,
@@ -62,13 +60,12 @@ static int write_image(const struct nb_front *f, const char *name,
 	return nb_image_write(out, &img, err);
 }
 
-static int run_passes(struct nb_front *f, const void *bytes, size_t size,
-		      struct nb_err *err)
+static int run_passes(struct nb_front *f, const void *bytes, size_t size, struct nb_err *err)
 {
-	static int (*const passes[])(struct nb_front *, struct nb_err *) = {
-		nb_front_code, nb_front_maps, nb_front_info,
-		nb_front_link, nb_front_ctx,  nb_front_names
-	};
+	static int (*const passes[])(struct nb_front *,
+				     struct nb_err *) = { nb_front_code, nb_front_maps,
+							  nb_front_info, nb_front_link,
+							  nb_front_ctx,	 nb_front_names };
 	int rc = check_structure(f, bytes, size, err);
 
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
@@ -76,18 +73,17 @@ static int run_passes(struct nb_front *f, const void *bytes, size_t size,
 	return rc;
 }
 
-int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
-		    const char *name, struct nb_err *err)
+int nb_object_image(struct nb_buf *out, const void *bytes, size_t size, const char *name,
+		    struct nb_err *err)
 {
 	struct nb_front *f;
 	int rc;
 
 	if (!nb_image_name_ok(name))
-		return nb_fail(
-			err, NB_E_ARG, 4,
-			"policy name \"%.64s\": 1 to %d letters, digits and _ - . "
-			"are allowed, not beginning with one of the last two",
-			name, NB_IMAGE_NAME - 1);
+		return nb_fail(err, NB_E_ARG, 4,
+			       "policy name \"%.64s\": 1 to %d letters, digits and _ - . "
+			       "are allowed, not beginning with one of the last two",
+			       name, NB_IMAGE_NAME - 1);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return nb_front_nomem(err);

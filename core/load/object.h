@@ -20,8 +20,8 @@
  * libbpf's open-time functions, and asks no kernel. Not for the plugin itself.
  * Threads: one call at a time (libbpf's log callback is process-wide).
  */
-int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
-		    const char *name, struct nb_err *err);
+int nb_object_image(struct nb_buf *out, const void *bytes, size_t size, const char *name,
+		    struct nb_err *err);
 
 /*
  * Run the structural check that precedes libbpf: section headers, BTF and
@@ -33,8 +33,7 @@ int nb_object_check(const void *bytes, size_t size, struct nb_err *err);
 /* The entry point of libncclbpf-load.so, which the plugin opens by its
  * path. The image is returned in malloc'ed memory that the caller frees. */
 #define NB_LOAD_ENTRY "ncclbpf_load_object"
-typedef int nb_load_entry_fn(const void *bytes, size_t size, const char *name,
-			     void **image, size_t *image_size,
-			     struct nb_err *err);
+typedef int nb_load_entry_fn(const void *bytes, size_t size, const char *name, void **image,
+			     size_t *image_size, struct nb_err *err);
 
 #endif

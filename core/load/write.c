@@ -39,11 +39,10 @@ struct writer {
 
 static int notsup(struct writer *w, const char *what, const char *name)
 {
-	return nb_fail(
-		w->err, NB_E_NOTSUP, 0,
-		"policy %s: %s %.60s: only programs of one function, "
-		"read-only data and maps of integers become an object file again",
-		w->img->name, what, name);
+	return nb_fail(w->err, NB_E_NOTSUP, 0,
+		       "policy %s: %s %.60s: only programs of one function, "
+		       "read-only data and maps of integers become an object file again",
+		       w->img->name, what, name);
 }
 
 static uint32_t add_string(struct writer *w, const char *s)
@@ -55,8 +54,8 @@ static uint32_t add_string(struct writer *w, const char *s)
 }
 
 /* Append a section with @size bytes; returns its number. */
-static uint32_t add_section(struct writer *w, const char *s, uint32_t type,
-			    uint64_t flags, const void *bytes, size_t size)
+static uint32_t add_section(struct writer *w, const char *s, uint32_t type, uint64_t flags,
+			    const void *bytes, size_t size)
 {
 	Elf64_Shdr *h = &w->sec[w->nsec];
 
@@ -73,8 +72,8 @@ static uint32_t add_section(struct writer *w, const char *s, uint32_t type,
 	return w->nsec++;
 }
 
-static uint32_t add_symbol(struct writer *w, const char *s, unsigned info,
-			   uint32_t sec, uint64_t value, uint64_t size)
+static uint32_t add_symbol(struct writer *w, const char *s, unsigned info, uint32_t sec,
+			   uint64_t value, uint64_t size)
 {
 	w->sym[w->nsym] = (Elf64_Sym){
 		.st_name = *s ? add_string(w, s) : 0,
@@ -90,17 +89,14 @@ static uint32_t add_symbol(struct writer *w, const char *s, unsigned info,
  * type. */
 static int add_integer(struct btf *b, uint32_t size)
 {
-	static const char *const names[] = { NULL, "__u8",  "__u16",
-					     NULL, "__u32", NULL,
-					     NULL, NULL,    "__u64" };
+	static const char *const names[] = { NULL, "__u8", "__u16", NULL,   "__u32",
+					     NULL, NULL,   NULL,    "__u64" };
 
-	return size > 8 || !names[size] ? 0
-					: btf__add_int(b, names[size], size, 0);
+	return size > 8 || !names[size] ? 0 : btf__add_int(b, names[size], size, 0);
 }
 
 /* Add the type int (*)[n], as the macro __uint(name, n) declares it. */
-static int add_pointer_to_array(struct btf *b, int element, int index,
-				uint32_t n)
+static int add_pointer_to_array(struct btf *b, int element, int index, uint32_t n)
 {
 	int array = btf__add_array(b, index, element, n);
 
@@ -125,8 +121,7 @@ static bool add_tags(struct btf *b, int var, uint32_t tags)
 static int add_definition(struct btf *b, const struct nb_map_spec *m)
 {
 	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
-	int key = add_integer(b, m->key_size),
-	    value = add_integer(b, m->value_size);
+	int key = add_integer(b, m->key_size), value = add_integer(b, m->value_size);
 	int type, most, flags, pkey, pvalue, var;
 
 	if (num <= 0 || key <= 0 || value <= 0)
@@ -155,9 +150,8 @@ static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
 	*var = add_definition(w->btf, m);
 	if (*var < 0)
 		return notsup(w, "map", m->name);
-	w->map_sym[map] =
-		add_symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-			   w->map_sec, at, MEMBERS * POINTER);
+	w->map_sym[map] = add_symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), w->map_sec,
+				     at, MEMBERS * POINTER);
 	return 0;
 }
 
@@ -175,8 +169,7 @@ static int add_maps(struct writer *w)
 	w->btf = btf__new_empty();
 	if (!w->btf)
 		return nb_front_nomem(w->err);
-	w->map_sec = add_section(w, ".maps", SHT_PROGBITS,
-				 SHF_ALLOC | SHF_WRITE, "", 0);
+	w->map_sec = add_section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, "", 0);
 	w->sec[w->map_sec].sh_size = size;
 	nb_buf_zeros(&w->file, size);
 	size = 0;
@@ -192,8 +185,7 @@ static int add_maps(struct writer *w)
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		if (img->maps[i].origin != NB_ORIGIN_DEFINED)
 			continue;
-		btf__add_datasec_var_info(w->btf, vars[i], size,
-					  MEMBERS * POINTER);
+		btf__add_datasec_var_info(w->btf, vars[i], size, MEMBERS * POINTER);
 		size += MEMBERS * POINTER;
 	}
 	return 0;
@@ -210,11 +202,8 @@ static int add_data(struct writer *w)
 			continue;
 		if (m->origin != NB_ORIGIN_RODATA || !m->init)
 			return notsup(w, "section", m->name);
-		sec = add_section(w, m->name, SHT_PROGBITS, SHF_ALLOC, m->init,
-				  m->value_size);
-		w->map_sym[i] =
-			add_symbol(w, "", ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
-				   sec, 0, 0);
+		sec = add_section(w, m->name, SHT_PROGBITS, SHF_ALLOC, m->init, m->value_size);
+		w->map_sym[i] = add_symbol(w, "", ELF64_ST_INFO(STB_LOCAL, STT_SECTION), sec, 0, 0);
 	}
 	return 0;
 }
@@ -236,8 +225,7 @@ static void add_relocations(struct writer *w, const char *s, uint32_t sec)
 
 /* Write a program; references to maps become relocations as in a compiled
  * object. */
-static int add_code(struct writer *w, const struct nb_prog *p,
-		    struct nb_slot *slots)
+static int add_code(struct writer *w, const struct nb_prog *p, struct nb_slot *slots)
 {
 	uint32_t sec;
 
@@ -255,8 +243,7 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 		if (src > 2)
 			return notsup(w, "program", p->name);
 		if (src) {
-			rel.r_info = ELF64_R_INFO((uint64_t)w->map_sym[s->imm],
-						  NB_REL_64_64);
+			rel.r_info = ELF64_R_INFO((uint64_t)w->map_sym[s->imm], NB_REL_64_64);
 			nb_buf_bytes(&w->rel, &rel, sizeof(rel));
 			s->imm = s[1].imm;
 			s[1].imm = 0;
@@ -264,8 +251,7 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 		}
 		i++;
 	}
-	sec = add_section(w, p->section, SHT_PROGBITS,
-			  SHF_ALLOC | SHF_EXECINSTR, slots,
+	sec = add_section(w, p->section, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, slots,
 			  (size_t)p->nslots * sizeof(*slots));
 	add_symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
 		   (uint64_t)p->nslots * sizeof(*slots));
@@ -309,8 +295,8 @@ static int add_btf(struct writer *w)
 static void add_tables(struct writer *w)
 {
 	Elf64_Ehdr h = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			     ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_REL,
 		.e_machine = EM_BPF,
 		.e_version = EV_CURRENT,
@@ -366,16 +352,12 @@ static int write_all(struct writer *w)
 		rc = add_btf(w);
 	if (rc)
 		return rc;
-	add_section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
-		    sizeof(license));
+	add_section(w, "license", SHT_PROGBITS, SHF_ALLOC, license, sizeof(license));
 	add_tables(w);
-	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names)
-		       ? 0
-		       : nb_front_nomem(w->err);
+	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names) ? 0 : nb_front_nomem(w->err);
 }
 
-int nb_object_write(struct nb_buf *out, const struct nb_image *img,
-		    struct nb_err *err)
+int nb_object_write(struct nb_buf *out, const struct nb_image *img, struct nb_err *err)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 	int rc;

@@ -16,7 +16,6 @@
  * object back into an image with the same programs and maps. Returns 0,
  * NB_E_NOTSUP (the image has more than that) or NB_E_NOMEM. Pure.
  */
-int nb_object_write(struct nb_buf *out, const struct nb_image *img,
-		    struct nb_err *err);
+int nb_object_write(struct nb_buf *out, const struct nb_image *img, struct nb_err *err);
 
 #endif

@@ -30,26 +30,26 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define MODULO NB_INSN_MODULO
 
 static const struct nb_insn_spec insns[NB_NOPS] = {
-#define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \
-	     reads, writes, traits, isa, mnemonic)                       \
-	[NB_OP_##name] = { #name,                                        \
-			   opcode,                                       \
-			   dst,                                          \
-			   src,                                          \
-			   off,                                          \
-			   imm,                                          \
-			   NB_KIND_##kind,                               \
-			   NB_FN_##fn,                                   \
-			   width,                                        \
-			   NB_OPND_##operand,                            \
-			   NB_REGS_##reads,                              \
-			   NB_REGS_##writes,                             \
-			   traits,                                       \
-			   isa,                                          \
+#define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, reads, writes, traits, \
+	     isa, mnemonic)                                                                     \
+	[NB_OP_##name] = { #name,                                                               \
+			   opcode,                                                              \
+			   dst,                                                                 \
+			   src,                                                                 \
+			   off,                                                                 \
+			   imm,                                                                 \
+			   NB_KIND_##kind,                                                      \
+			   NB_FN_##fn,                                                          \
+			   width,                                                               \
+			   NB_OPND_##operand,                                                   \
+			   NB_REGS_##reads,                                                     \
+			   NB_REGS_##writes,                                                    \
+			   traits,                                                              \
+			   isa,                                                                 \
 			   mnemonic },
 #include "core/defs/isa.h"
-	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI,
-			    NB_FN_NONE, 64, NB_OPND_NONE, 0, 0, 0, 1, "" },
+	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI, NB_FN_NONE, 64,
+			    NB_OPND_NONE, 0, 0, 0, 1, "" },
 };
 
 #undef ANY
@@ -71,8 +71,7 @@ const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 }
 
 static const struct nb_fn_spec fns[NB_NFNS] = {
-#define FN(name, text, inverse, holds) \
-	{ text, NB_FN_##inverse, NB_ORDER_##holds },
+#define FN(name, text, inverse, holds) { text, NB_FN_##inverse, NB_ORDER_##holds },
 #include "core/defs/fns.h"
 };
 
@@ -83,18 +82,17 @@ const struct nb_fn_spec *nb_spec_fn(unsigned fn)
 }
 
 static const struct nb_helper_spec helpers[] = {
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,        \
-	       effect, cost, work, doc)                                        \
-	{ id,                                                                  \
-	  #name,                                                               \
-	  NB_RET_##ret,                                                        \
-	  { NB_ARG_##a1, NB_ARG_##a2, NB_ARG_##a3, NB_ARG_##a4, NB_ARG_##a5 }, \
-	  NB_MAPS_##maps,                                                      \
-	  NB_LABEL_##label,                                                    \
-	  NB_SUCCESS_##success,                                                \
-	  NB_EFFECT_##effect,                                                  \
-	  cost,                                                                \
-	  NB_WORK_##work,                                                      \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect, cost, work, doc) \
+	{ id,                                                                                    \
+	  #name,                                                                                 \
+	  NB_RET_##ret,                                                                          \
+	  { NB_ARG_##a1, NB_ARG_##a2, NB_ARG_##a3, NB_ARG_##a4, NB_ARG_##a5 },                   \
+	  NB_MAPS_##maps,                                                                        \
+	  NB_LABEL_##label,                                                                      \
+	  NB_SUCCESS_##success,                                                                  \
+	  NB_EFFECT_##effect,                                                                    \
+	  cost,                                                                                  \
+	  NB_WORK_##work,                                                                        \
 	  doc },
 #include "core/defs/helpers.h"
 };
@@ -116,9 +114,7 @@ const char *nb_spec_kernel_helper(int64_t id)
 #include "core/defs/kernel_helpers.h"
 	};
 
-	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0]))
-		       ? names[id]
-		       : NULL;
+	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0])) ? names[id] : NULL;
 }
 
 const struct nb_helper_spec *nb_spec_helper_named(const char *name)
@@ -204,8 +200,7 @@ const struct nb_hook_spec *nb_spec_hook_section(const char *section)
 	return NULL;
 }
 
-const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
-					  uint32_t off)
+const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook, uint32_t off)
 {
 	for (size_t i = 0; i < hook->nfields; i++) {
 		const struct nb_field_spec *f = &hook->fields[i];
@@ -229,9 +224,10 @@ const struct nb_answer_spec *nb_spec_answers(size_t *n)
 }
 
 static const struct nb_param_spec params[NB_NPARAMS] = {
-#define PARAM(name, type, def, min, max, choices, unit, who, doc)         \
-	[NB_P_##name] = { #name, NB_PARAM_##type, def, min, max, choices, \
-			  unit,	 NB_PARAM_##who,  doc },
+#define PARAM(name, type, def, min, max, choices, unit, who, doc)                         \
+	[NB_P_##name] = {                                                                 \
+		#name, NB_PARAM_##type, def, min, max, choices, unit, NB_PARAM_##who, doc \
+	},
 #include "core/defs/params.h"
 };
 
@@ -352,8 +348,8 @@ static size_t typing_errors(const char *a, const char *b)
 				best = above[j] + 1;
 			if (row[j - 1] + 1 < best)
 				best = row[j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    above2[j - 2] + 1 < best)
 				best = above2[j - 2] + 1;
 			row[j] = best;
 		}
@@ -361,8 +357,7 @@ static size_t typing_errors(const char *a, const char *b)
 	return row[nb];
 }
 
-void nb_spec_nearest(const char *word, const char *const *list, size_t n,
-		     const char *near[2])
+void nb_spec_nearest(const char *word, const char *const *list, size_t n, const char *near[2])
 {
 	/* Allow one error in three letters; with more errors it is another
 	 * word. */

@@ -127,8 +127,7 @@ enum {
 };
 
 enum nb_map_type {
-#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
-	NB_MAP_##name = id,
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) NB_MAP_##name = id,
 #include "core/defs/maps.h"
 };
 
@@ -190,12 +189,7 @@ enum nb_effect {
 };
 
 /* The data that decides whether a call succeeds, besides its arguments. */
-enum nb_success {
-	NB_SUCCESS_ARGS,
-	NB_SUCCESS_ELEMENTS,
-	NB_SUCCESS_CPUS,
-	NB_SUCCESS_PROCESS
-};
+enum nb_success { NB_SUCCESS_ARGS, NB_SUCCESS_ELEMENTS, NB_SUCCESS_CPUS, NB_SUCCESS_PROCESS };
 
 /* What a call does besides its fixed cost; core/defs/helpers.h explains it. */
 enum nb_work {
@@ -212,8 +206,7 @@ enum nb_work {
 enum {
 	NB_MAPS_NONE = 0, /* The helper takes no map. */
 	NB_MAPS_PERCPU = NB_MAP_BIT(PERCPU_ARRAY),
-	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) |
-		       NB_MAP_BIT(LRU_HASH) | NB_MAPS_PERCPU,
+	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) | NB_MAP_BIT(LRU_HASH) | NB_MAPS_PERCPU,
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };
 
@@ -282,8 +275,7 @@ const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook);
 const struct nb_hook_spec *nb_spec_hook_section(const char *section);
 /* Return the field that holds byte @off of the context; NULL if @off is
  * outside. */
-const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
-					  uint32_t off);
+const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook, uint32_t off);
 
 /* An output that answers NCCL, and the range of values that NCCL accepts. */
 struct nb_answer_spec {
@@ -295,11 +287,7 @@ struct nb_answer_spec {
 const struct nb_answer_spec *nb_spec_answers(size_t *n);
 
 enum nb_param_type { NB_PARAM_STR, NB_PARAM_INT, NB_PARAM_ENUM };
-enum nb_param_who {
-	NB_PARAM_PLUGIN = 1,
-	NB_PARAM_SHELL = 2,
-	NB_PARAM_BOTH = 3
-};
+enum nb_param_who { NB_PARAM_PLUGIN = 1, NB_PARAM_SHELL = 2, NB_PARAM_BOTH = 3 };
 
 enum nb_param {
 #define PARAM(name, ...) NB_P_##name,
@@ -357,7 +345,6 @@ int nb_nccl_proto_named(const char *word);
  * neighbours swapped. NULL if no word is near (more than a third of the
  * letters differ).
  */
-void nb_spec_nearest(const char *word, const char *const *list, size_t n,
-		     const char *near[2]);
+void nb_spec_nearest(const char *word, const char *const *list, size_t n, const char *near[2]);
 
 #endif

@@ -7,8 +7,7 @@
 
 enum { CLASSES = 16 };
 
-static const __u32 wanted[CLASSES] = { 1, 1, 1, 1, 2, 2, 2, 2,
-				       4, 4, 4, 4, 8, 8, 8, 8 };
+static const __u32 wanted[CLASSES] = { 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8 };
 
 SEC("tuner")
 int channels_by_class(struct ncclbpf_tuner *ctx)

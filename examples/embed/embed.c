@@ -29,8 +29,8 @@ static int ask(struct nb_gen *gen, uint64_t bytes)
 
 	if (nb_gen_run_tuner(gen, &ctx, &count) < 0)
 		return puts("no opinion") < 0;
-	printf("%s %s, channels %" PRIu32 "\n", nb_nccl_algo(ctx.algo),
-	       nb_nccl_proto(ctx.proto), ctx.channels);
+	printf("%s %s, channels %" PRIu32 "\n", nb_nccl_algo(ctx.algo), nb_nccl_proto(ctx.proto),
+	       ctx.channels);
 	return 0;
 }
 
@@ -47,8 +47,7 @@ int main(int argc, char **argv)
 		fputs("usage: embed POLICY BYTES\n", stderr);
 		return 2;
 	}
-	if (nb_policy_new(&policy, image, fread(image, 1, sizeof(image), file),
-			  NULL, &err) ||
+	if (nb_policy_new(&policy, image, fread(image, 1, sizeof(image), file), NULL, &err) ||
 	    nb_gen_new(&gen, &policy, 1, NULL, &err))
 		fprintf(stderr, "embed: %s\n", err.text);
 	else

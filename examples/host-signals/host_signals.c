@@ -55,8 +55,7 @@ static uint64_t rate(struct source *s, uint64_t count)
 	uint64_t now = now_ns(), per_s = 0;
 
 	if (s->at_ns && now > s->at_ns && count > s->count)
-		per_s = (uint64_t)((double)(count - s->count) * 1e9 /
-				   (double)(now - s->at_ns));
+		per_s = (uint64_t)((double)(count - s->count) * 1e9 / (double)(now - s->at_ns));
 	*s = (struct source){ count, now };
 	return per_s;
 }
@@ -66,9 +65,8 @@ static uint64_t rate(struct source *s, uint64_t count)
  * SoftRoCE.
  */
 static const char *const troubles[] = {
-	"out_of_sequence",    "packet_seq_err",	   "local_ack_timeout_err",
-	"rnr_nak_retry_err",  "duplicate_request", "completer_retry_err",
-	"out_of_seq_request", "rcvd_seq_err",
+	"out_of_sequence",   "packet_seq_err",	    "local_ack_timeout_err", "rnr_nak_retry_err",
+	"duplicate_request", "completer_retry_err", "out_of_seq_request",    "rcvd_seq_err",
 };
 enum { NTROUBLES = sizeof(troubles) / sizeof(troubles[0]) };
 
@@ -98,8 +96,7 @@ static bool read_troubles(const char *path, uint64_t *sum)
 	for (unsigned i = 0; i < NTROUBLES; i++) {
 		glob_t files;
 
-		snprintf(pattern, sizeof(pattern), "%s/ports/*/hw_counters/%s",
-			 path, troubles[i]);
+		snprintf(pattern, sizeof(pattern), "%s/ports/*/hw_counters/%s", path, troubles[i]);
 		if (glob(pattern, 0, NULL, &files))
 			continue;
 		for (size_t k = 0; k < files.gl_pathc; k++)
@@ -120,13 +117,12 @@ static uint64_t steal_permille(void)
 	uint64_t all = 0, permille = 0;
 	FILE *f = fopen(stat_file, "r");
 
-	if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0],
-			&t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) == 8) {
+	if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
+			&t[3], &t[4], &t[5], &t[6], &t[7]) == 8) {
 		for (int i = 0; i < 8; i++)
 			all += t[i];
 		if (all_before && all > all_before && t[7] >= steal_before)
-			permille = 1000 * (t[7] - steal_before) /
-				   (all - all_before);
+			permille = 1000 * (t[7] - steal_before) / (all - all_before);
 		all_before = all;
 		steal_before = t[7];
 	}
@@ -159,14 +155,11 @@ static int load_kernel(const char *path)
 	if (!o || bpf_object__load(o))
 		return why_none(path);
 	bpf_object__for_each_program(p, o) if (!bpf_program__attach(p))
-		fprintf(stderr, "host_signals: %s is not attached\n",
-			bpf_program__name(p));
+		fprintf(stderr, "host_signals: %s is not attached\n", bpf_program__name(p));
 	fd = bpf_map__fd(bpf_object__find_map_by_name(o, "counts"));
-	if (fd < 0 || bpf_map_freeze(fd) ||
-	    bpf_obj_get_info_by_fd(fd, &info, &size))
+	if (fd < 0 || bpf_map_freeze(fd) || bpf_obj_get_info_by_fd(fd, &info, &size))
 		return why_none("counts");
-	counts = mmap(NULL, KERNEL_CPUS * sizeof(*counts), PROT_READ,
-		      MAP_SHARED, fd, 0);
+	counts = mmap(NULL, KERNEL_CPUS * sizeof(*counts), PROT_READ, MAP_SHARED, fd, 0);
 	if (counts == MAP_FAILED) {
 		counts = NULL;
 		return why_none("counts");
@@ -181,14 +174,10 @@ static void show(unsigned element, const struct host_signal *s)
 {
 	struct host_signal *to = &shown[element];
 
-	__atomic_store_n(&to->troubles_per_s, s->troubles_per_s,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&to->retransmits_per_s, s->retransmits_per_s,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&to->switches_per_s, s->switches_per_s,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&to->steal_permille, s->steal_permille,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&to->troubles_per_s, s->troubles_per_s, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->retransmits_per_s, s->retransmits_per_s, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->switches_per_s, s->switches_per_s, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->steal_permille, s->steal_permille, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->written_ns, now_ns(), __ATOMIC_RELEASE);
 }
 
@@ -199,10 +188,8 @@ static void show_host(void)
 	uint64_t nswitches = 0, nretransmits = 0;
 
 	for (unsigned cpu = 0; counts && cpu < KERNEL_CPUS; cpu++) {
-		nswitches += __atomic_load_n(&counts[cpu].switches,
-					     __ATOMIC_RELAXED);
-		nretransmits += __atomic_load_n(&counts[cpu].retransmits,
-						__ATOMIC_RELAXED);
+		nswitches += __atomic_load_n(&counts[cpu].switches, __ATOMIC_RELAXED);
+		nretransmits += __atomic_load_n(&counts[cpu].retransmits, __ATOMIC_RELAXED);
 	}
 	s.switches_per_s = rate(&switches, nswitches);
 	s.retransmits_per_s = rate(&retransmits, nretransmits);
@@ -242,8 +229,7 @@ static int share(void)
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return -1;
 	shown = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (shown == MAP_FAILED ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE))
+	if (shown == MAP_FAILED || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE))
 		return -1;
 	printf("signals /proc/%d/fd/%d\n", (int)getpid(), fd);
 	return 0;
@@ -264,8 +250,7 @@ int main(int argc, char **argv)
 			stat_file = argv[i + 1];
 		else if (!strcmp(argv[i], "--interval-ms") &&
 			 (ms = strtol(argv[i + 1], NULL, 10)) > 0)
-			wait = (struct timespec){ ms / 1000,
-						  ms % 1000 * 1000000 };
+			wait = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
 		else
 			argc = 0;
 	}

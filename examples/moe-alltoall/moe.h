@@ -23,7 +23,7 @@ enum {
 	/* for each phase: MOE_RANKS for data, MOE_RANKS for credits */
 	MOE_SIGNALS = 4 * MOE_RANKS,
 	MOE_COUNTERS = 2 * MOE_RANKS, /* MOE_RANKS entries for each phase */
-	MOE_BLOB = 128, /* size of a handle or of NCCL's unique id */
+	MOE_BLOB = 128,		      /* size of a handle or of NCCL's unique id */
 };
 
 struct moe_options {
@@ -59,7 +59,7 @@ struct moe_rank {
 struct moe_put {
 	uint32_t to;
 	size_t from, at, size; /* offsets in the source and target window */
-	uint64_t add; /* number to add to the target's signal; 0: none */
+	uint64_t add;	       /* number to add to the target's signal; 0: none */
 	uint32_t signal;
 	bool count; /* increment @counter when the source is free */
 	uint32_t counter;
@@ -76,9 +76,8 @@ struct moe_carrier_ops {
 	void (*put)(struct moe_rank *k, const struct moe_put *p);
 	uint64_t (*signal)(struct moe_rank *k, uint32_t i);
 	uint64_t (*counter)(struct moe_rank *k, uint32_t i);
-	void (*progress)(
-		struct moe_rank *k); /* progress operations, or yield the CPU */
-	void (*flush)(struct moe_rank *k); /* wait until all sources are free */
+	void (*progress)(struct moe_rank *k); /* progress operations, or yield the CPU */
+	void (*flush)(struct moe_rank *k);    /* wait until all sources are free */
 	/* Runs a collective beside the puts; NULL: the carrier has none. */
 	void (*collective_start)(struct moe_rank *k);
 	void (*collective_wait)(struct moe_rank *k);
@@ -92,8 +91,7 @@ void moe_layer_close(struct moe_rank *k);
 double moe_layer_round(struct moe_rank *k, int round, uint64_t *tokens);
 
 /* Functions of moe_job.c */
-int moe_main(int argc, char **argv, int first_option,
-	     const struct moe_carrier_ops *carrier);
+int moe_main(int argc, char **argv, int first_option, const struct moe_carrier_ops *carrier);
 __attribute__((noreturn)) void moe_die(const char *what);
 void moe_meet(void);	    /* wait for all ranks of the job */
 char *moe_blob(uint32_t r); /* MOE_BLOB bytes of rank @r in shared memory */

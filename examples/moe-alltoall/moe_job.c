@@ -28,8 +28,7 @@ enum { SAMPLES = 4096 };
 struct shared {
 	pthread_barrier_t all;
 	char blob[MOE_RANKS][MOE_BLOB];
-	double ms[MOE_RANKS]
-		 [SAMPLES]; /* times until the signals of a dispatch came */
+	double ms[MOE_RANKS][SAMPLES]; /* times until the signals of a dispatch came */
 	int nsamples[MOE_RANKS];
 	uint64_t tokens[MOE_RANKS]; /* received in dispatch */
 	struct moe_posted posted[MOE_RANKS][MOE_RANKS];
@@ -86,8 +85,7 @@ static void report(void)
 		qsort(v, (size_t)n, sizeof(*v), ascending);
 		printf("rank %d: %llu tokens for its experts; "
 		       "all signals of a dispatch after %.2f ms (p90 %.2f ms)\n",
-		       r, (unsigned long long)sh->tokens[r], v[n / 2],
-		       v[n * 9 / 10]);
+		       r, (unsigned long long)sh->tokens[r], v[n / 2], v[n * 9 / 10]);
 		sh->nsamples[r] = 0;
 		sh->tokens[r] = 0;
 	}
@@ -107,8 +105,7 @@ static bool run_begins(int n)
 {
 	int run;
 
-	while ((run = __atomic_load_n(&sh->run, __ATOMIC_ACQUIRE)) >= 0 &&
-	       run < n)
+	while ((run = __atomic_load_n(&sh->run, __ATOMIC_ACQUIRE)) >= 0 && run < n)
 		usleep(1000);
 	return run >= 0;
 }
@@ -149,8 +146,7 @@ static int process_run(uint32_t number)
 	setenv("NCCL_HOSTID", host, 1);
 	for (uint32_t i = 0; i < EACH; i++) {
 		ranks[i].r = number * EACH + i;
-		moe_need(!pthread_create(&thread[i], NULL, rank_run, &ranks[i]),
-			 "thread");
+		moe_need(!pthread_create(&thread[i], NULL, rank_run, &ranks[i]), "thread");
 	}
 	for (int i = 0; i < EACH; i++)
 		pthread_join(thread[i], NULL);
@@ -165,8 +161,7 @@ static uint32_t number(const char *text, uint32_t least, uint32_t most)
 	unsigned long v = strtoul(text, &end, 10);
 
 	if (*end || !*text || v < least || v > most) {
-		fprintf(stderr, "moe: %s is not in %u..%u\n", text, least,
-			most);
+		fprintf(stderr, "moe: %s is not in %u..%u\n", text, least, most);
 		exit(64);
 	}
 	return (uint32_t)v;
@@ -177,8 +172,7 @@ static bool option(const char *s, const char *v)
 {
 	struct moe_options *o = &moe_options;
 
-	if (!strcmp(s, "--mode") &&
-	    (!strcmp(v, "direct") || !strcmp(v, "chunks")))
+	if (!strcmp(s, "--mode") && (!strcmp(v, "direct") || !strcmp(v, "chunks")))
 		o->chunks = *v == 'c';
 	else if (!strcmp(s, "--tokens"))
 		o->ntokens = number(v, 1, 4096);
@@ -222,8 +216,7 @@ static void obey(void)
 		__atomic_store_n(&sh->run, -1, __ATOMIC_RELEASE);
 }
 
-int moe_main(int argc, char **argv, int first_option,
-	     const struct moe_carrier_ops *carrier)
+int moe_main(int argc, char **argv, int first_option, const struct moe_carrier_ops *carrier)
 {
 	pthread_barrierattr_t a;
 	pid_t pids[MOE_PROCESSES];
@@ -231,8 +224,7 @@ int moe_main(int argc, char **argv, int first_option,
 
 	options(argc, argv, first_option);
 	moe_carrier = carrier;
-	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	moe_need(sh != MAP_FAILED, "shared memory");
 	pthread_barrierattr_init(&a);
 	pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED);

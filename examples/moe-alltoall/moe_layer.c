@@ -68,13 +68,11 @@ static size_t area(int phase, bool incoming, uint32_t peer)
 }
 
 /* The tokens to or from a peer, in the window or (mode "chunks") beside it. */
-static char *list_of(struct moe_rank *k, int phase, bool incoming,
-		     uint32_t peer)
+static char *list_of(struct moe_rank *k, int phase, bool incoming, uint32_t peer)
 {
 	size_t n = area_number(phase, incoming, peer);
 
-	return moe_options.chunks ? k->lists + n * list_size()
-				  : k->data + n * area_size();
+	return moe_options.chunks ? k->lists + n * list_size() : k->data + n * area_size();
 }
 
 /* ---- puts and signals ---- */
@@ -109,12 +107,10 @@ static void send_direct(struct moe_rank *k, int phase)
 
 	for (size_t i = 0; i < k->nlisted; i++) {
 		uint32_t p = k->listed[i];
-		struct moe_put put = {
-			.to = p,
-			.from = area(phase, false, p) + sent[p] * n,
-			.at = area(phase, true, k->r) + sent[p] * n,
-			.size = n
-		};
+		struct moe_put put = { .to = p,
+				       .from = area(phase, false, p) + sent[p] * n,
+				       .at = area(phase, true, k->r) + sent[p] * n,
+				       .size = n };
 
 		sent[p]++;
 		post(k, &put);
@@ -136,8 +132,7 @@ static void exchange_direct(struct moe_rank *k, int phase)
 	for (uint32_t p = 0; p < MOE_RANKS; p++) {
 		uint64_t v;
 
-		while ((v = moe_carrier->signal(k, data_signal(phase, p))) >>
-			       32 ==
+		while ((v = moe_carrier->signal(k, data_signal(phase, p))) >> 32 ==
 		       k->seen[phase][p])
 			moe_carrier->progress(k);
 		k->seen[phase][p] = v >> 32;
@@ -156,16 +151,13 @@ struct stream {
 	bool out_done, in_done;
 };
 
-static void stream_send(struct moe_rank *k, int phase, uint32_t p,
-			struct stream *s)
+static void stream_send(struct moe_rank *k, int phase, uint32_t p, struct stream *s)
 {
 	uint64_t number = k->counted[phase][p];
 	size_t slot = number % CREDITS * chunk_size();
 	uint32_t counter = (uint32_t)phase * MOE_RANKS + p;
 	uint32_t left = k->out[p].n - s->at;
-	struct token *head =
-		(struct token *)(void *)(k->data + area(phase, false, p) +
-					 slot);
+	struct token *head = (struct token *)(void *)(k->data + area(phase, false, p) + slot);
 	struct moe_put put = { .to = p,
 			       .from = area(phase, false, p) + slot,
 			       .at = area(phase, true, k->r) + slot,
@@ -175,16 +167,13 @@ static void stream_send(struct moe_rank *k, int phase, uint32_t p,
 			       .count = true };
 
 	if (s->out_done ||
-	    s->sent - (moe_carrier->signal(k, credit_signal(phase, p)) -
-		       s->credits) >=
-		    CREDITS ||
+	    s->sent - (moe_carrier->signal(k, credit_signal(phase, p)) - s->credits) >= CREDITS ||
 	    moe_carrier->counter(k, counter) + CREDITS <= number)
 		return;
 	*head = (struct token){ .number = left < CHUNK ? left : CHUNK,
 				.choice = left <= CHUNK }; /* the last */
 	put.size = sizeof(*head) + head->number * token_size();
-	memcpy(head + 1, k->out[p].at + s->at * token_size(),
-	       head->number * token_size());
+	memcpy(head + 1, k->out[p].at + s->at * token_size(), head->number * token_size());
 	post(k, &put);
 	s->at += head->number;
 	s->out_done = head->choice;
@@ -192,26 +181,20 @@ static void stream_send(struct moe_rank *k, int phase, uint32_t p,
 	k->counted[phase][p]++;
 }
 
-static void stream_take(struct moe_rank *k, int phase, uint32_t p,
-			struct stream *s)
+static void stream_take(struct moe_rank *k, int phase, uint32_t p, struct stream *s)
 {
 	size_t slot = k->seen[phase][p] % CREDITS;
 	const char *at = k->data + area(phase, true, p) + slot * chunk_size();
 	const struct token *head = (const struct token *)(const void *)at;
-	struct moe_put credit = { .to = p,
-				  .signal = credit_signal(phase, k->r),
-				  .add = 1 };
+	struct moe_put credit = { .to = p, .signal = credit_signal(phase, k->r), .add = 1 };
 	struct moe_list *in = &k->in[p];
 
-	if (s->in_done ||
-	    moe_carrier->signal(k, data_signal(phase, p)) == k->seen[phase][p])
+	if (s->in_done || moe_carrier->signal(k, data_signal(phase, p)) == k->seen[phase][p])
 		return;
 	moe_need(head->number <= CHUNK &&
-			 in->n + head->number <=
-				 moe_options.ntokens * moe_options.topk,
+			 in->n + head->number <= moe_options.ntokens * moe_options.topk,
 		 "a chunk has too many tokens");
-	memcpy(in->at + in->n * token_size(), head + 1,
-	       head->number * token_size());
+	memcpy(in->at + in->n * token_size(), head + 1, head->number * token_size());
 	in->n += head->number;
 	s->in_done = head->choice;
 	k->seen[phase][p]++;
@@ -226,8 +209,7 @@ static void exchange_chunks(struct moe_rank *k, int phase)
 	memset(s, 0, sizeof(s));
 	for (uint32_t p = 0; p < MOE_RANKS; p++) {
 		/* all credits of the previous exchange have come back */
-		while (moe_carrier->signal(k, credit_signal(phase, p)) <
-		       k->counted[phase][p])
+		while (moe_carrier->signal(k, credit_signal(phase, p)) < k->counted[phase][p])
 			moe_carrier->progress(k);
 		s[p].credits = k->counted[phase][p];
 		k->in[p] = (struct moe_list){ 0, list_of(k, phase, true, p) };
@@ -279,13 +261,10 @@ static uint32_t mix(uint64_t x)
 static void route(uint32_t r, int round, uint32_t number, uint32_t *expert)
 {
 	uint64_t seed = ((uint64_t)r << 48) + ((uint64_t)round << 24) + number;
-	uint32_t first = mix(seed) % 100 < moe_options.skew
-				 ? 0
-				 : mix(seed * 3) % MOE_EXPERTS;
+	uint32_t first = mix(seed) % 100 < moe_options.skew ? 0 : mix(seed * 3) % MOE_EXPERTS;
 
 	for (uint32_t c = 0; c < moe_options.topk; c++)
-		expert[c] = (first + c * (1 + 2 * (mix(seed * 5) % 4))) %
-			    MOE_EXPERTS;
+		expert[c] = (first + c * (1 + 2 * (mix(seed * 5) % 4))) % MOE_EXPERTS;
 }
 
 static uint32_t rank_of(uint32_t expert)
@@ -341,8 +320,7 @@ static uint64_t combine(struct moe_rank *k)
 			const struct token *t = in_token(&k->in[p], i);
 			struct token *o = out_token(k, p);
 
-			moe_need(rank_of(t->expert) == k->r,
-				 "a token came to a wrong rank");
+			moe_need(rank_of(t->expert) == k->r, "a token came to a wrong rank");
 			*o = *t;
 			for (uint32_t v = 0; v < moe_options.hidden; v++)
 				o->value[v] = t->value[v] * (t->expert + 1);
@@ -355,8 +333,7 @@ static uint64_t combine(struct moe_rank *k)
 static void check(const struct moe_rank *k, int round)
 {
 	const size_t hidden = moe_options.hidden;
-	uint32_t *sum =
-		calloc((size_t)moe_options.ntokens * hidden, sizeof(*sum));
+	uint32_t *sum = calloc((size_t)moe_options.ntokens * hidden, sizeof(*sum));
 	uint64_t n = 0;
 
 	moe_need(sum != NULL, "memory");
@@ -364,13 +341,11 @@ static void check(const struct moe_rank *k, int round)
 		for (uint32_t i = 0; i < k->in[p].n; i++, n++) {
 			const struct token *t = in_token(&k->in[p], i);
 
-			moe_need(t->number < moe_options.ntokens,
-				 "a token has a wrong number");
+			moe_need(t->number < moe_options.ntokens, "a token has a wrong number");
 			for (size_t v = 0; v < hidden; v++)
 				sum[t->number * hidden + v] += t->value[v];
 		}
-	moe_need(n == (uint64_t)moe_options.ntokens * moe_options.topk,
-		 "results are missing");
+	moe_need(n == (uint64_t)moe_options.ntokens * moe_options.topk, "results are missing");
 	for (uint32_t t = 0; t < moe_options.ntokens; t++) {
 		uint32_t expert[MOE_EXPERTS], factor = 0;
 
@@ -378,8 +353,7 @@ static void check(const struct moe_rank *k, int round)
 		for (uint32_t c = 0; c < moe_options.topk; c++)
 			factor += expert[c] + 1;
 		for (uint32_t v = 0; v < hidden; v++)
-			moe_need(sum[t * hidden + v] ==
-					 factor * value_of(k->r, round, t, v),
+			moe_need(sum[t * hidden + v] == factor * value_of(k->r, round, t, v),
 				 "a sum is wrong");
 	}
 	free(sum);

@@ -21,24 +21,21 @@ struct rma {
 	int (*devices)(int *n);
 	void *get_properties;
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
-	int (*connect)(void *ctx, void *handles[], int nranks, int rank,
-		       void *listen_comm, void **coll);
+	int (*connect)(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+		       void **coll);
 	int (*create_context)(void *coll, int *config, void **ctx);
-	int (*reg_mr)(void *coll, void *data, size_t size, int type,
-		      uint64_t flags, void **mhandle);
+	int (*reg_mr)(void *coll, void *data, size_t size, int type, uint64_t flags,
+		      void **mhandle);
 	void *reg_mr_dmabuf;
 	int (*dereg_mr)(void *coll, void *mhandle);
 	int (*destroy_context)(void *ctx);
 	int (*close_coll)(void *coll);
 	int (*close_listen)(void *listen_comm);
-	int (*iput)(void *ctx, int context, uint64_t src_off, void *src,
-		    size_t size, uint64_t dst_off, void *dst, uint32_t rank,
-		    uint32_t flags, void **req);
-	int (*iput_signal)(void *ctx, int context, uint64_t src_off, void *src,
-			   size_t size, uint64_t dst_off, void *dst,
-			   uint32_t rank, uint64_t sig_off, void *sig,
-			   uint64_t value, uint32_t op, bool strong,
-			   uint32_t flags, void **req);
+	int (*iput)(void *ctx, int context, uint64_t src_off, void *src, size_t size,
+		    uint64_t dst_off, void *dst, uint32_t rank, uint32_t flags, void **req);
+	int (*iput_signal)(void *ctx, int context, uint64_t src_off, void *src, size_t size,
+			   uint64_t dst_off, void *dst, uint32_t rank, uint64_t sig_off, void *sig,
+			   uint64_t value, uint32_t op, bool strong, uint32_t flags, void **req);
 	void *iget, *iflush;
 	int (*test)(void *coll, void *req, int *done);
 	int (*progress)(void *ctx);
@@ -71,10 +68,8 @@ static void register_all(struct moe_rank *k, size_t bytes)
 	c->most = 8 * (size_t)moe_options.ntokens * moe_options.topk + 1024;
 	c->request = calloc(c->most, sizeof(*c->request));
 	moe_need(k->data && c->request, "memory");
-	moe_need(!rma->reg_mr(c->coll, c->signal, sizeof(c->signal), HOST, 1,
-			      &c->signals) &&
-			 !rma->reg_mr(c->coll, k->data, bytes, HOST, 0,
-				      &c->window),
+	moe_need(!rma->reg_mr(c->coll, c->signal, sizeof(c->signal), HOST, 1, &c->signals) &&
+			 !rma->reg_mr(c->coll, k->data, bytes, HOST, 0, &c->window),
 		 "registration");
 }
 
@@ -86,16 +81,13 @@ static void rma_open(struct moe_rank *k, size_t bytes)
 
 	moe_need(c != NULL, "memory");
 	k->carrier = c;
-	moe_need(!rma->init(&c->instance, 17, NULL) && !rma->devices(&n) &&
-			 n > 0,
+	moe_need(!rma->init(&c->instance, 17, NULL) && !rma->devices(&n) && n > 0,
 		 "no GIN device: is NCCLBPF_GIN on?");
-	moe_need(!rma->listen(c->instance, 0, moe_blob(k->r), &c->listener),
-		 "listen");
+	moe_need(!rma->listen(c->instance, 0, moe_blob(k->r), &c->listener), "listen");
 	moe_meet();
 	for (uint32_t i = 0; i < MOE_RANKS; i++)
 		handles[i] = moe_blob(i);
-	moe_need(!rma->connect(c->instance, handles, MOE_RANKS, (int)k->r,
-			       c->listener, &c->coll) &&
+	moe_need(!rma->connect(c->instance, handles, MOE_RANKS, (int)k->r, c->listener, &c->coll) &&
 			 !rma->create_context(c->coll, config, &c->ctx),
 		 "connect");
 	register_all(k, bytes);
@@ -120,18 +112,16 @@ static void rma_put(struct moe_rank *k, const struct moe_put *p)
 {
 	struct carrier *c = k->carrier;
 	void *window = p->size ? c->window : NULL, *req = NULL;
-	int rc = p->add ? rma->iput_signal(c->ctx, 0, p->from, window, p->size,
-					   p->at, window, p->to,
-					   8 * (uint64_t)p->signal, c->signals,
-					   p->add, ADD, true, 0, &req)
-			: rma->iput(c->ctx, 0, p->from, window, p->size, p->at,
-				    window, p->to, 0, &req);
+	int rc = p->add ? rma->iput_signal(c->ctx, 0, p->from, window, p->size, p->at, window,
+					   p->to, 8 * (uint64_t)p->signal, c->signals, p->add, ADD,
+					   true, 0, &req)
+			: rma->iput(c->ctx, 0, p->from, window, p->size, p->at, window, p->to, 0,
+				    &req);
 
 	moe_need(!rc, "a put fails");
 	moe_need(c->nrequests < c->most, "too many requests");
 	c->request[c->nrequests++] =
-		(struct request){ req,
-				  p->count ? &c->counter[p->counter] : NULL };
+		(struct request){ req, p->count ? &c->counter[p->counter] : NULL };
 }
 
 /* Test the open requests, and keep those that are not done. */

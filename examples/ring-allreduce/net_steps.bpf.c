@@ -71,14 +71,12 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return b < BUCKETS ? b : BUCKETS - 1;
 }
 
-static __always_inline void born(__u64 conn, __u64 now, __u64 setup, __u32 kind,
-				 __u64 peer, __u64 link)
+static __always_inline void born(__u64 conn, __u64 now, __u64 setup, __u32 kind, __u64 peer,
+				 __u64 link)
 {
-	struct life l = { .opened_ns = now,
-			  .setup_ns = setup,
-			  .peer = peer,
-			  .link = link,
-			  .kind = kind };
+	struct life l = {
+		.opened_ns = now, .setup_ns = setup, .peer = peer, .link = link, .kind = kind
+	};
 
 	bpf_map_update_elem(&conns, &conn, &l, BPF_ANY);
 }
@@ -147,8 +145,7 @@ int on_done(struct ncclbpf_net_test *ctx)
 		return 0;
 	}
 	if (s->count)
-		s->jitter_ns +=
-			ns > s->last_ns ? ns - s->last_ns : s->last_ns - ns;
+		s->jitter_ns += ns > s->last_ns ? ns - s->last_ns : s->last_ns - ns;
 	s->last_ns = ns;
 	s->sum_ns += ns;
 	s->bytes += ctx->bytes;

@@ -37,28 +37,25 @@
 
 enum { MAX_RANKS = 64, HANDLE = 128, HOST = 1 };
 
-typedef void logger(int level, unsigned long flags, const char *file, int line,
-		    const char *fmt, ...);
+typedef void logger(int level, unsigned long flags, const char *file, int line, const char *fmt,
+		    ...);
 
 /* The part of NCCL's net interface, version 12, that this program uses. */
 struct net {
 	const char *name;
-	int (*init)(void **ctx, uint64_t comm_id, int *config, logger *log,
-		    void *prof);
+	int (*init)(void **ctx, uint64_t comm_id, int *config, logger *log, void *prof);
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, void *props);
 	int (*listen)(void *ctx, int dev, void *handle, void **comm);
-	int (*connect)(void *ctx, int dev, void *handle, void **comm,
-		       void **devh);
+	int (*connect)(void *ctx, int dev, void *handle, void **comm, void **devh);
 	int (*accept)(void *listen_comm, void **comm, void **devh);
-	int (*reg_mr)(void *comm, void *data, size_t size, int type,
-		      void **mhandle);
+	int (*reg_mr)(void *comm, void *data, size_t size, int type, void **mhandle);
 	void *reg_mr_dmabuf;
 	int (*dereg_mr)(void *comm, void *mhandle);
-	int (*isend)(void *comm, void *data, size_t size, int tag,
-		     void *mhandle, void *phandle, void **request);
-	int (*irecv)(void *comm, int n, void **data, size_t *sizes, int *tags,
-		     void **mhandles, void **phandles, void **request);
+	int (*isend)(void *comm, void *data, size_t size, int tag, void *mhandle, void *phandle,
+		     void **request);
+	int (*irecv)(void *comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		     void **phandles, void **request);
 	void *iflush;
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
@@ -72,9 +69,9 @@ struct net {
 struct shared {
 	int arrived[8]; /* atomic: number of ranks at each barrier */
 	int failed;	/* atomic: a rank has failed */
-	int loaded;  /* atomic: number of ranks that have loaded the plugin */
-	int begin;   /* atomic: the ranks may connect */
-	int release; /* atomic: the ranks may close their connections */
+	int loaded;	/* atomic: number of ranks that have loaded the plugin */
+	int begin;	/* atomic: the ranks may connect */
+	int release;	/* atomic: the ranks may close their connections */
 	unsigned char handle[MAX_RANKS][HANDLE];
 };
 
@@ -93,8 +90,7 @@ struct ring {
 
 static bool log_on, hold_on;
 
-static void say(int level, unsigned long flags, const char *file, int line,
-		const char *fmt, ...)
+static void say(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -111,8 +107,7 @@ static void say(int level, unsigned long flags, const char *file, int line,
 /* With --hold, a shell can inspect this process before it ends. */
 static void leave_failed(struct ring *r)
 {
-	while (hold_on &&
-	       !__atomic_load_n(&r->shared->release, __ATOMIC_SEQ_CST))
+	while (hold_on && !__atomic_load_n(&r->shared->release, __ATOMIC_SEQ_CST))
 		usleep(2000);
 	exit(1);
 }
@@ -157,8 +152,7 @@ static void open_ring(struct ring *r, const char *path)
 
 	r->net = lib ? dlsym(lib, "ncclNetPlugin_v12") : NULL;
 	if (!r->net) {
-		fprintf(stderr, "%s\n",
-			lib ? "no ncclNetPlugin_v12" : dlerror());
+		fprintf(stderr, "%s\n", lib ? "no ncclNetPlugin_v12" : dlerror());
 		give_up(r, path, 0);
 	}
 	NEED(r, r->net->init(&r->ctx, 0x72696e67, &config, say, NULL));
@@ -170,16 +164,14 @@ static void open_ring(struct ring *r, const char *path)
 		usleep(1000);
 		wait_turn(r);
 	}
-	NEED(r, r->net->listen(r->ctx, 0, r->shared->handle[r->rank],
-			       &r->listener));
+	NEED(r, r->net->listen(r->ctx, 0, r->shared->handle[r->rank], &r->listener));
 	barrier(r);
 	memcpy(handle, r->shared->handle[(r->rank + 1) % r->ranks], HANDLE);
 	while (!r->to || !r->from) {
 		void *devh = NULL;
 
 		if (!r->to)
-			NEED(r,
-			     r->net->connect(r->ctx, 0, handle, &r->to, &devh));
+			NEED(r, r->net->connect(r->ctx, 0, handle, &r->to, &devh));
 		if (!r->from)
 			NEED(r, r->net->accept(r->listener, &r->from, &devh));
 		if (!r->to || !r->from)
@@ -187,10 +179,8 @@ static void open_ring(struct ring *r, const char *path)
 	}
 	NEED(r, r->net->close_listen(r->listener));
 	NEED(r, r->net->reg_mr(r->to, r->data, r->count * 4, HOST, &r->to_mr));
-	NEED(r, r->net->reg_mr(r->from, r->incoming, r->count * 4, HOST,
-			       &r->incoming_mr));
-	NEED(r,
-	     r->net->reg_mr(r->from, r->data, r->count * 4, HOST, &r->data_mr));
+	NEED(r, r->net->reg_mr(r->from, r->incoming, r->count * 4, HOST, &r->incoming_mr));
+	NEED(r, r->net->reg_mr(r->from, r->data, r->count * 4, HOST, &r->data_mr));
 }
 
 static void close_ring(struct ring *r)
@@ -217,8 +207,7 @@ static void step(struct ring *r, int number, int out, int in)
 	uint32_t *at = r->data + part(r, in);
 	size_t n = part(r, in + 1) - part(r, in);
 	void *place = adding ? r->incoming : at;
-	void *place_mr =
-		adding != r->wrong_handle ? r->incoming_mr : r->data_mr;
+	void *place_mr = adding != r->wrong_handle ? r->incoming_mr : r->data_mr;
 	size_t room = n * 4, size = (part(r, out + 1) - part(r, out)) * 4;
 	void *send = NULL, *recv = NULL;
 	int sent = 0, received = 0, bytes = 0;
@@ -227,12 +216,11 @@ static void step(struct ring *r, int number, int out, int in)
 		usleep((useconds_t)r->slow_us);
 	while (!sent || !received) {
 		if (!received && !recv)
-			NEED(r, r->net->irecv(r->from, 1, &place, &room,
-					      &number, &place_mr, NULL, &recv));
+			NEED(r, r->net->irecv(r->from, 1, &place, &room, &number, &place_mr, NULL,
+					      &recv));
 		if (!sent && !send)
-			NEED(r,
-			     r->net->isend(r->to, r->data + part(r, out), size,
-					   number, r->to_mr, NULL, &send));
+			NEED(r, r->net->isend(r->to, r->data + part(r, out), size, number, r->to_mr,
+					      NULL, &send));
 		if (recv && !received)
 			NEED(r, r->net->test(recv, &received, &bytes));
 		if (send && !sent)
@@ -248,8 +236,7 @@ static void step(struct ring *r, int number, int out, int in)
 
 static uint32_t value(int rank, int round, size_t i)
 {
-	return (uint32_t)i * 2654435761u + (uint32_t)(rank + 1) * 40503u +
-	       (uint32_t)round;
+	return (uint32_t)i * 2654435761u + (uint32_t)(rank + 1) * 40503u + (uint32_t)round;
 }
 
 static void round_trip(struct ring *r, int round)
@@ -261,16 +248,15 @@ static void round_trip(struct ring *r, int round)
 	for (int s = 0; s < n - 1; s++)
 		step(r, s, (r->rank - s + n) % n, (r->rank - s - 1 + n) % n);
 	for (int s = 0; s < n - 1; s++)
-		step(r, n - 1 + s, (r->rank - s + 1 + n) % n,
-		     (r->rank - s + n) % n);
+		step(r, n - 1 + s, (r->rank - s + 1 + n) % n, (r->rank - s + n) % n);
 	for (size_t i = 0; i < r->count; i++) {
 		uint32_t want = 0;
 
 		for (int k = 0; k < n; k++)
 			want += value(k, round, i);
 		if (r->data[i] != want) {
-			fprintf(stderr, "round %d, element %zu: %u, not %u\n",
-				round, i, r->data[i], want);
+			fprintf(stderr, "round %d, element %zu: %u, not %u\n", round, i, r->data[i],
+				want);
 			give_up(r, "a sum is wrong", round);
 		}
 	}
@@ -360,18 +346,15 @@ int main(int argc, char **argv)
 	struct shared *s;
 	char c;
 
-	if (argc < 2 || ranks < 2 || ranks > MAX_RANKS || bytes < 4 ||
-	    rounds < 1) {
-		fprintf(stderr,
-			"usage: ring_allreduce PLUGIN.so [--ranks 2..64] "
-			"[--bytes N] [--rounds N] [--slow RANK:US] [--wait] "
-			"[--hold] [--open] [--wrong-handle] [--log]\n");
+	if (argc < 2 || ranks < 2 || ranks > MAX_RANKS || bytes < 4 || rounds < 1) {
+		fprintf(stderr, "usage: ring_allreduce PLUGIN.so [--ranks 2..64] "
+				"[--bytes N] [--rounds N] [--slow RANK:US] [--wait] "
+				"[--hold] [--open] [--wrong-handle] [--log]\n");
 		return 64;
 	}
 	log_on = flag(argc, argv, "--log");
 	hold_on = flag(argc, argv, "--hold");
-	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED)
 		return 1;
 	for (int i = 0; i < ranks; i++) {
@@ -380,8 +363,7 @@ int main(int argc, char **argv)
 				  .ranks = ranks,
 				  .count = (size_t)bytes / 4,
 				  .open = flag(argc, argv, "--open"),
-				  .wrong_handle =
-					  flag(argc, argv, "--wrong-handle"),
+				  .wrong_handle = flag(argc, argv, "--wrong-handle"),
 				  .slow_us = slow(argc, argv, i) };
 
 		if (!fork())

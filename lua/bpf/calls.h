@@ -8,9 +8,8 @@
  * types of fixed size.
  */
 struct nb_call_seen {
-	unsigned long long start, end; /* CLOCK_MONOTONIC ns */
-	unsigned long long off,
-		longest; /* time in ns for which the thread was not running */
+	unsigned long long start, end;	 /* CLOCK_MONOTONIC ns */
+	unsigned long long off, longest; /* time in ns for which the thread was not running */
 	unsigned int pid, tid, func, switches;
 };
 

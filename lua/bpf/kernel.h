@@ -14,13 +14,11 @@ typedef unsigned long long u64;
 typedef unsigned int u32;
 
 static void *(*lookup)(void *map, const void *key) = (void *)1;
-static long (*update)(void *map, const void *key, const void *value,
-		      u64 flags) = (void *)2;
+static long (*update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*delete)(void *map, const void *key) = (void *)3;
 static u64 (*now)(void) = (void *)5;
 static u64 (*pid_tgid)(void) = (void *)14;
-static long (*output)(void *ring, void *data, u64 size,
-		      u64 flags) = (void *)130;
+static long (*output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 
 enum {
 	TYPE_HASH = 1,	  /* BPF_MAP_TYPE_HASH */

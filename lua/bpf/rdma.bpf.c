@@ -11,8 +11,7 @@
 #define KERNEL __attribute__((preserve_access_index))
 
 static long (*probe_read)(void *to, u32 size, const void *from) = (void *)113;
-static long (*probe_read_str)(void *to, u32 size,
-			      const void *from) = (void *)115;
+static long (*probe_read_str)(void *to, u32 size, const void *from) = (void *)115;
 static long (*func_ret)(void *ctx, u64 *value) = (void *)184;
 
 /* ---- the kernel's structures ---- */
@@ -177,8 +176,7 @@ int change_begin(u64 *ctx)
 	enum ib_qp_state to = RESET_STATE;
 
 	READ(to, attr, qp_state);
-	return begin(NB_RDMA_CHANGE, (void *)ctx[0],
-		     (u32)ctx[2] & QP_STATE ? to : 255);
+	return begin(NB_RDMA_CHANGE, (void *)ctx[0], (u32)ctx[2] & QP_STATE ? to : 255);
 }
 
 SEC("fexit/ib_modify_qp_with_udata")

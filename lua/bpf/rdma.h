@@ -25,12 +25,10 @@ struct nb_rdma_qp {
 };
 
 struct nb_rdma_seen {
-	unsigned long long start,
-		end; /* end in ns; equal to the start for a completion */
+	unsigned long long start, end; /* end in ns; equal to the start for a completion */
 	struct nb_rdma_qp qp;
 	unsigned int event, pid, tid;
-	unsigned int
-		to; /* new state of a change; 255: the change sets no state */
+	unsigned int to;     /* new state of a change; 255: the change sets no state */
 	unsigned int status; /* the status of a completion */
 	unsigned int bytes;  /* number of bytes that a completion reports */
 	unsigned int opcode; /* the opcode of a completion */

@@ -83,8 +83,7 @@ static __always_inline uint64_t descend(uint64_t at, uint64_t v, int condition)
 
 		at = n->first + (above(v, last[0]) + above(v, last[1])) +
 		     (above(v, last[2]) + above(v, last[3])) +
-		     (above(v, last[4]) + above(v, last[5])) +
-		     above(v, last[6]);
+		     (above(v, last[4]) + above(v, last[5])) + above(v, last[6]);
 	}
 	return at;
 }

@@ -33,8 +33,7 @@ bool nb_walk_fail(struct nb_walk *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	nb_fail(&w->err, NB_E_ARG, 0, "%s%s%s", w->path,
-		w->path_size ? ": " : "", text);
+	nb_fail(&w->err, NB_E_ARG, 0, "%s%s%s", w->path, w->path_size ? ": " : "", text);
 	return false;
 }
 
@@ -44,8 +43,7 @@ size_t nb_walk_enter(struct nb_walk *w, const char *name, int64_t index)
 	int n;
 
 	if (name)
-		n = snprintf(w->path + size, left, "%s%s", size ? "." : "",
-			     name);
+		n = snprintf(w->path + size, left, "%s%s", size ? "." : "", name);
 	else
 		n = snprintf(w->path + size, left, "[%" PRId64 "]", index);
 	w->path_size = n < 0 || (size_t)n >= left ? size : size + (size_t)n;
@@ -67,15 +65,13 @@ bool nb_walk_count(struct nb_walk *w)
 	return nb_walk_fail(w, "over %d elements", MAX_ELEMENTS);
 }
 
-bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
-		      const char *name)
+bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t, const char *name)
 {
 	const char *of = nb_btf_str(w->btf, t->name_off), *near[2] = { NULL };
 	/*
 	 * the collector frees the memory, since the walk ends with this error
 	 */
-	const char **names =
-		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
+	const char **names = lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	char all[160] = "";
 	size_t n = 0, used = 0;
 
@@ -84,14 +80,12 @@ bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 		n += *names[n] != '\0';
 	}
 	for (size_t i = 0; i < n && used < sizeof(all); i++)
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
-					 i ? ", " : "", names[i]);
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+					 names[i]);
 	nb_spec_nearest(name, names, n, near);
 	if (near[0])
-		return nb_walk_fail(w, "no field \"%.40s\" in %s, nearest: %s",
-				    name, of, near[0]);
-	return nb_walk_fail(w, "no field \"%.40s\" in %s, which has %s", name,
-			    of, all);
+		return nb_walk_fail(w, "no field \"%.40s\" in %s, nearest: %s", name, of, near[0]);
+	return nb_walk_fail(w, "no field \"%.40s\" in %s, which has %s", name, of, all);
 }
 
 /* ---- types ---- */
@@ -100,8 +94,7 @@ const struct btf_type *nb_btf_bare(const struct btf *btf, uint32_t *id)
 {
 	const struct btf_type *t = btf__type_by_id(btf, *id);
 
-	while (t && (btf_is_mod(t) || btf_is_typedef(t) || btf_is_var(t) ||
-		     btf_is_type_tag(t))) {
+	while (t && (btf_is_mod(t) || btf_is_typedef(t) || btf_is_var(t) || btf_is_type_tag(t))) {
 		*id = t->type;
 		t = btf__type_by_id(btf, *id);
 	}
@@ -129,8 +122,7 @@ bool nb_btf_is_char(const struct btf *btf, uint32_t id)
 		!strcmp(nb_btf_str(btf, t->name_off), "char"));
 }
 
-struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t,
-			       uint32_t i)
+struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t, uint32_t i)
 {
 	const struct btf_member *m = btf_members(t) + i;
 
@@ -138,16 +130,15 @@ struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t,
 		const struct btf_var_secinfo *v = btf_var_secinfos(t) + i;
 		const struct btf_type *var = btf__type_by_id(btf, v->type);
 
-		return (struct nb_member){ nb_btf_str(btf, var->name_off),
-					   v->type, v->offset * 8, 0 };
+		return (struct nb_member){ nb_btf_str(btf, var->name_off), v->type, v->offset * 8,
+					   0 };
 	}
 	return (struct nb_member){ nb_btf_str(btf, m->name_off), m->type,
-				   btf_member_bit_offset(t, i),
-				   btf_member_bitfield_size(t, i) };
+				   btf_member_bit_offset(t, i), btf_member_bitfield_size(t, i) };
 }
 
-const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t,
-			      uint32_t i, int64_t *value)
+const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t, uint32_t i,
+			      int64_t *value)
 {
 	if (btf_is_enum64(t)) {
 		const struct btf_enum64 *e = btf_enum64(t) + i;
@@ -162,8 +153,8 @@ const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t,
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-bool nb_btf_find(const struct btf *btf, const struct btf_type *t,
-		 const char *name, struct nb_member *m)
+bool nb_btf_find(const struct btf *btf, const struct btf_type *t, const char *name,
+		 struct nb_member *m)
 {
 	for (uint32_t i = 0; i < btf_vlen(t); i++) {
 		struct nb_member got = nb_btf_member(btf, t, i);
@@ -174,8 +165,7 @@ bool nb_btf_find(const struct btf *btf, const struct btf_type *t,
 			*m = got;
 			return true;
 		}
-		if (*got.name || !in || !btf_is_composite(in) ||
-		    !nb_btf_find(btf, in, name, m))
+		if (*got.name || !in || !btf_is_composite(in) || !nb_btf_find(btf, in, name, m))
 			continue;
 		m->bit += bit;
 		return true;
@@ -207,8 +197,8 @@ const struct nb_words *nb_words_of_field(const char *field)
 
 /* Append the field names of @t to the list at the top, which has @n names. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static lua_Integer push_names(lua_State *L, const struct btf *btf,
-			      const struct btf_type *t, lua_Integer n)
+static lua_Integer push_names(lua_State *L, const struct btf *btf, const struct btf_type *t,
+			      lua_Integer n)
 {
 	for (uint32_t i = 0; i < btf_vlen(t); i++) {
 		struct nb_member m = nb_btf_member(btf, t, i);
@@ -224,8 +214,7 @@ static lua_Integer push_names(lua_State *L, const struct btf *btf,
 	return n;
 }
 
-void nb_btf_push_order(lua_State *L, const struct btf *btf,
-		       const struct btf_type *t)
+void nb_btf_push_order(lua_State *L, const struct btf *btf, const struct btf_type *t)
 {
 	lua_newtable(L);
 	push_names(L, btf, t, 0);
@@ -279,8 +268,7 @@ static uint32_t to_id(lua_State *L, int arg)
 {
 	lua_Integer id = luaL_checkinteger(L, arg);
 
-	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg,
-		      "a type id expected");
+	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg, "a type id expected");
 	return (uint32_t)id;
 }
 
@@ -320,8 +308,8 @@ static int btf_encode(lua_State *L)
 	memset(p, 0, (size_t)size + 1);
 	lua_pushvalue(L, 3);
 	if (real != size)
-		nb_walk_fail(&w, "type %u has %lld bytes, the map has %lld", id,
-			     (long long)real, (long long)size);
+		nb_walk_fail(&w, "type %u has %lld bytes, the map has %lld", id, (long long)real,
+			     (long long)size);
 	else if (nb_value_put(&w, id, p, (size_t)size, name)) {
 		lua_pushlstring(L, (char *)p, (size_t)size);
 		return 1;
@@ -361,8 +349,7 @@ static int btf_find(lua_State *L)
 		const struct btf_type *t = btf__type_by_id(btf, id);
 
 		if (strcmp(nb_btf_str(btf, t->name_off), name) != 0 ||
-		    !(btf_is_composite(t) || btf_is_any_enum(t) ||
-		      btf_is_typedef(t)))
+		    !(btf_is_composite(t) || btf_is_any_enum(t) || btf_is_typedef(t)))
 			continue;
 		lua_pushinteger(L, id);
 		lua_pushinteger(L, btf__resolve_size(btf, id));
@@ -373,8 +360,7 @@ static int btf_find(lua_State *L)
 
 /* Replace *@id with the type of its element @index and add the element's
  * offset to *@off. */
-static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index,
-		       uint64_t *off)
+static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index, uint64_t *off)
 {
 	const struct btf_type *t = nb_btf_bare(w->btf, id);
 	int64_t size;
@@ -383,8 +369,7 @@ static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index,
 		return nb_walk_fail(w, "not an array");
 	size = btf__resolve_size(w->btf, btf_array(t)->type);
 	if (index < 0 || index >= btf_array(t)->nelems || size < 0)
-		return nb_walk_fail(w, "no element %lld, expected 0 to %lld",
-				    (long long)index,
+		return nb_walk_fail(w, "no element %lld, expected 0 to %lld", (long long)index,
 				    (long long)btf_array(t)->nelems - 1);
 	*id = btf_array(t)->type;
 	*off += (uint64_t)size * (uint64_t)index;
@@ -395,8 +380,7 @@ static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index,
  * Replace *@id with the type of its field @name, and add the field's offset to
  * *@off.
  */
-static bool step_field(struct nb_walk *w, uint32_t *id, const char *name,
-		       uint64_t *off)
+static bool step_field(struct nb_walk *w, uint32_t *id, const char *name, uint64_t *off)
 {
 	const struct btf_type *t = nb_btf_bare(w->btf, id);
 	struct nb_member m;
@@ -426,10 +410,8 @@ static int btf_at(lua_State *L)
 
 		if (kind == LUA_TNIL)
 			break;
-		good = lua_isinteger(L, -1)
-			       ? step_index(&w, &id, lua_tointeger(L, -1), &off)
-			       : step_field(&w, &id, luaL_checkstring(L, -1),
-					    &off);
+		good = lua_isinteger(L, -1) ? step_index(&w, &id, lua_tointeger(L, -1), &off)
+					    : step_field(&w, &id, luaL_checkstring(L, -1), &off);
 		lua_pop(L, 1);
 	}
 	if (!good)
@@ -450,8 +432,7 @@ static int btf_gc(lua_State *L)
 }
 
 /* Check the bytes and let libbpf open them. */
-static int open_bytes(struct holder *h, const void *bytes, size_t size,
-		      struct nb_err *err)
+static int open_bytes(struct holder *h, const void *bytes, size_t size, struct nb_err *err)
 {
 	struct nb_arena scratch;
 	int rc;
@@ -465,8 +446,7 @@ static int open_bytes(struct holder *h, const void *bytes, size_t size,
 	/* Programs have 64-bit pointers, whatever "long" is in the types. */
 	if (libbpf_get_error(h->btf) || btf__set_pointer_size(h->btf, 8)) {
 		h->btf = NULL;
-		return nb_fail(err, NB_E_BTF, 0,
-			       ".BTF: libbpf cannot read the types: %s",
+		return nb_fail(err, NB_E_BTF, 0, ".BTF: libbpf cannot read the types: %s",
 			       strerror(errno));
 	}
 	return 0;
@@ -489,12 +469,10 @@ static int btf_new(lua_State *L)
 
 void nb_lua_open_btf(lua_State *L)
 {
-	static const luaL_Reg methods[] = {
-		{ "decode", btf_decode }, { "encode", btf_encode },
-		{ "name", btf_name },	  { "order", btf_order },
-		{ "find", btf_find },	  { "at", btf_at },
-		{ "__gc", btf_gc },	  { NULL, NULL }
-	};
+	static const luaL_Reg methods[] = { { "decode", btf_decode }, { "encode", btf_encode },
+					    { "name", btf_name },     { "order", btf_order },
+					    { "find", btf_find },     { "at", btf_at },
+					    { "__gc", btf_gc },	      { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "btf", btf_new }, { NULL, NULL } };
 
 	nb_lua_class(L, BTF, methods);

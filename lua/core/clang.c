@@ -45,14 +45,11 @@ static int start(struct child *c, char **argv)
 	if (!rc)
 		rc = posix_spawn_file_actions_init(&files);
 	if (!rc) {
-		rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null",
-						      O_RDONLY, 0);
+		rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 		for (int i = 0; !rc && i < 2; i++)
-			rc = posix_spawn_file_actions_adddup2(
-				&files, ends[i][1], 1 + i);
+			rc = posix_spawn_file_actions_adddup2(&files, ends[i][1], 1 + i);
 		if (!rc)
-			rc = posix_spawnp(&c->pid, argv[0], &files, NULL, argv,
-					  environ);
+			rc = posix_spawnp(&c->pid, argv[0], &files, NULL, argv, environ);
 		posix_spawn_file_actions_destroy(&files);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -107,15 +104,13 @@ static int finish(struct child *c, bool kill_it)
 		kill(c->pid, SIGTERM);
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-				   : WEXITSTATUS(status);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Check the flags that scripts pass to clang. */
 
 /* Neither the input nor the output can be chosen. */
-static const char *const fixed[] = { "-target", "bpf", "-fno-color-diagnostics",
-				     "-c",	"-o",  "-",
+static const char *const fixed[] = { "-target", "bpf", "-fno-color-diagnostics", "-c", "-o", "-",
 				     "-x",	"c" };
 enum { NFIXED = sizeof(fixed) / sizeof(*fixed) };
 
@@ -158,11 +153,10 @@ static const char *const features[] = { "builtin",
 /* Flags whose value is the next argument, with the allowed values. */
 static const struct {
 	const char *flag, *value;
-} pairs[] = { { "-I", "?*" },	     { "-D", "?*" },
-	      { "-U", "?*" },	     { "-include", "?*" },
-	      { "-imacros", "?*" },  { "-isystem", "?*" },
-	      { "-iquote", "?*" },   { "-idirafter", "?*" },
-	      { "-target", "bpf*" }, { "-x", "c" } };
+} pairs[] = { { "-I", "?*" },	    { "-D", "?*" },	    { "-U", "?*" },
+	      { "-include", "?*" }, { "-imacros", "?*" },   { "-isystem", "?*" },
+	      { "-iquote", "?*" },  { "-idirafter", "?*" }, { "-target", "bpf*" },
+	      { "-x", "c" } };
 
 static bool matches_one(const char *const *pattern, size_t n, const char *s)
 {
@@ -177,11 +171,9 @@ static bool is_allowed(const char *flag)
 	if (strchr(flag, ',') && fnmatch("-[IDU]*", flag, 0))
 		return false;
 	if (strncmp(flag, "-f", 2) != 0)
-		return matches_one(allowed, sizeof(allowed) / sizeof(*allowed),
-				   flag);
+		return matches_one(allowed, sizeof(allowed) / sizeof(*allowed), flag);
 	flag += strncmp(flag, "-fno-", 5) != 0 ? 2 : 5;
-	return matches_one(features, sizeof(features) / sizeof(*features),
-			   flag);
+	return matches_one(features, sizeof(features) / sizeof(*features), flag);
 }
 
 /*
@@ -194,8 +186,7 @@ static int flag_size(char *const *argv)
 		if (strcmp(argv[0], pairs[i].flag) != 0)
 			continue;
 		/* clang reads @FILE as more arguments, wherever it stands */
-		return argv[1] && !strchr("-@", *argv[1]) &&
-				       !fnmatch(pairs[i].value, argv[1], 0)
+		return argv[1] && !strchr("-@", *argv[1]) && !fnmatch(pairs[i].value, argv[1], 0)
 			       ? 2
 			       : 0;
 	}
@@ -269,19 +260,16 @@ static int do_clang(lua_State *L)
 	luaL_checktype(L, 2, LUA_TTABLE);
 	/* clang's second stage also gets the file's name as an argument */
 	if (*base_name(luaL_checkstring(L, 1)) == '@')
-		return nb_lua_failf(
-			L, NB_E_NOTSUP,
-			"%s: a policy's file name may not begin with @",
-			lua_tostring(L, 1));
+		return nb_lua_failf(L, NB_E_NOTSUP, "%s: a policy's file name may not begin with @",
+				    lua_tostring(L, 1));
 	if (!program || !*program)
 		program = "clang";
 	flags = fill_arguments(L, program, argv);
 	wrong = wrong_flag(flags);
 	if (wrong)
-		return nb_lua_failf(
-			L, NB_E_PERM,
-			"clang's flag %s is not one of those that a policy may set",
-			wrong);
+		return nb_lua_failf(L, NB_E_PERM,
+				    "clang's flag %s is not one of those that a policy may set",
+				    wrong);
 	while (*flags)
 		flags++;
 	add_argument(L, flags);
@@ -289,19 +277,15 @@ static int do_clang(lua_State *L)
 	messages = nb_lua_buf(L, MAX_MESSAGES);
 	rc = start(&c, argv);
 	if (rc == ENOENT)
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: no such program",
-				    program);
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: no such program", program);
 	if (rc)
-		return nb_lua_failf(L, NB_E_IO, "%s: %s", program,
-				    strerror(rc));
+		return nb_lua_failf(L, NB_E_IO, "%s: %s", program, strerror(rc));
 	ended = drain(&c, out, messages);
 	rc = finish(&c, !ended);
 	if (!ended)
 		return nb_lua_interrupted(L);
 	if (!nb_buf_ok(out))
-		return nb_lua_failf(L, NB_E_LIMIT,
-				    "clang wrote more than %d MiB",
-				    MAX_OUT >> 20);
+		return nb_lua_failf(L, NB_E_LIMIT, "clang wrote more than %d MiB", MAX_OUT >> 20);
 	lua_pushinteger(L, rc);
 	lua_pushlstring(L, nb_buf_text(out), out->size);
 	lua_pushlstring(L, nb_buf_text(messages), messages->size);

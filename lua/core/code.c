@@ -33,8 +33,7 @@ static const char *text(lua_State *L, int table, const char *name)
 /* fields(hook) -> [{name type off size access}] */
 static int fields(lua_State *L)
 {
-	const struct nb_hook_spec *h =
-		nb_spec_hook_section(luaL_checkstring(L, 1));
+	const struct nb_hook_spec *h = nb_spec_hook_section(luaL_checkstring(L, 1));
 
 	luaL_argcheck(L, h != NULL, 1, "no such hook");
 	lua_createtable(L, (int)h->nfields, 0);
@@ -61,10 +60,8 @@ static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
 	uint32_t n = 0;
 
 	for (; n < h->nfields && n < max; n++)
-		out[n] =
-			(struct nb_ctx_field){ NB_HOOK_TUNER, h->fields[n].name,
-					       h->fields[n].off,
-					       h->fields[n].size };
+		out[n] = (struct nb_ctx_field){ NB_HOOK_TUNER, h->fields[n].name, h->fields[n].off,
+						h->fields[n].size };
 	return n;
 }
 
@@ -74,8 +71,7 @@ static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
  */
 static int image_none(lua_State *L)
 {
-	static const struct nb_slot slots[] = { { .opcode = 0xb7 },
-						{ .opcode = 0x95 } };
+	static const struct nb_slot slots[] = { { .opcode = 0xb7 }, { .opcode = 0x95 } };
 	struct nb_func func = { .name = "none", .end = 2 };
 	struct nb_prog prog = { .name = func.name,
 				.section = "tuner",
@@ -106,8 +102,7 @@ static bool may_use(const struct nb_image *img, uint32_t map)
 		for (uint32_t k = 0; k < img->progs[i].nslots; k++) {
 			const struct nb_slot *s = &img->progs[i].slots[k];
 
-			if (s->opcode == 0x18 && s->regs >> 4 &&
-			    (uint32_t)s->imm == map)
+			if (s->opcode == 0x18 && s->regs >> 4 && (uint32_t)s->imm == map)
 				return true;
 		}
 	return false;
@@ -152,8 +147,7 @@ static int image_front(lua_State *L)
 	front = (struct nb_prefix){ .name = text(L, 1, "name"),
 				    .text = text(L, 1, "text"),
 				    .slots = slots,
-				    .nslots = (uint32_t)(slots_size /
-							 NB_SLOT_SIZE) };
+				    .nslots = (uint32_t)(slots_size / NB_SLOT_SIZE) };
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	rc = nb_image_read(&img, bytes, size, &err);
 	if (!rc) {
@@ -197,8 +191,7 @@ static struct ncclbpf_tuner to_context(lua_State *L)
 
 		if (lua_getfield(L, -1, h->fields[i].name) != LUA_TNIL) {
 			v = luaL_checkinteger(L, -1);
-			memcpy((char *)&ctx + h->fields[i].off, &v,
-			       h->fields[i].size);
+			memcpy((char *)&ctx + h->fields[i].off, &v, h->fields[i].size);
 		}
 		lua_pop(L, 1);
 	}
@@ -217,23 +210,20 @@ static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
  * Read a key or value at @i: an integer, stored in @room, or @size bytes.
  * Raises an error if it does not fit.
  */
-static const void *element(lua_State *L, int i, uint32_t size, const char *map,
-			   lua_Integer *room)
+static const void *element(lua_State *L, int i, uint32_t size, const char *map, lua_Integer *room)
 {
 	size_t found;
 
 	if (lua_type(L, i) != LUA_TSTRING) {
 		if (size > sizeof(*room))
-			luaL_error(L, "map %s: %d bytes expected, not a number",
-				   map, (int)size);
+			luaL_error(L, "map %s: %d bytes expected, not a number", map, (int)size);
 		*room = luaL_checkinteger(L, i);
 		return room;
 	}
 	const char *bytes = lua_tolstring(L, i, &found);
 
 	if (found != size)
-		luaL_error(L, "map %s: %d bytes expected, found %d", map,
-			   (int)size, (int)found);
+		luaL_error(L, "map %s: %d bytes expected, found %d", map, (int)size, (int)found);
 	return bytes;
 }
 
@@ -249,10 +239,8 @@ static void fill_map(lua_State *L, struct nb_map *m)
 
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
 		lua_Integer rooms[2];
-		const void *key =
-			element(L, -2, s->key_size, s->name, &rooms[0]);
-		const void *value =
-			element(L, -1, value_size, s->name, &rooms[1]);
+		const void *key = element(L, -2, s->key_size, s->name, &rooms[0]);
+		const void *value = element(L, -1, value_size, s->name, &rooms[1]);
 
 		if (nb_map_write(m, key, value, NB_ANY, &err))
 			luaL_error(L, "%s", err.text);
@@ -262,8 +250,7 @@ static void fill_map(lua_State *L, struct nb_map *m)
 static void fill_maps(lua_State *L, int maps, const struct run *r)
 {
 	for (uint32_t i = 0; i < r->policy->img->nmaps; i++) {
-		if (lua_getfield(L, maps, r->policy->img->maps[i].name) ==
-		    LUA_TTABLE)
+		if (lua_getfield(L, maps, r->policy->img->maps[i].name) == LUA_TTABLE)
 			fill_map(L, r->gen->policy[0].maps[i]);
 		lua_pop(L, 1);
 	}
@@ -273,8 +260,7 @@ static void fill_maps(lua_State *L, int maps, const struct run *r)
  * {{algo proto channels}} | nil, err */
 static int policy_run(lua_State *L)
 {
-	struct nb_policy_opts opts = { .verify.coherence_off =
-					       lua_toboolean(L, 4) };
+	struct nb_policy_opts opts = { .verify.coherence_off = lua_toboolean(L, 4) };
 	size_t size, n;
 	const char *bytes = luaL_checklstring(L, 1, &size);
 	struct nb_gen_count count = { 0 };

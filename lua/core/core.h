@@ -44,8 +44,7 @@ void nb_lua_push_u64(lua_State *L, unsigned long long v);
 
 /* Set field @key of the table at the top of the stack. A NULL text sets nil. */
 void nb_lua_set_str(lua_State *L, const char *key, const char *value);
-void nb_lua_set_bytes(lua_State *L, const char *key, const void *p,
-		      size_t size);
+void nb_lua_set_bytes(lua_State *L, const char *key, const void *p, size_t size);
 void nb_lua_set_int(lua_State *L, const char *key, lua_Integer value);
 void nb_lua_set_num(lua_State *L, const char *key, lua_Number value);
 void nb_lua_set_bool(lua_State *L, const char *key, bool value);

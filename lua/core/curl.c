@@ -55,8 +55,7 @@ static void look_up(void *library, const char *name, void *function)
 	void *found = dlsym(library, name);
 
 	if (!found)
-		snprintf(load_error, sizeof(load_error), SONAME " has no %s",
-			 name);
+		snprintf(load_error, sizeof(load_error), SONAME " has no %s", name);
 	memcpy(function, &found, sizeof(found));
 }
 
@@ -156,8 +155,7 @@ CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
 	return lib.curl_multi_setopt(multi, option, value);
 }
 
-CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t fd, int mask,
-				   int *running)
+CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t fd, int mask, int *running)
 {
 	return lib.curl_multi_socket_action(multi, fd, mask, running);
 }

@@ -21,8 +21,7 @@ static bool too_large(struct nb_walk *w)
 	return nb_walk_fail(w, "type information: larger than the value");
 }
 
-static bool read_bits(struct nb_view v, uint32_t bit, uint32_t bits,
-		      uint64_t *x)
+static bool read_bits(struct nb_view v, uint32_t bit, uint32_t bits, uint64_t *x)
 {
 	*x = 0;
 	if (!nb_view_has(v, bit / 8, (bit % 8 + bits + 7) / 8))
@@ -41,8 +40,7 @@ static uint64_t sign_extend(uint64_t x, uint32_t bits)
 }
 
 /* @encoding: BTF_INT_* */
-static void push_number(struct nb_walk *w, uint64_t x, uint32_t bits,
-			uint32_t encoding)
+static void push_number(struct nb_walk *w, uint64_t x, uint32_t bits, uint32_t encoding)
 {
 	if (encoding & BTF_INT_BOOL)
 		lua_pushboolean(w->L, x != 0);
@@ -55,27 +53,21 @@ static void push_number(struct nb_walk *w, uint64_t x, uint32_t bits,
 }
 
 /* Push NCCL's word for the number @n. False: there is no such word. */
-static bool push_word(struct nb_walk *w, const struct nb_words *words,
-		      int64_t n)
+static bool push_word(struct nb_walk *w, const struct nb_words *words, int64_t n)
 {
-	const char *word =
-		words && n >= 0 && n < 64 ? words->word((int)n) : NULL;
+	const char *word = words && n >= 0 && n < 64 ? words->word((int)n) : NULL;
 
 	if (word)
 		lua_pushstring(w->L, word);
 	return word != NULL;
 }
 
-static void push_enum(struct nb_walk *w, const struct btf_type *t, uint64_t x,
-		      uint32_t bits)
+static void push_enum(struct nb_walk *w, const struct btf_type *t, uint64_t x, uint32_t bits)
 {
-	const struct nb_words *words =
-		nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
+	const struct nb_words *words = nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
 	/* clang before version 15 does not mark our signed enums as signed */
-	bool is_signed =
-		btf_kflag(t) ||
-		(btf_is_enum(t) &&
-		 !strncmp(nb_btf_str(w->btf, t->name_off), "ncclbpf_", 8));
+	bool is_signed = btf_kflag(t) || (btf_is_enum(t) &&
+					  !strncmp(nb_btf_str(w->btf, t->name_off), "ncclbpf_", 8));
 	int64_t v = (int64_t)(is_signed ? sign_extend(x, bits) : x), value;
 
 	if (push_word(w, words, v))
@@ -83,8 +75,7 @@ static void push_enum(struct nb_walk *w, const struct btf_type *t, uint64_t x,
 	for (uint32_t i = 0; !words && i < btf_vlen(t); i++) {
 		const char *name = nb_btf_enumerator(w->btf, t, i, &value);
 
-		if (value == v ||
-		    (bits == 32 && (uint32_t)value == (uint32_t)v)) {
+		if (value == v || (bits == 32 && (uint32_t)value == (uint32_t)v)) {
 			lua_pushstring(w->L, name);
 			return;
 		}
@@ -104,14 +95,13 @@ static void push_float(struct nb_walk *w, uint64_t x, uint32_t bits)
 }
 
 /* Push a number of a scalar type, of @bits bits at @bit. */
-static bool push_scalar(struct nb_walk *w, const struct btf_type *t,
-			struct nb_view v, uint32_t bit, uint32_t bits)
+static bool push_scalar(struct nb_walk *w, const struct btf_type *t, struct nb_view v, uint32_t bit,
+			uint32_t bits)
 {
 	uint64_t x;
 
 	if (!bits || bits > 64)
-		return nb_walk_fail(w, "type information: a number of %u bits",
-				    bits);
+		return nb_walk_fail(w, "type information: a number of %u bits", bits);
 	if (!read_bits(v, bit, bits, &x))
 		return too_large(w);
 	if (btf_is_any_enum(t))
@@ -119,14 +109,12 @@ static bool push_scalar(struct nb_walk *w, const struct btf_type *t,
 	else if (btf_is_float(t))
 		push_float(w, x, bits);
 	else
-		push_number(w, x, bits,
-			    btf_is_int(t) ? btf_int_encoding(t) : 0);
+		push_number(w, x, bits, btf_is_int(t) ? btf_int_encoding(t) : 0);
 	return true;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool push_array(struct nb_walk *w, const struct btf_type *t,
-		       struct nb_view v)
+static bool push_array(struct nb_walk *w, const struct btf_type *t, struct nb_view v)
 {
 	uint32_t elem = btf_array(t)->type, n = btf_array(t)->nelems;
 	int64_t size = btf__resolve_size(w->btf, elem);
@@ -147,9 +135,7 @@ static bool push_array(struct nb_walk *w, const struct btf_type *t,
 		size_t path = nb_walk_enter(w, NULL, i);
 
 		if (!nb_walk_count(w) ||
-		    !push_value(
-			    w, elem,
-			    nb_view_sub(v, (uint64_t)size * i, (uint64_t)size)))
+		    !push_value(w, elem, nb_view_sub(v, (uint64_t)size * i, (uint64_t)size)))
 			return false;
 		lua_rawseti(w->L, -2, (lua_Integer)i + 1);
 		nb_walk_leave(w, path);
@@ -165,9 +151,8 @@ static void name_number(struct nb_walk *w, const char *name)
 		lua_remove(w->L, -2);
 }
 
-static bool push_member(struct nb_walk *w, const struct nb_member *m,
-			const struct btf_type *type, struct nb_view whole,
-			struct nb_view part)
+static bool push_member(struct nb_walk *w, const struct nb_member *m, const struct btf_type *type,
+			struct nb_view whole, struct nb_view part)
 {
 	return m->bits ? push_scalar(w, type, whole, m->bit, m->bits)
 		       : push_value(w, m->type, part);
@@ -175,27 +160,23 @@ static bool push_member(struct nb_walk *w, const struct nb_member *m,
 
 /* Set the fields of @t in the table at the top of the stack. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool push_fields(struct nb_walk *w, const struct btf_type *t,
-			struct nb_view v)
+static bool push_fields(struct nb_walk *w, const struct btf_type *t, struct nb_view v)
 {
 	for (uint32_t i = 0; i < btf_vlen(t); i++) {
 		struct nb_member m = nb_btf_member(w->btf, t, i);
 		uint32_t id = m.type;
 		const struct btf_type *in = nb_btf_bare(w->btf, &id);
 		int64_t size = btf__resolve_size(w->btf, id);
-		struct nb_view part = nb_view_sub(
-			v, m.bit / 8, size < 0 ? UINT64_MAX : (uint64_t)size);
+		struct nb_view part =
+			nb_view_sub(v, m.bit / 8, size < 0 ? UINT64_MAX : (uint64_t)size);
 		size_t path;
 
 		if (!in)
-			return nb_walk_fail(
-				w, "type information: \"%.40s\" has no type",
-				m.name);
+			return nb_walk_fail(w, "type information: \"%.40s\" has no type", m.name);
 		if (!nb_walk_count(w))
 			return false;
 		if (!*m.name) { /* padding or an unnamed struct */
-			if (!m.bits && btf_is_composite(in) &&
-			    !push_fields(w, in, part))
+			if (!m.bits && btf_is_composite(in) && !push_fields(w, in, part))
 				return false;
 			continue;
 		}
@@ -244,16 +225,13 @@ static bool push_value(struct nb_walk *w, uint32_t id, struct nb_view v)
 	if (btf_is_array(t))
 		return push_array(w, t, v);
 	if (!nb_btf_has_fields(t))
-		return nb_walk_fail(w,
-				    "type information: kind %u holds no value",
-				    btf_kind(t));
+		return nb_walk_fail(w, "type information: kind %u holds no value", btf_kind(t));
 	lua_newtable(w->L);
 	set_order(w, id, t);
 	return push_fields(w, t, v);
 }
 
-bool nb_value_push(struct nb_walk *w, uint32_t id, const void *bytes,
-		   size_t size, const char *name)
+bool nb_value_push(struct nb_walk *w, uint32_t id, const void *bytes, size_t size, const char *name)
 {
 	if (!push_value(w, id, nb_view(bytes, size)))
 		return false;

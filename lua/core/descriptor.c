@@ -62,17 +62,14 @@ static int open_path(const char *path)
 
 static int open_error(lua_State *L, const char *source, int e)
 {
-	int code = e == ENOENT		       ? NB_E_NOENT
-		   : e == EPERM || e == EACCES ? NB_E_PERM
-					       : NB_E_NOINPUT;
+	int code = e == ENOENT ? NB_E_NOENT : e == EPERM || e == EACCES ? NB_E_PERM : NB_E_NOINPUT;
 
 	nb_lua_failf(L, code, "%s: %s", source, strerror(e));
 	if (code == NB_E_PERM)
-		nb_lua_set_str(
-			L, "hint",
-			"to open a BPF map by its number needs CAP_SYS_ADMIN; "
-			"opening it by its path needs CAP_BPF on most hosts; "
-			"the memory file of a process belongs to its user");
+		nb_lua_set_str(L, "hint",
+			       "to open a BPF map by its number needs CAP_SYS_ADMIN; "
+			       "opening it by its path needs CAP_BPF on most hosts; "
+			       "the memory file of a process belongs to its user");
 	return 2;
 }
 
@@ -91,9 +88,7 @@ static int open_descriptor(lua_State *L)
 	if (number)
 		id = strtoull(source + 3, &end, 10);
 	if (number && (*end || end == source + 3 || id > UINT32_MAX))
-		return nb_lua_failf(L, NB_E_ARG,
-				    "%s: id: and a map's number expected",
-				    source);
+		return nb_lua_failf(L, NB_E_ARG, "%s: id: and a map's number expected", source);
 	*fd = number ? open_number((uint32_t)id) : open_path(source);
 	if (*fd < 0)
 		return open_error(L, source, errno);

@@ -55,33 +55,26 @@ static bool parse_number(const char *s, struct number *n)
  * Fail with a message: @word was found, a number or one of NCCL's @words was
  * expected.
  */
-static bool no_number(struct nb_walk *w, const struct nb_words *words,
-		      const char *word)
+static bool no_number(struct nb_walk *w, const struct nb_words *words, const char *word)
 {
 	const char *names[16], *near[2];
 	char all[128] = "";
 	size_t n = 0, used = 0;
 
 	if (!words)
-		return nb_walk_fail(
-			w, "a whole number expected, found \"%.40s\"", word);
+		return nb_walk_fail(w, "a whole number expected, found \"%.40s\"", word);
 	for (; n < 16 && (names[n] = words->word((int)n)); n++)
 		if (used < sizeof(all))
-			used += (size_t)snprintf(all + used, sizeof(all) - used,
-						 "%s%s", n ? ", " : "",
-						 names[n]);
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
+						 n ? ", " : "", names[n]);
 	nb_spec_nearest(word, names, n, near);
 	if (near[0])
-		return nb_walk_fail(w, "unknown \"%.40s\", nearest: %s", word,
-				    near[0]);
-	return nb_walk_fail(w,
-			    "a number or one of %s expected, found \"%.40s\"",
-			    all, word);
+		return nb_walk_fail(w, "unknown \"%.40s\", nearest: %s", word, near[0]);
+	return nb_walk_fail(w, "a number or one of %s expected, found \"%.40s\"", all, word);
 }
 
 /* Parse a word of NCCL or a number. */
-static bool number_of_text(struct nb_walk *w, const char *field,
-			   struct number *n)
+static bool number_of_text(struct nb_walk *w, const char *field, struct number *n)
 {
 	const struct nb_words *words = nb_words_of_field(field);
 	const char *s = lua_tostring(w->L, -1);
@@ -121,30 +114,24 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 	return true;
 }
 
-static bool store_number(struct nb_walk *w, struct place to, bool is_signed,
-			 struct number n)
+static bool store_number(struct nb_walk *w, struct place to, bool is_signed, struct number n)
 {
 	/* the largest value has all bits set, or all except the sign bit */
 	uint32_t bits = to.bits - is_signed;
-	uint64_t max = bits == 0    ? 0
-		       : bits >= 64 ? UINT64_MAX
-				    : (1ULL << bits) - 1;
+	uint64_t max = bits == 0 ? 0 : bits >= 64 ? UINT64_MAX : (1ULL << bits) - 1;
 	uint64_t most = n.negative ? is_signed ? max + 1 : 0 : max;
 
 	if (n.x > most)
 		return nb_walk_fail(
-			w,
-			"%s%" PRIu64 " is out of range, allowed %s%" PRIu64
-			" to %" PRIu64,
-			n.negative ? "-" : "", n.x, is_signed ? "-" : "",
-			is_signed ? max + 1 : 0, max);
+			w, "%s%" PRIu64 " is out of range, allowed %s%" PRIu64 " to %" PRIu64,
+			n.negative ? "-" : "", n.x, is_signed ? "-" : "", is_signed ? max + 1 : 0,
+			max);
 	put_bits(to, n.negative ? 0 - n.x : n.x);
 	return true;
 }
 
 /* Store an integer or a pointer. */
-static bool put_int(struct nb_walk *w, const struct btf_type *t,
-		    struct place to)
+static bool put_int(struct nb_walk *w, const struct btf_type *t, struct place to)
 {
 	uint32_t encoding = btf_is_int(t) ? btf_int_encoding(t) : 0;
 	struct number n;
@@ -156,14 +143,12 @@ static bool put_int(struct nb_walk *w, const struct btf_type *t,
 	return store_number(w, to, encoding & BTF_INT_SIGNED, n);
 }
 
-static bool unknown_enumerator(struct nb_walk *w, const struct btf_type *t,
-			       const char *word)
+static bool unknown_enumerator(struct nb_walk *w, const struct btf_type *t, const char *word)
 {
 	/*
 	 * the collector frees this memory, because the walk ends with an error
 	 */
-	const char **names =
-		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
+	const char **names = lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	const char *near[2];
 	int64_t value;
 
@@ -171,16 +156,13 @@ static bool unknown_enumerator(struct nb_walk *w, const struct btf_type *t,
 		names[i] = nb_btf_enumerator(w->btf, t, i, &value);
 	nb_spec_nearest(word, names, btf_vlen(t), near);
 	return nb_walk_fail(w, "no enumerator \"%.40s\" in enum %s%s%s", word,
-			    nb_btf_str(w->btf, t->name_off),
-			    near[0] ? ", nearest: " : "",
+			    nb_btf_str(w->btf, t->name_off), near[0] ? ", nearest: " : "",
 			    near[0] ? near[0] : "");
 }
 
-static bool put_enum(struct nb_walk *w, const struct btf_type *t,
-		     struct place to)
+static bool put_enum(struct nb_walk *w, const struct btf_type *t, struct place to)
 {
-	const struct nb_words *words =
-		nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
+	const struct nb_words *words = nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
 	const char *s = lua_tostring(w->L, -1);
 	struct number n;
 	int64_t value;
@@ -191,9 +173,7 @@ static bool put_enum(struct nb_walk *w, const struct btf_type *t,
 			return true;
 		}
 		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			if (nb_same_word(
-				    nb_btf_enumerator(w->btf, t, i, &value),
-				    s)) {
+			if (nb_same_word(nb_btf_enumerator(w->btf, t, i, &value), s)) {
 				put_bits(to, (uint64_t)value);
 				return true;
 			}
@@ -213,15 +193,13 @@ static bool put_float(struct nb_walk *w, struct place to)
 	float f = (float)d;
 
 	if (!isnum)
-		return nb_walk_fail(w, "a number expected, found %s",
-				    luaL_typename(w->L, -1));
+		return nb_walk_fail(w, "a number expected, found %s", luaL_typename(w->L, -1));
 	if (to.size == sizeof(f))
 		memcpy(to.p, &f, sizeof(f));
 	else if (to.size == sizeof(d))
 		memcpy(to.p, &d, sizeof(d));
 	else
-		return nb_walk_fail(w, "type information: float of %zu bytes",
-				    to.size);
+		return nb_walk_fail(w, "type information: float of %zu bytes", to.size);
 	return true;
 }
 
@@ -231,15 +209,13 @@ static bool put_text(struct nb_walk *w, struct place to, uint32_t n)
 	const char *s = lua_tolstring(w->L, -1, &size);
 
 	if (size > n || n > to.size)
-		return nb_walk_fail(w, "text of %zu bytes, at most %u allowed",
-				    size, n);
+		return nb_walk_fail(w, "text of %zu bytes, at most %u allowed", size, n);
 	memcpy(to.p, s, size);
 	return true;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool put_array(struct nb_walk *w, const struct btf_type *t,
-		      struct place to)
+static bool put_array(struct nb_walk *w, const struct btf_type *t, struct place to)
 {
 	uint32_t elem = btf_array(t)->type, n = btf_array(t)->nelems;
 	int64_t size = btf__resolve_size(w->btf, elem);
@@ -252,11 +228,9 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t,
 				    luaL_typename(w->L, -1));
 	have = lua_rawlen(w->L, -1);
 	if (size < 0 || (uint64_t)size * n > to.size)
-		return nb_walk_fail(w,
-				    "type information: larger than the value");
+		return nb_walk_fail(w, "type information: larger than the value");
 	if (have > n)
-		return nb_walk_fail(w, "%zu elements, at most %u allowed", have,
-				    n);
+		return nb_walk_fail(w, "%zu elements, at most %u allowed", have, n);
 	for (size_t i = 0; i < have; i++) {
 		size_t path = nb_walk_enter(w, NULL, (int64_t)i + 1);
 		struct place part = { .p = to.p + (size_t)size * i,
@@ -274,8 +248,8 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t,
 
 /* Store the field whose name and value are at the top. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool put_field(struct nb_walk *w, const struct btf_type *t,
-		      struct place to, struct nb_member *m)
+static bool put_field(struct nb_walk *w, const struct btf_type *t, struct place to,
+		      struct nb_member *m)
 {
 	struct place part = { .p = to.p, .size = to.size };
 	const char *name;
@@ -283,8 +257,7 @@ static bool put_field(struct nb_walk *w, const struct btf_type *t,
 	size_t path;
 
 	if (lua_type(w->L, -2) != LUA_TSTRING)
-		return nb_walk_fail(w,
-				    "fields have names, found a key of type %s",
+		return nb_walk_fail(w, "fields have names, found a key of type %s",
 				    luaL_typename(w->L, -2));
 	part.field = name = lua_tostring(w->L, -2);
 	if (!*name || !nb_btf_find(w->btf, t, name, m))
@@ -308,8 +281,7 @@ static bool put_field(struct nb_walk *w, const struct btf_type *t,
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool put_struct(struct nb_walk *w, const struct btf_type *t,
-		       struct place to)
+static bool put_struct(struct nb_walk *w, const struct btf_type *t, struct place to)
 {
 	struct nb_member m;
 
@@ -324,8 +296,8 @@ static bool put_struct(struct nb_walk *w, const struct btf_type *t,
 
 /* Copy bits @from to @end of @tmp to @out. @have: bits that @out has already;
  * false if one of them differs. */
-static bool merge_bits(unsigned char *out, unsigned char *have,
-		       const unsigned char *tmp, uint64_t from, uint64_t end)
+static bool merge_bits(unsigned char *out, unsigned char *have, const unsigned char *tmp,
+		       uint64_t from, uint64_t end)
 {
 	for (uint64_t bit = from; bit < end; bit++) {
 		unsigned char mask = (unsigned char)(1u << bit % 8);
@@ -344,8 +316,7 @@ static bool merge_bits(unsigned char *out, unsigned char *have,
  * they must agree on the bits that they share.
  */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool put_union(struct nb_walk *w, const struct btf_type *t,
-		      struct place to)
+static bool put_union(struct nb_walk *w, const struct btf_type *t, struct place to)
 {
 	unsigned char *tmp = lua_newuserdatauv(w->L, 2 * to.size + 1, 0);
 	struct place alone = { .p = tmp, .size = to.size };
@@ -370,8 +341,7 @@ static bool put_union(struct nb_walk *w, const struct btf_type *t,
 		if (own >= 0 && m.bit + (uint64_t)own < end)
 			end = m.bit + (uint64_t)own;
 		if (!merge_bits(to.p, have, tmp, m.bit, end))
-			return nb_walk_fail(w,
-					    "fields of a union that disagree");
+			return nb_walk_fail(w, "fields of a union that disagree");
 		lua_pop(w->L, 1);
 	}
 	lua_remove(w->L, -2);
@@ -395,25 +365,18 @@ static bool put_value(struct nb_walk *w, uint32_t id, struct place to)
 		return put_array(w, t, to);
 	if (nb_btf_has_fields(t)) {
 		if (!lua_istable(w->L, -1))
-			return nb_walk_fail(
-				w, "a table of fields expected, found %s",
-				luaL_typename(w->L, -1));
-		return btf_is_union(t) ? put_union(w, t, to)
-				       : put_struct(w, t, to);
+			return nb_walk_fail(w, "a table of fields expected, found %s",
+					    luaL_typename(w->L, -1));
+		return btf_is_union(t) ? put_union(w, t, to) : put_struct(w, t, to);
 	}
 	if (!btf_is_int(t) && !btf_is_ptr(t) && !btf_is_any_enum(t))
-		return nb_walk_fail(w,
-				    "type information: kind %u holds no value",
-				    btf_kind(t));
+		return nb_walk_fail(w, "type information: kind %u holds no value", btf_kind(t));
 	if (!to.bits)
-		return nb_walk_fail(w, "integers of %zu bytes have no Lua form",
-				    to.size);
+		return nb_walk_fail(w, "integers of %zu bytes have no Lua form", to.size);
 	return btf_is_any_enum(t) ? put_enum(w, t, to) : put_int(w, t, to);
 }
 
-bool nb_value_put(struct nb_walk *w, uint32_t id, unsigned char *to,
-		  size_t size, const char *name)
+bool nb_value_put(struct nb_walk *w, uint32_t id, unsigned char *to, size_t size, const char *name)
 {
-	return put_value(
-		w, id, (struct place){ .p = to, .size = size, .field = name });
+	return put_value(w, id, (struct place){ .p = to, .size = size, .field = name });
 }

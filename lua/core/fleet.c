@@ -140,15 +140,13 @@ static void reply_came(void *arg, const struct nb_store_reply *r)
 	keep_kvs(w, r->kv, r->nkv);
 }
 
-static void push_kvs(lua_State *L, const struct nb_store_kv *kv, size_t n,
-		     const char *bytes)
+static void push_kvs(lua_State *L, const struct nb_store_kv *kv, size_t n, const char *bytes)
 {
 	lua_createtable(L, (int)n, 0);
 	for (size_t i = 0; i < n; i++) {
 		lua_createtable(L, 0, 5);
 		nb_lua_set_bytes(L, "key", bytes, kv[i].key_size);
-		nb_lua_set_bytes(L, "value", bytes + kv[i].key_size,
-				 kv[i].size);
+		nb_lua_set_bytes(L, "value", bytes + kv[i].key_size, kv[i].size);
 		bytes += kv[i].key_size + kv[i].size;
 		nb_lua_set_int(L, "revision", kv[i].mod_revision);
 		nb_lua_set_int(L, "lease", kv[i].lease);
@@ -221,8 +219,7 @@ static int finish(lua_State *L, struct fleet *f, int rc, struct waiting *w,
 static int fleet_range(lua_State *L)
 {
 	struct fleet *f = to_fleet(L, 1);
-	struct nb_store_op op = { .kind = NB_STORE_GET_PREFIX,
-				  .key = luaL_checkstring(L, 2) };
+	struct nb_store_op op = { .kind = NB_STORE_GET_PREFIX, .key = luaL_checkstring(L, 2) };
 	struct nb_err err = { .code = 0 };
 	struct waiting *w;
 
@@ -233,8 +230,7 @@ static int fleet_range(lua_State *L)
 		op.limit = (unsigned)lua_tointeger(L, -1);
 	}
 	w = waiting_new(L);
-	return finish(L, f, nb_store_do(f->store, &op, reply_came, w, &err), w,
-		      &err);
+	return finish(L, f, nb_store_do(f->store, &op, reply_came, w, &err), w, &err);
 }
 
 /* fleet:get(key) -> {kvs, revision=} | nil, err */
@@ -245,8 +241,7 @@ static int fleet_get(lua_State *L)
 	struct nb_err err = { .code = 0 };
 	struct waiting *w = waiting_new(L);
 
-	return finish(L, f, nb_store_get(f->store, key, reply_came, w, &err), w,
-		      &err);
+	return finish(L, f, nb_store_get(f->store, key, reply_came, w, &err), w, &err);
 }
 
 /* One operation of a list: {put=KEY, value=, lease=}, {delete=KEY},
@@ -322,10 +317,8 @@ static int fleet_txn(lua_State *L)
 			luaL_checktype(L, -1, LUA_TTABLE);
 			lua_rawgeti(L, -1, 1);
 			lua_rawgeti(L, -2, 2);
-			cmp[i] = (struct nb_store_compare){
-				.key = luaL_checkstring(L, -2),
-				.revision = luaL_checkinteger(L, -1)
-			};
+			cmp[i] = (struct nb_store_compare){ .key = luaL_checkstring(L, -2),
+							    .revision = luaL_checkinteger(L, -1) };
 			lua_pop(L, 3);
 		}
 	}
@@ -336,12 +329,11 @@ static int fleet_txn(lua_State *L)
 	txn.otherwise = ops + OPS;
 	txn.notherwise = read_ops(L, "failure", ops + OPS);
 	w = waiting_new(L);
-	return finish(L, f, nb_store_txn(f->store, &txn, reply_came, w, &err),
-		      w, &err);
+	return finish(L, f, nb_store_txn(f->store, &txn, reply_came, w, &err), w, &err);
 }
 
-typedef int lease_fn(struct nb_store *s, int64_t value, nb_store_done_fn *done,
-		     void *arg, struct nb_err *err);
+typedef int lease_fn(struct nb_store *s, int64_t value, nb_store_done_fn *done, void *arg,
+		     struct nb_err *err);
 
 static int lease_call(lua_State *L, lease_fn *fn)
 {
@@ -387,8 +379,7 @@ static void watch_came(void *arg, const struct nb_store_watch_report *r)
 	struct nb_store_kv *p;
 
 	w->open = w->open || r->state == NB_STORE_WATCH_OPEN;
-	if (r->state == NB_STORE_WATCH_LOST ||
-	    r->state == NB_STORE_WATCH_FAILED) {
+	if (r->state == NB_STORE_WATCH_LOST || r->state == NB_STORE_WATCH_FAILED) {
 		w->over = true;
 		w->err = *r->err;
 	}
@@ -423,8 +414,7 @@ static int fleet_watch(lua_State *L)
 	luaL_setmetatable(L, WATCH);
 	lua_pushvalue(L, 1);
 	lua_setiuservalue(L, -2, 1);
-	w->watch =
-		nb_store_watch(f->store, prefix, revision, watch_came, w, &err);
+	w->watch = nb_store_watch(f->store, prefix, revision, watch_came, w, &err);
 	return w->watch ? 1 : nb_lua_fail(L, &err);
 }
 
@@ -505,8 +495,7 @@ static int posts_free(lua_State *L)
 	return 0;
 }
 
-static void post_start(lua_State *L, struct posts *all, size_t i, int at,
-		       double timeout)
+static void post_start(lua_State *L, struct posts *all, size_t i, int at, double timeout)
 {
 	struct nb_http_request q = { .tls = &all->fleet->tls,
 				     .connect_ms = 3000,
@@ -525,8 +514,7 @@ static void post_start(lua_State *L, struct posts *all, size_t i, int at,
 	q.url = luaL_checkstring(L, -3);
 	q.body = luaL_optlstring(L, -2, NULL, &q.body_size);
 	q.header[0] = luaL_optstring(L, -1, NULL);
-	all->post[i].transfer =
-		nb_http_start(all->fleet->http, &q, &all->post[i].err);
+	all->post[i].transfer = nb_http_start(all->fleet->http, &q, &all->post[i].err);
 	all->post[i].done = !all->post[i].transfer;
 	lua_pop(L, 4);
 }
@@ -757,8 +745,7 @@ static int fleet_open(lua_State *L)
 	f = lua_newuserdatauv(L, sizeof(*f), 0);
 	memset(f, 0, sizeof(*f));
 	luaL_setmetatable(L, FLEET);
-	if (nb_http_new(&f->http, &err) ||
-	    nb_store_open(&f->store, f->http, &c, &err))
+	if (nb_http_new(&f->http, &err) || nb_store_open(&f->store, f->http, &c, &err))
 		return nb_lua_fail(L, &err);
 	f->cacert = strdup(c.tls.cacert);
 	f->cert = strdup(c.tls.cert);
@@ -790,8 +777,7 @@ void nb_lua_open_fleet(lua_State *L)
 					   { "close", stream_close },
 					   { "__gc", stream_close },
 					   { NULL, NULL } };
-	static const luaL_Reg fns[] = { { "fleet", fleet_open },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = { { "fleet", fleet_open }, { NULL, NULL } };
 
 	nb_lua_class(L, FLEET, fleet);
 	nb_lua_class(L, WATCH, watch);

@@ -65,8 +65,7 @@ static void replace_files(int out)
  * as usual. */
 static void leave_session(int out)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT,
-				       SIGTSTP };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], i ? SIG_DFL : SIG_IGN);
@@ -220,8 +219,7 @@ static _Noreturn void run_detached(lua_State *L, int fd, int out)
 	close(out);
 	rc = lua_pcall(L, 0, 0, 0);
 	if (rc)
-		(void)!dprintf(STDERR_FILENO, "%s\n",
-			       luaL_tolstring(L, -1, NULL));
+		(void)!dprintf(STDERR_FILENO, "%s\n", luaL_tolstring(L, -1, NULL));
 	fflush(NULL);
 	_exit(rc != 0);
 }
@@ -229,9 +227,7 @@ static _Noreturn void run_detached(lua_State *L, int fd, int out)
 /* Open the log, with a number above the standard files, as in connected() */
 static int open_log(const char *path)
 {
-	int fd = open(path,
-		      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-		      0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (fd >= 0)
@@ -251,8 +247,7 @@ static int detach(lua_State *L)
 	luaL_checktype(L, 1, LUA_TFUNCTION);
 	out = open_log(path);
 	if (out < 0)
-		return nb_lua_failf(L, NB_E_IO, "%s: %s", path,
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_IO, "%s: %s", path, strerror(errno));
 	lua_settop(L, 1);
 	if (connected(fds)) {
 		close(out);

@@ -131,8 +131,7 @@ static int is_image(lua_State *L)
 
 static void push_map(lua_State *L, const struct nb_map_spec *m)
 {
-	static const char *const origins[] = { "defined", "rodata", "data",
-					       "bss" };
+	static const char *const origins[] = { "defined", "rodata", "data", "bss" };
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
 	lua_createtable(L, 0, 12);
@@ -145,10 +144,8 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	nb_lua_set_bool(L, "coherent", m->tags & NB_MAPF_COHERENT);
 	nb_lua_set_bool(L, "shared", m->tags & NB_MAPF_SHARED);
 	if (m->tags & NB_MAPF_MERGED)
-		nb_lua_set_str(L, "merged",
-			       m->tags & NB_MAPF_SUM ? "sum" : "max");
-	nb_lua_set_str(L, "origin",
-		       (size_t)m->origin < 5 ? origins[m->origin] : "?");
+		nb_lua_set_str(L, "merged", m->tags & NB_MAPF_SUM ? "sum" : "max");
+	nb_lua_set_str(L, "origin", (size_t)m->origin < 5 ? origins[m->origin] : "?");
 	nb_lua_set_int(L, "btf_key", m->btf_key);
 	nb_lua_set_int(L, "btf_value", m->btf_value);
 	if (m->init) {
@@ -216,14 +213,12 @@ static uint32_t to_prog(lua_State *L, const struct nb_image *img)
 {
 	lua_Integer i = luaL_checkinteger(L, 2);
 
-	luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= img->nprogs, 2,
-		      "no such program");
+	luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= img->nprogs, 2, "no such program");
 	return (uint32_t)(i - 1);
 }
 
-static void push_line(lua_State *L, const struct nb_image *img,
-		      const struct nb_prog *p, const struct nb_insn *insn,
-		      uint32_t pc)
+static void push_line(lua_State *L, const struct nb_image *img, const struct nb_prog *p,
+		      const struct nb_insn *insn, uint32_t pc)
 {
 	const struct nb_line *at = nb_prog_line(p, pc);
 	const struct nb_func *f = nb_prog_func(p, pc);
@@ -248,8 +243,7 @@ static int image_disasm(lua_State *L)
 {
 	struct nb_image *img = to_image(L);
 	const struct nb_prog *p = &img->progs[to_prog(L, img)];
-	struct nb_insn *insns =
-		lua_newuserdatauv(L, p->nslots * sizeof(*insns), 0);
+	struct nb_insn *insns = lua_newuserdatauv(L, p->nslots * sizeof(*insns), 0);
 	struct nb_err err = { .code = 0 };
 	lua_Integer n = 0;
 
@@ -266,12 +260,10 @@ static int image_disasm(lua_State *L)
 }
 
 /* Push the bound of a run and its costliest loop. */
-static void push_run(lua_State *L, const struct nb_verdict *v,
-		     const struct nb_prog *p)
+static void push_run(lua_State *L, const struct nb_verdict *v, const struct nb_prog *p)
 {
 	const struct nb_policy_effort e = nb_policy_effort_of(v);
-	const struct nb_line *line =
-		v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
+	const struct nb_line *line = v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
 
 	nb_lua_set_int(L, "run",
 		       (lua_Integer)(nb_effort_path(&e, v->iteration) +
@@ -289,8 +281,7 @@ static void push_run(lua_State *L, const struct nb_verdict *v,
 	}
 }
 
-static void push_stats(lua_State *L, const struct nb_verdict *v,
-		       const struct nb_prog *p)
+static void push_stats(lua_State *L, const struct nb_verdict *v, const struct nb_prog *p)
 {
 	const struct nb_verify_stats *s = &v->stats;
 
@@ -328,8 +319,8 @@ static void push_notes(lua_State *L, const struct nb_verdict *v)
 	lua_setfield(L, -2, "notes");
 }
 
-static int push_finding(lua_State *L, const struct nb_verdict *v,
-			const struct nb_image *img, uint32_t prog)
+static int push_finding(lua_State *L, const struct nb_verdict *v, const struct nb_image *img,
+			uint32_t prog)
 {
 	struct nb_buf *text = nb_lua_buf(L, 0), *json = nb_lua_buf(L, 0);
 	struct nb_buf *steps = nb_lua_buf(L, 0);
@@ -463,12 +454,11 @@ void nb_lua_open_image(lua_State *L)
 					    { "__gc", image_gc },
 					    { "__close", image_gc },
 					    { NULL, NULL } };
-	static const luaL_Reg fns[] = { { "object_image", object_image },
-					{ "image_object", image_object },
-					{ "image_named", image_named },
-					{ "image", image_new },
-					{ "is_image", is_image },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = {
+		{ "object_image", object_image }, { "image_object", image_object },
+		{ "image_named", image_named },	  { "image", image_new },
+		{ "is_image", is_image },	  { NULL, NULL }
+	};
 
 	nb_lua_class(L, IMAGE, methods);
 	luaL_setfuncs(L, fns, 0);

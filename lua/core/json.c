@@ -157,8 +157,8 @@ static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
 	unsigned long long v = strtoull(text, NULL, 10);
 
 	snprintf(number, sizeof(number), "%llu", v);
-	if (n != strlen(number) || memcmp(number, text, n) || text[n] == '.' ||
-	    text[n] == 'e' || text[n] == 'E')
+	if (n != strlen(number) || memcmp(number, text, n) || text[n] == '.' || text[n] == 'e' ||
+	    text[n] == 'E')
 		return false;
 	snprintf(number, sizeof(number), "%lld", (long long)v);
 	luaL_addstring(b, number);
@@ -169,8 +169,7 @@ static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
  * Push the text, in which signed integers with the same bits replace integers
  * from 2^63 to 2^64 - 1: the parser and Lua know signed integers only.
  */
-static const char *signed_text(lua_State *L, const char *text, size_t size,
-			       size_t *out)
+static const char *signed_text(lua_State *L, const char *text, size_t size, size_t *out)
 {
 	luaL_Buffer b;
 	size_t i = 0, n;
@@ -182,8 +181,7 @@ static const char *signed_text(lua_State *L, const char *text, size_t size,
 		else
 			n = strspn(text + i, "0123456789");
 		n = n ? n : 1;
-		if ((n != 19 && n != 20) || text[i] == '"' ||
-		    (i && strchr("-+.eE", text[i - 1])) ||
+		if ((n != 19 && n != 20) || text[i] == '"' || (i && strchr("-+.eE", text[i - 1])) ||
 		    !add_signed(&b, text + i, n))
 			luaL_addlstring(&b, text + i, n);
 		i += n;
@@ -203,18 +201,15 @@ int nb_lua_json_push(lua_State *L, const char *text, size_t size)
 	h->root = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
 	if (!h->root && json_error_code(&e) == json_error_numeric_overflow) {
 		text = signed_text(L, text, size, &size);
-		h->root = json_loadb(text, size,
-				     JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+		h->root = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
 		lua_pop(L, 1);
 	}
 	if (!h->root)
-		return nb_lua_failf(L, NB_E_FORMAT, "not JSON at byte %d: %s",
-				    e.position, e.text);
+		return nb_lua_failf(L, NB_E_FORMAT, "not JSON at byte %d: %s", e.position, e.text);
 	lua_pushcfunction(L, push_call);
 	lua_pushvalue(L, -2);
 	if (lua_pcall(L, 1, 1, 0) != LUA_OK)
-		return nb_lua_failf(L, NB_E_LIMIT, "JSON: %s",
-				    lua_tostring(L, -1));
+		return nb_lua_failf(L, NB_E_LIMIT, "JSON: %s", lua_tostring(L, -1));
 	json_decref(h->root);
 	h->root = NULL;
 	return 1;
@@ -265,8 +260,7 @@ static void put_member(lua_State *L, struct nb_json *j, int depth)
  * Keys in the order that the metatable names, then all others sorted, so
  * that equal tables give equal text. @seen (index) collects the written keys.
  */
-static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
-			int depth)
+static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen, int depth)
 {
 	if (luaL_getmetafield(L, t, "order") == LUA_TNIL)
 		return;
@@ -307,12 +301,11 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
  */
 static int key_rank(const char *key)
 {
-	static const char *const first[] = {
-		"name",	   "job",   "rank",	"pid",	   "accepted",
-		"verdict", "state", "digest",	"section", "hook",
-		"program", "map",   "key_size", "key",	   "value_size",
-		"value",   "coll",  "bytes",	"comm"
-	};
+	static const char *const first[] = { "name",	 "job",	    "rank",	  "pid",
+					     "accepted", "verdict", "state",	  "digest",
+					     "section",	 "hook",    "program",	  "map",
+					     "key_size", "key",	    "value_size", "value",
+					     "coll",	 "bytes",   "comm" };
 	int n = sizeof(first) / sizeof(first[0]);
 
 	for (int i = 0; i < n; i++)
@@ -331,8 +324,7 @@ static int by_place(lua_State *L)
 	return 1;
 }
 
-static void put_rest(lua_State *L, struct nb_json *j, int t, int seen,
-		     int depth)
+static void put_rest(lua_State *L, struct nb_json *j, int t, int seen, int depth)
 {
 	lua_Integer n = 0;
 
@@ -463,10 +455,9 @@ static int array(lua_State *L)
 
 void nb_lua_open_json(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "decode", decode },
-					{ "encode", encode },
-					{ "array", array },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = {
+		{ "decode", decode }, { "encode", encode }, { "array", array }, { NULL, NULL }
+	};
 
 	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, ARRAY);

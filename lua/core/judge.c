@@ -47,8 +47,7 @@ static double *values(lua_State *L, int arg, size_t *n)
 		v[i] = lua_tonumberx(L, -1, &number);
 		lua_pop(L, 1);
 		if (!number || !isfinite(v[i]))
-			luaL_error(L, "value %d is no finite number",
-				   (int)i + 1);
+			luaL_error(L, "value %d is no finite number", (int)i + 1);
 	}
 	return v;
 }
@@ -87,8 +86,7 @@ static int quantiles(lua_State *L)
 	qsort(v, n, sizeof(*v), by_value);
 	lua_createtable(L, (int)parts + 1, 0);
 	for (lua_Integer i = 0; n && i <= parts; i++) {
-		size_t rank =
-			(n * (size_t)i + (size_t)parts - 1) / (size_t)parts;
+		size_t rank = (n * (size_t)i + (size_t)parts - 1) / (size_t)parts;
 
 		lua_pushnumber(L, v[rank ? rank - 1 : 0]);
 		lua_rawseti(L, -2, i + 1);
@@ -162,8 +160,7 @@ struct labelled {
 
 static int by_label_value(const void *a, const void *b)
 {
-	return by_value(&((const struct labelled *)a)->value,
-			&((const struct labelled *)b)->value);
+	return by_value(&((const struct labelled *)a)->value, &((const struct labelled *)b)->value);
 }
 
 static struct ranks rank(struct labelled *all, size_t n, size_t m)
@@ -211,8 +208,7 @@ static size_t outside(size_t n, size_t m, double alpha, const double *exact)
 	size_t i = 0;
 
 	if (!exact) {
-		k = a * b / 2 -
-		    normal_point(alpha / 2) * sqrt(a * b * (a + b + 1) / 12);
+		k = a * b / 2 - normal_point(alpha / 2) * sqrt(a * b * (a + b + 1) / 12);
 		return k < 0 ? 0 : (size_t)k;
 	}
 	while (exact[i] <= alpha / 2)
@@ -220,8 +216,8 @@ static size_t outside(size_t n, size_t m, double alpha, const double *exact)
 	return i;
 }
 
-static void push_shift(lua_State *L, const double *a, size_t n, const double *b,
-		       size_t m, double alpha, const double *exact)
+static void push_shift(lua_State *L, const double *a, size_t n, const double *b, size_t m,
+		       double alpha, const double *exact)
 {
 	double *d = lua_newuserdatauv(L, n * m * sizeof(*d), 0);
 	size_t k = outside(n, m, alpha, exact);
@@ -283,8 +279,7 @@ static int rank_tail(lua_State *L)
 
 	luaL_argcheck(L, n >= 1 && n <= EXACT, 1, "1 to 40 expected");
 	luaL_argcheck(L, m >= 1 && m <= EXACT, 2, "1 to 40 expected");
-	luaL_argcheck(L, u >= 0 && u <= n * m, 3,
-		      "0 to the number of pairs expected");
+	luaL_argcheck(L, u >= 0 && u <= n * m, 3, "0 to the number of pairs expected");
 	lua_pushnumber(L, distribution(L, (size_t)n, (size_t)m)[u]);
 	return 1;
 }

@@ -56,9 +56,7 @@ static void on_alarm(int sig)
 	/* Ctrl-C has armed its own hook, which ends the call too */
 	if (limit.L && !lua_gethook(limit.L))
 		lua_sethook(limit.L, stop,
-			    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
-				    LUA_MASKCOUNT,
-			    1);
+			    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
 bool nb_lua_late(void)
@@ -70,9 +68,7 @@ static void arm(double seconds, struct itimerval *old)
 {
 	struct itimerval t = { .it_value = {
 				       .tv_sec = (time_t)seconds,
-				       .tv_usec =
-					       (suseconds_t)(fmod(seconds, 1) *
-							     1e6),
+				       .tv_usec = (suseconds_t)(fmod(seconds, 1) * 1e6),
 			       } };
 
 	setitimer(ITIMER_REAL, &t, old);
@@ -101,8 +97,7 @@ static int do_limited(lua_State *L)
 	int rc, held = nb_lua_held;
 	const char *why;
 
-	luaL_argcheck(L, seconds >= 0.001 && seconds <= 3600, 1,
-		      "out of range");
+	luaL_argcheck(L, seconds >= 0.001 && seconds <= 3600, 1, "out of range");
 	luaL_argcheck(L, bytes > 0, 2, "out of range");
 	luaL_checktype(L, 3, LUA_TFUNCTION);
 	if (limit.running)
@@ -143,8 +138,7 @@ static int do_limited(lua_State *L)
 
 void nb_lua_open_limit(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "limited", do_limited },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = { { "limited", do_limited }, { NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 }

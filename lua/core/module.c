@@ -146,9 +146,7 @@ static int commands(lua_State *L)
 		nb_lua_set_str(L, "syntax", c->syntax);
 		nb_lua_set_int(L, "least", c->least);
 		nb_lua_set_int(L, "most", c->most);
-		nb_lua_set_str(L, "role",
-			       c->role == NB_ROLE_CONTROL ? "control"
-							  : "observe");
+		nb_lua_set_str(L, "role", c->role == NB_ROLE_CONTROL ? "control" : "observe");
 		nb_lua_set_str(L, "help", c->help);
 		lua_rawseti(L, -2, i + 1);
 	}
@@ -215,8 +213,7 @@ static int nearest(lua_State *L)
 		lua_rawgeti(L, 2, (lua_Integer)i + 1);
 		if (lua_type(L, -1) != LUA_TSTRING)
 			return luaL_argerror(L, 2, "a list of words expected");
-		list[i] = lua_tostring(
-			L, -1); /* the Lua table keeps the string alive */
+		list[i] = lua_tostring(L, -1); /* the Lua table keeps the string alive */
 		lua_pop(L, 1);
 	}
 	nb_spec_nearest(word, list, n, near);
@@ -233,18 +230,15 @@ static int nearest(lua_State *L)
 static int nccl(lua_State *L)
 {
 	static const char *const kinds[] = { "coll", "algo", "proto", NULL };
-	static int (*const named[])(const char *) = { nb_nccl_coll_named,
-						      nb_nccl_algo_named,
+	static int (*const named[])(const char *) = { nb_nccl_coll_named, nb_nccl_algo_named,
 						      nb_nccl_proto_named };
-	static const char *(*const word[])(int) = { nb_nccl_coll, nb_nccl_algo,
-						    nb_nccl_proto };
+	static const char *(*const word[])(int) = { nb_nccl_coll, nb_nccl_algo, nb_nccl_proto };
 	int kind = luaL_checkoption(L, 1, NULL, kinds);
 
 	if (lua_isinteger(L, 2)) {
 		lua_Integer v = lua_tointeger(L, 2);
 
-		lua_pushstring(L,
-			       v < 0 || v > 1000 ? NULL : word[kind]((int)v));
+		lua_pushstring(L, v < 0 || v > 1000 ? NULL : word[kind]((int)v));
 		return 1;
 	}
 	int n = named[kind](luaL_checkstring(L, 2));

@@ -44,8 +44,7 @@ struct nb_probes *nb_probes_new(lua_State *L, const char *type)
 
 int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take)
 {
-	p->ring = ring_buffer__new(
-		bpf_object__find_map_fd_by_name(p->obj, "ring"), take, p, NULL);
+	p->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(p->obj, "ring"), take, p, NULL);
 	return p->ring ? 0 : -errno;
 }
 
@@ -61,21 +60,18 @@ int nb_probes_keep(struct nb_probes *p, struct bpf_link *link)
 	return 0;
 }
 
-int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what,
-		     int rc)
+int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what, int rc)
 {
 	bool perm = rc == -EPERM || rc == -EACCES;
 
 	detach_all(p);
-	return nb_lua_failf(L, perm ? NB_E_PERM : NB_E_NOTSUP, "%s: %s", what,
-			    strerror(-rc));
+	return nb_lua_failf(L, perm ? NB_E_PERM : NB_E_NOTSUP, "%s: %s", what, strerror(-rc));
 }
 
 /* probes:read() -> list of records since the last call */
 static int read_ring(lua_State *L)
 {
-	struct nb_probes *p =
-		luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+	struct nb_probes *p = luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
 
 	lua_newtable(L);
 	p->L = L;
@@ -88,15 +84,12 @@ static int read_ring(lua_State *L)
 /* probes:dropped() -> number of records for which the ring had no room */
 static int count_dropped(lua_State *L)
 {
-	struct nb_probes *p =
-		luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+	struct nb_probes *p = luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
 	unsigned zero = 0;
 	unsigned long long n = 0;
 
 	if (p->obj)
-		bpf_map_lookup_elem(
-			bpf_object__find_map_fd_by_name(p->obj, "dropped"),
-			&zero, &n);
+		bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(p->obj, "dropped"), &zero, &n);
 	lua_pushinteger(L, (lua_Integer)n);
 	return 1;
 }

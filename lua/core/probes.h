@@ -38,8 +38,7 @@ int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take);
  */
 int nb_probes_keep(struct nb_probes *p, struct bpf_link *link);
 /* Detach all programs, and return nil and the kernel's error. */
-int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what,
-		     int rc);
+int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what, int rc);
 /* Register @type with the methods read, dropped and close. */
 void nb_probes_type(lua_State *L, const char *type);
 

@@ -24,8 +24,7 @@ enum { NEVENTS = sizeof(events) / sizeof(events[0]) };
 
 static const char *state_of(unsigned state)
 {
-	static const char *const words[] = { "RESET", "INIT", "RTR", "RTS",
-					     "SQD",   "SQE",  "ERR" };
+	static const char *const words[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : NULL;
 }
@@ -41,8 +40,7 @@ static int take_event(void *arg, void *data, size_t size)
 	lua_createtable(L, 0, 12);
 	lua_pushstring(L, events[s->event]);
 	lua_setfield(L, -2, "event");
-	nb_lua_set_bytes(L, "device", s->qp.device,
-			 strnlen(s->qp.device, sizeof(s->qp.device)));
+	nb_lua_set_bytes(L, "device", s->qp.device, strnlen(s->qp.device, sizeof(s->qp.device)));
 	nb_lua_set_int(L, "qp", s->qp.number);
 	nb_lua_set_int(L, "start_ns", (lua_Integer)s->start);
 	nb_lua_set_int(L, "end_ns", (lua_Integer)s->end);
@@ -64,8 +62,7 @@ static int take_event(void *arg, void *data, size_t size)
 
 /* ---- what is traced ---- */
 
-static int put(struct nb_probes *p, const char *map, const void *key,
-	       unsigned value)
+static int put(struct nb_probes *p, const char *map, const void *key, unsigned value)
 {
 	int fd = bpf_object__find_map_fd_by_name(p->obj, map);
 
@@ -84,15 +81,13 @@ static int trace_process(lua_State *L, struct nb_probes *p)
 	lua_pop(L, 1);
 	rc = put(p, "pids", &pid, 0);
 	lua_getfield(L, -1, "qps");
-	for (lua_Integer i = 1; !rc && lua_rawgeti(L, -1, i) == LUA_TTABLE;
-	     i++) {
+	for (lua_Integer i = 1; !rc && lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
 		struct nb_rdma_qp key = { 0 };
 
 		lua_getfield(L, -1, "qp");
 		key.number = (unsigned)luaL_checkinteger(L, -1);
 		lua_getfield(L, -2, "device");
-		strncpy(key.device, luaL_checkstring(L, -1),
-			sizeof(key.device) - 1);
+		strncpy(key.device, luaL_checkstring(L, -1), sizeof(key.device) - 1);
 		rc = put(p, "qps", &key, pid);
 		lua_pop(L, 3);
 	}
@@ -101,8 +96,7 @@ static int trace_process(lua_State *L, struct nb_probes *p)
 
 static int load_rdma(struct nb_probes *p)
 {
-	struct bpf_object_open_opts o = { .sz = sizeof(o),
-					  .object_name = "ncclbpf_rdma" };
+	struct bpf_object_open_opts o = { .sz = sizeof(o), .object_name = "ncclbpf_rdma" };
 	bool rxe = !access("/sys/kernel/btf/rdma_rxe", R_OK);
 	struct bpf_program *prog;
 
@@ -110,9 +104,7 @@ static int load_rdma(struct nb_probes *p)
 	if (!p->obj)
 		return -errno;
 	bpf_object__for_each_program(
-		prog,
-		p->obj) if (!rxe &&
-			    strstr(bpf_program__section_name(prog), "/rxe_"))
+		prog, p->obj) if (!rxe && strstr(bpf_program__section_name(prog), "/rxe_"))
 		bpf_program__set_autoload(prog, false);
 	return bpf_object__load(p->obj);
 }
@@ -122,8 +114,7 @@ static int attach_rdma(struct nb_probes *p)
 	struct bpf_program *prog;
 	int rc = 0;
 
-	bpf_object__for_each_program(
-		prog, p->obj) if (!rc && bpf_program__autoload(prog)) rc =
+	bpf_object__for_each_program(prog, p->obj) if (!rc && bpf_program__autoload(prog)) rc =
 		nb_probes_keep(p, bpf_program__attach(prog));
 	return rc;
 }
@@ -140,8 +131,7 @@ static int open_rdma(lua_State *L)
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
 	rc = load_rdma(p);
 	if (rc)
-		return nb_probes_refuse(
-			L, p, "the kernel refuses our BPF programs", rc);
+		return nb_probes_refuse(L, p, "the kernel refuses our BPF programs", rc);
 	rc = nb_probes_listen(p, take_event);
 	if (rc)
 		return nb_probes_refuse(L, p, "no ring buffer", rc);

@@ -31,8 +31,7 @@ static bool read_comm(lua_State *L, const char *comm, uint64_t *id)
 	*id = strtoull(comm, &end, 16);
 	if (!errno && !*end && end != comm)
 		return true;
-	nb_lua_failf(L, NB_E_ARG,
-		     "comm=%.40s: 1 to 16 hexadecimal digits expected", comm);
+	nb_lua_failf(L, NB_E_ARG, "comm=%.40s: 1 to 16 hexadecimal digits expected", comm);
 	return false;
 }
 
@@ -107,8 +106,7 @@ static int agreement_of(lua_State *L)
 /* is_segment(path) -> is the file a segment of a job? */
 static int is_segment(lua_State *L)
 {
-	lua_pushboolean(L,
-			nb_is_segment(AT_FDCWD, luaL_checkstring(L, 1), false));
+	lua_pushboolean(L, nb_is_segment(AT_FDCWD, luaL_checkstring(L, 1), false));
 	return 1;
 }
 
@@ -134,16 +132,14 @@ static int segment_used(lua_State *L)
  */
 static int leftovers(lua_State *L)
 {
-	int fd = open(luaL_checkstring(L, 1),
-		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open(luaL_checkstring(L, 1), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	lua_Integer keep = luaL_checkinteger(L, 2);
 	lua_Integer age = luaL_checkinteger(L, 3);
 	struct nb_leftovers l = { 0 };
 
 	if (fd >= 0) {
 		l = nb_leftovers(fd, keep < 0 ? UINT32_MAX : (uint32_t)keep,
-				 age < 0 ? UINT64_MAX : (uint64_t)age,
-				 luaL_optstring(L, 4, NULL));
+				 age < 0 ? UINT64_MAX : (uint64_t)age, luaL_optstring(L, 4, NULL));
 		close(fd);
 	}
 	lua_createtable(L, 0, 4);
@@ -161,8 +157,7 @@ static void word(lua_State *L, const char *key, const char *text)
 	nb_lua_set_str(L, key, text);
 }
 
-static void choice(lua_State *L, const char *key, int algo, int proto,
-		   uint32_t channels)
+static void choice(lua_State *L, const char *key, int algo, int proto, uint32_t channels)
 {
 	lua_createtable(L, 0, 3);
 	word(L, "algo", algo < 0 ? NULL : nb_nccl_algo(algo));
@@ -171,8 +166,8 @@ static void choice(lua_State *L, const char *key, int algo, int proto,
 	lua_setfield(L, -2, key);
 }
 
-static void push_decision(lua_State *L, const struct nb_seg_comm *c,
-			  uint32_t slot, const struct nb_decision *d)
+static void push_decision(lua_State *L, const struct nb_seg_comm *c, uint32_t slot,
+			  const struct nb_decision *d)
 {
 	char id[17];
 
@@ -198,15 +193,14 @@ static void push_decision(lua_State *L, const struct nb_seg_comm *c,
 }
 
 /* Append the kept decisions of rank @slot to the list at the top. */
-static void push_rank(lua_State *L, const struct nb_job *job,
-		      const struct nb_seg_comm *c, uint32_t slot)
+static void push_rank(lua_State *L, const struct nb_job *job, const struct nb_seg_comm *c,
+		      uint32_t slot)
 {
 	const struct nb_packed *ring = nb_job_ring(job, &c->slot[slot]);
 	uint64_t end = nb_job_decisions(&c->slot[slot]);
 	struct nb_decision d;
 
-	for (uint64_t k = end > NB_RING ? end - NB_RING : 0; ring && k < end;
-	     k++) {
+	for (uint64_t k = end > NB_RING ? end - NB_RING : 0; ring && k < end; k++) {
 		if (!nb_unpack(&ring[k % NB_RING], k, &d))
 			continue;
 		push_decision(L, c, slot, &d);

@@ -161,8 +161,8 @@ static int address(struct sockaddr_un *to, const char *path, int *dir)
 	*dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir < 0)
 		return -errno;
-	int n = snprintf(to->sun_path, sizeof(to->sun_path),
-			 "/proc/self/fd/%d/%s", *dir, slash + 1);
+	int n = snprintf(to->sun_path, sizeof(to->sun_path), "/proc/self/fd/%d/%s", *dir,
+			 slash + 1);
 
 	return (size_t)n < sizeof(to->sun_path) ? 0 : -ENAMETOOLONG;
 }
@@ -200,8 +200,7 @@ static int connect_error(lua_State *L, int e, const char *path)
 	case EPERM:
 		return nb_lua_failf(L, NB_E_PERM, "%s: %s", path, strerror(e));
 	case ETIMEDOUT:
-		return nb_lua_failf(L, NB_E_TIMEOUT,
-				    "%s: nobody accepts the connection", path);
+		return nb_lua_failf(L, NB_E_TIMEOUT, "%s: nobody accepts the connection", path);
 	default:
 		nb_lua_failf(L, NB_E_NOTARGET, "%s: %s", path, strerror(e));
 		nb_lua_set_bool(L, "refused", e == ECONNREFUSED);
@@ -223,8 +222,7 @@ static int do_open(lua_State *L)
 	luaL_setmetatable(L, CONN);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
-		return nb_lua_failf(L, NB_E_IO, "no socket: %s",
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_IO, "no socket: %s", strerror(errno));
 	rc = do_connect(c->fd, path, timeout < 0 ? 1e9 : timeout);
 	if (rc == -EINTR)
 		return nb_lua_interrupted(L);
@@ -243,8 +241,7 @@ static int do_open(lua_State *L)
  * Send bytes, with descriptor @fd if it is not -1. Returns 0, NB_E_TIMEOUT,
  * NB_E_NOTARGET, or 1 after an interruption.
  */
-static int send_all(struct conn *c, const char *p, size_t size, int fd,
-		    double timeout)
+static int send_all(struct conn *c, const char *p, size_t size, int fd, double timeout)
 {
 	double end = nb_lua_mono() + timeout;
 
@@ -286,13 +283,11 @@ static int conn_send(lua_State *L)
 	shared = nb_lua_descriptor(L, 4);
 	object = shared < 0 ? luaL_optlstring(L, 4, NULL, &object_size) : NULL;
 	if (memchr(line, '\n', size) || size >= 65536)
-		return nb_lua_failf(
-			L, NB_E_ARG,
-			"a request is one line of at most 65535 bytes, found %zu",
-			size);
+		return nb_lua_failf(L, NB_E_ARG,
+				    "a request is one line of at most 65535 bytes, found %zu",
+				    size);
 	if (object_size > MAX_OBJECT)
-		return nb_lua_failf(L, NB_E_LIMIT,
-				    "object of %zu bytes, at most %d allowed",
+		return nb_lua_failf(L, NB_E_LIMIT, "object of %zu bytes, at most %d allowed",
 				    object_size, MAX_OBJECT);
 	if (c->fd < 0)
 		return nb_lua_failf(L, NB_E_NOTARGET, "connection is closed");
@@ -302,14 +297,12 @@ static int conn_send(lua_State *L)
 	if (object) {
 		fd = nb_wire_object_file(object, object_size);
 		if (fd < 0) {
-			nb_lua_failf(
-				L, NB_E_IO,
-				"this shell cannot make a memory file (memfd_create): %s",
-				strerror(errno));
-			nb_lua_set_str(
-				L, "hint",
-				"allow memfd_create in the seccomp profile of the shell's "
-				"container, or run the shell elsewhere on this host");
+			nb_lua_failf(L, NB_E_IO,
+				     "this shell cannot make a memory file (memfd_create): %s",
+				     strerror(errno));
+			nb_lua_set_str(L, "hint",
+				       "allow memfd_create in the seccomp profile of the shell's "
+				       "container, or run the shell elsewhere on this host");
 			return 2;
 		}
 	}
@@ -424,10 +417,9 @@ static int conn_line(lua_State *L)
 
 	/* applies also if the peer closed after these bytes */
 	if (nl ? nl - c->in >= MAX_LINE : c->size >= MAX_LINE)
-		return nb_lua_failf(
-			L, NB_E_PROTOCOL,
-			"reply of more than %d bytes, at most %d allowed",
-			MAX_LINE - 1, MAX_LINE - 1);
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "reply of more than %d bytes, at most %d allowed", MAX_LINE - 1,
+				    MAX_LINE - 1);
 	if (!nl) {
 		lua_pushnil(L);
 		return 1;
@@ -450,19 +442,16 @@ static int read_sealed(lua_State *L, int fd)
 	size_t done = 0;
 
 	if (seals < 0 || (seals & want) != want || fstat(fd, &st))
-		return nb_lua_failf(
-			L, NB_E_PROTOCOL,
-			"the target sent a descriptor that is no sealed memory file");
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "the target sent a descriptor that is no sealed memory file");
 	if (st.st_size < 0 || st.st_size > MAX_OBJECT)
-		return nb_lua_failf(
-			L, NB_E_PROTOCOL,
-			"the target sent an object of %lld bytes, at most %d allowed",
-			(long long)st.st_size, MAX_OBJECT);
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "the target sent an object of %lld bytes, at most %d allowed",
+				    (long long)st.st_size, MAX_OBJECT);
 	char *p = luaL_buffinitsize(L, &b, (size_t)st.st_size);
 
 	while (done < (size_t)st.st_size) {
-		ssize_t n = pread(fd, p + done, (size_t)st.st_size - done,
-				  (off_t)done);
+		ssize_t n = pread(fd, p + done, (size_t)st.st_size - done, (off_t)done);
 		if (n <= 0)
 			break;
 		done += (size_t)n;
@@ -485,8 +474,7 @@ static int conn_object(lua_State *L)
 	int rc, top = lua_gettop(L);
 
 	if (!c->nfds)
-		return nb_lua_failf(L, NB_E_PROTOCOL,
-				    "the target sent no descriptor");
+		return nb_lua_failf(L, NB_E_PROTOCOL, "the target sent no descriptor");
 	lua_pushcfunction(L, object_call);
 	lua_pushvalue(L, 1);
 	rc = lua_pcall(L, 1, LUA_MULTRET, 0);
@@ -553,13 +541,11 @@ static int do_poll(lua_State *L)
 
 void nb_lua_open_socket(lua_State *L)
 {
-	static const luaL_Reg methods[] = {
-		{ "send", conn_send },	   { "fill", conn_fill },
-		{ "line", conn_line },	   { "object", conn_object },
-		{ "peer", conn_peer },	   { "fd", conn_fd },
-		{ "close", conn_close },   { "__gc", conn_close },
-		{ "__close", conn_close }, { NULL, NULL }
-	};
+	static const luaL_Reg methods[] = { { "send", conn_send },     { "fill", conn_fill },
+					    { "line", conn_line },     { "object", conn_object },
+					    { "peer", conn_peer },     { "fd", conn_fd },
+					    { "close", conn_close },   { "__gc", conn_close },
+					    { "__close", conn_close }, { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "connect", do_open },
 					{ "poll", do_poll },
 					{ NULL, NULL } };

@@ -39,13 +39,10 @@ static int read_fd(lua_State *L, int fd, const char *path, size_t max)
 			break;
 		nb_buf_bytes(b, part, (size_t)n);
 		if (!nb_buf_ok(b) || b->size > max)
-			return nb_lua_failf(L, NB_E_LIMIT,
-					    "%s: more than %zu bytes", path,
-					    max);
+			return nb_lua_failf(L, NB_E_LIMIT, "%s: more than %zu bytes", path, max);
 	}
 	if (n < 0)
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path, strerror(errno));
 	lua_pushlstring(L, nb_buf_text(b), b->size);
 	return 1;
 }
@@ -69,8 +66,7 @@ static int read_call(lua_State *L)
  */
 static bool is_trusted(const struct stat *st, lua_Integer owner)
 {
-	return (st->st_uid == 0 || st->st_uid == geteuid() ||
-		(lua_Integer)st->st_uid == owner) &&
+	return (st->st_uid == 0 || st->st_uid == geteuid() || (lua_Integer)st->st_uid == owner) &&
 	       !(st->st_mode & S_IWOTH);
 }
 
@@ -90,19 +86,15 @@ static int do_read(lua_State *L)
 	r.max = (size_t)max;
 	r.fd = open(r.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r.fd < 0)
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", r.path,
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", r.path, strerror(errno));
 	if (fstat(r.fd, &st) || S_ISDIR(st.st_mode)) {
 		close(r.fd);
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: a folder, not a file",
-				    r.path);
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: a folder, not a file", r.path);
 	}
 	if (!any_owner && !is_trusted(&st, owner)) {
 		close(r.fd);
-		return nb_lua_failf(
-			L, NB_E_PERM,
-			"%s belongs to user %u or others may write to it",
-			r.path, (unsigned)st.st_uid);
+		return nb_lua_failf(L, NB_E_PERM, "%s belongs to user %u or others may write to it",
+				    r.path, (unsigned)st.st_uid);
 	}
 	lua_pushcfunction(L, read_call);
 	lua_pushlightuserdata(L, &r);
@@ -188,8 +180,7 @@ static int do_write(lua_State *L)
 	exists = !stat(path, &st);
 	/* devices and pipes cannot be replaced by a rename */
 	direct = exists && !S_ISREG(st.st_mode);
-	fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
-		    : create_beside(tmp, exists ? &st : NULL);
+	fd = direct ? open(path, O_WRONLY | O_CLOEXEC) : create_beside(tmp, exists ? &st : NULL);
 	if (fd < 0)
 		return write_error(L, path, true);
 	while (done < size) {
@@ -264,8 +255,7 @@ static int do_list(lua_State *L)
 	nb_lua_collected(L, "ncclbpf.dir", dir_gc);
 	*d = opendir(path);
 	if (!*d)
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path, strerror(errno));
 	lua_newtable(L);
 	while ((e = readdir(*d))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
@@ -294,16 +284,13 @@ static int do_stat(lua_State *L)
 	struct stat st;
 
 	if (lstat(path, &st))
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
-				    strerror(errno));
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path, strerror(errno));
 	lua_createtable(L, 0, 5);
 	nb_lua_set_str(L, "kind", kind(st.st_mode));
 	nb_lua_set_int(L, "mode", st.st_mode & 07777);
 	nb_lua_set_int(L, "uid", st.st_uid);
 	nb_lua_set_int(L, "size", st.st_size);
-	nb_lua_set_num(L, "mtime",
-		       (double)st.st_mtim.tv_sec +
-			       (double)st.st_mtim.tv_nsec / 1e9);
+	nb_lua_set_num(L, "mtime", (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
 	return 1;
 }
 
@@ -339,9 +326,8 @@ static int do_lock(lua_State *L)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return write_error(L, path, false);
 		if (nb_lua_mono() > end)
-			return nb_lua_failf(
-				L, NB_E_BUSY,
-				"%s: another process holds the lock", path);
+			return nb_lua_failf(L, NB_E_BUSY, "%s: another process holds the lock",
+					    path);
 		if (nb_lua_poll(NULL, 0, 0.01) < 0)
 			return nb_lua_interrupted(L);
 	}
@@ -439,8 +425,7 @@ static int do_time(lua_State *L)
 	char text[NB_UTC_TEXT];
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	lua_Integer ns = luaL_optinteger(
-		L, 1, (lua_Integer)t.tv_sec * 1000000000 + t.tv_nsec);
+	lua_Integer ns = luaL_optinteger(L, 1, (lua_Integer)t.tv_sec * 1000000000 + t.tv_nsec);
 
 	luaL_argcheck(L, ns >= 0, 1, "before 1970");
 	lua_pushstring(L, nb_utc_text(text, (uint64_t)ns, 3));

@@ -30,8 +30,8 @@ static struct nb_map_spec data_section(lua_State *L, int arg, const char *name)
 
 /* Write @img with other data sections and one line record. */
 static int write_table(struct nb_buf *out, const struct nb_image *img,
-		       const struct nb_map_spec *sections,
-		       const struct nb_line *line, struct nb_err *err)
+		       const struct nb_map_spec *sections, const struct nb_line *line,
+		       struct nb_err *err)
 {
 	struct nb_prog prog = img->progs[0];
 	struct nb_image table = { .name = img->name,
@@ -66,8 +66,7 @@ static int table_image(lua_State *L)
 	struct nb_image *img = NULL;
 	struct nb_err err = { .code = 0 };
 
-	if (nb_object_image(made, nb_table_bpf, nb_table_bpf_size, name,
-			    &err) ||
+	if (nb_object_image(made, nb_table_bpf, nb_table_bpf_size, name, &err) ||
 	    nb_image_read(&img, made->data, made->size, &err) ||
 	    write_table(out, img, sections, &line, &err)) {
 		nb_image_free(img);
@@ -80,8 +79,7 @@ static int table_image(lua_State *L)
 
 void nb_lua_open_table(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "table_image", table_image },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = { { "table_image", table_image }, { NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 }

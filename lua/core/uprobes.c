@@ -15,11 +15,9 @@
 extern const unsigned char nb_calls_bpf[];
 extern const unsigned long nb_calls_bpf_size;
 
-static const char *const funcs[] = { "ncclAllReduce",	  "ncclBroadcast",
-				     "ncclReduce",	  "ncclAllGather",
-				     "ncclReduceScatter", "ncclSend",
-				     "ncclRecv",	  "ncclGroupStart",
-				     "ncclGroupEnd" };
+static const char *const funcs[] = { "ncclAllReduce", "ncclBroadcast",	   "ncclReduce",
+				     "ncclAllGather", "ncclReduceScatter", "ncclSend",
+				     "ncclRecv",      "ncclGroupStart",	   "ncclGroupEnd" };
 enum { NFUNCS = sizeof(funcs) / sizeof(funcs[0]) };
 
 static void set(lua_State *L, const char *key, unsigned long long v)
@@ -48,8 +46,7 @@ static int take(void *arg, void *data, size_t size)
 	return 0;
 }
 
-static int attach_one(struct nb_probes *c, int pid, const char *path,
-		      unsigned f)
+static int attach_one(struct nb_probes *c, int pid, const char *path, unsigned f)
 {
 	int rc = 0;
 
@@ -57,23 +54,20 @@ static int attach_one(struct nb_probes *c, int pid, const char *path,
 	 * attach the return probe first, so that each recorded call also ends
 	 */
 	for (int ret = 1; ret >= 0 && !rc; ret--) {
-		struct bpf_uprobe_opts o = { .sz = sizeof(o),
-					     .func_name = funcs[f],
-					     .retprobe = ret,
-					     .bpf_cookie = f };
-		struct bpf_program *p = bpf_object__find_program_by_name(
-			c->obj, ret ? "leave" : "enter");
+		struct bpf_uprobe_opts o = {
+			.sz = sizeof(o), .func_name = funcs[f], .retprobe = ret, .bpf_cookie = f
+		};
+		struct bpf_program *p =
+			bpf_object__find_program_by_name(c->obj, ret ? "leave" : "enter");
 
-		rc = nb_probes_keep(c, bpf_program__attach_uprobe_opts(
-					       p, pid, path, 0, &o));
+		rc = nb_probes_keep(c, bpf_program__attach_uprobe_opts(p, pid, path, 0, &o));
 	}
 	return rc;
 }
 
 static int load(struct nb_probes *c)
 {
-	struct bpf_object_open_opts o = { .sz = sizeof(o),
-					  .object_name = "ncclbpf_calls" };
+	struct bpf_object_open_opts o = { .sz = sizeof(o), .object_name = "ncclbpf_calls" };
 
 	c->obj = bpf_object__open_mem(nb_calls_bpf, nb_calls_bpf_size, &o);
 	if (!c->obj)
@@ -93,14 +87,12 @@ static int open_uprobes(lua_State *L)
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
 	rc = load(c);
 	if (rc)
-		return nb_probes_refuse(
-			L, c, "the kernel refuses our BPF programs", rc);
+		return nb_probes_refuse(L, c, "the kernel refuses our BPF programs", rc);
 	rc = nb_probes_listen(c, take);
 	if (rc)
 		return nb_probes_refuse(L, c, "no ring buffer", rc);
-	rc = nb_probes_keep(
-		c, bpf_program__attach(
-			   bpf_object__find_program_by_name(c->obj, "sched")));
+	rc = nb_probes_keep(c,
+			    bpf_program__attach(bpf_object__find_program_by_name(c->obj, "sched")));
 	if (rc)
 		return nb_probes_refuse(L, c, "the scheduler's switches", rc);
 	for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TTABLE; i++) {

@@ -29,8 +29,7 @@ struct nb_walk {
 };
 
 /* Record the first error with the current path; returns false. */
-bool nb_walk_fail(struct nb_walk *w, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+bool nb_walk_fail(struct nb_walk *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Append ".name", or "[index]" where @name is NULL, to the path; returns the
  * size that nb_walk_leave restores. */
 size_t nb_walk_enter(struct nb_walk *w, const char *name, int64_t index);
@@ -57,23 +56,21 @@ struct nb_member {
 			       the type */
 };
 
-struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t,
-			       uint32_t i);
+struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t, uint32_t i);
 /* Get enumerator @i. *@value is signed if the enum is signed. */
-const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t,
-			      uint32_t i, int64_t *value);
+const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t, uint32_t i,
+			      int64_t *value);
 /*
  * Find the member @name of @t, also in unnamed members. Members of unnamed
  * members get their offset in @t.
  */
-bool nb_btf_find(const struct btf *btf, const struct btf_type *t,
-		 const char *name, struct nb_member *m);
+bool nb_btf_find(const struct btf *btf, const struct btf_type *t, const char *name,
+		 struct nb_member *m);
 /*
  * Fail because @t has no member @name. The message names the nearest member,
  * or all members.
  */
-bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
-		      const char *name);
+bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t, const char *name);
 
 /* NCCL's words for the numbers of an enum or a field. */
 struct nb_words {
@@ -89,8 +86,7 @@ const struct nb_words *nb_words_of_enum(const char *enum_name);
 const struct nb_words *nb_words_of_field(const char *field);
 
 /* Push the field names of @t in their order, as a list. */
-void nb_btf_push_order(lua_State *L, const struct btf *btf,
-		       const struct btf_type *t);
+void nb_btf_push_order(lua_State *L, const struct btf *btf, const struct btf_type *t);
 
 /*
  * decode.c - push the @size bytes at @bytes as a Lua value of type @id
@@ -99,13 +95,12 @@ void nb_btf_push_order(lua_State *L, const struct btf *btf,
  * The object with the type information is argument 1 of the C function: its
  * uservalue keeps the order of fields. False: w->err says why.
  */
-bool nb_value_push(struct nb_walk *w, uint32_t id, const void *bytes,
-		   size_t size, const char *name);
+bool nb_value_push(struct nb_walk *w, uint32_t id, const void *bytes, size_t size,
+		   const char *name);
 /*
  * encode.c - store the Lua value at the top of the stack as type @id in @to,
  * which has @size zeroed bytes. @name: as for decode.c.
  */
-bool nb_value_put(struct nb_walk *w, uint32_t id, unsigned char *to,
-		  size_t size, const char *name);
+bool nb_value_put(struct nb_walk *w, uint32_t id, unsigned char *to, size_t size, const char *name);
 
 #endif

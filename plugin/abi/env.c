@@ -10,8 +10,7 @@
 #include "plugin/process/process.h"
 #include "plugin/runtime/log.h"
 
-static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
-		       const char *suffix)
+static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)
 {
 	(void)major, (void)minor, (void)patch, (void)suffix;
 	if (nb_process_ready(NULL))
@@ -22,8 +21,8 @@ static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
 	return NB_NCCL_SUCCESS;
 }
 
-static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
-		       const char *suffix, nb_nccl_logger *logger)
+static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix,
+		       nb_nccl_logger *logger)
 {
 	int rc = env_init_v1(major, minor, patch, suffix);
 

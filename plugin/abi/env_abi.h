@@ -13,10 +13,9 @@
  * section 4). A version is one table of functions; init gets a logger in v2.
  * NCCL uses it only if NCCL_ENV_PLUGIN names this library.
  */
-typedef int nb_env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
-			   const char *suffix);
-typedef int nb_env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
-			   const char *suffix, nb_nccl_logger *logger);
+typedef int nb_env_init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix);
+typedef int nb_env_init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix,
+			   nb_nccl_logger *logger);
 
 struct nb_env_plugin {
 	const char *name;

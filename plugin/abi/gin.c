@@ -24,8 +24,7 @@ static int listen_data(void *ctx, int dev, void *handle, void **listen_comm)
 	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
 }
 
-int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props,
-			  int version)
+int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props, int version)
 {
 	struct nb_net_props p;
 	int rc;
@@ -54,8 +53,8 @@ static int connect_any(struct nb_gin_mesh *m, void **coll)
 	return coll ? nb_gin_connect(m, coll) : NB_NET_ARGUMENT;
 }
 
-static int connect_v11(void *ctx, void *handles[], int nranks, int rank,
-		       void *listen_comm, void **coll)
+static int connect_v11(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+		       void **coll)
 {
 	struct nb_gin_mesh m = { .ctx = ctx,
 				 .handles = handles,
@@ -67,16 +66,14 @@ static int connect_v11(void *ctx, void *handles[], int nranks, int rank,
 	return connect_any(&m, coll);
 }
 
-static int connect_v12(void *ctx, void *handles[], int nranks, int rank,
-		       int nconnections, int queue_depth, void *listen_comm,
-		       void **coll)
+static int connect_v12(void *ctx, void *handles[], int nranks, int rank, int nconnections,
+		       int queue_depth, void *listen_comm, void **coll)
 {
 	struct nb_gin_mesh m = { .ctx = ctx,
 				 .handles = handles,
 				 .nranks = nranks,
 				 .rank = rank,
-				 .nconnections =
-					 nconnections > 0 ? nconnections : 1,
+				 .nconnections = nconnections > 0 ? nconnections : 1,
 				 .queue_depth = queue_depth,
 				 .listen_comm = listen_comm };
 
@@ -84,8 +81,8 @@ static int connect_v12(void *ctx, void *handles[], int nranks, int rank,
 }
 
 /* From v13 on, only createContext makes contexts. */
-int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank,
-		       void *listen_comm, void **coll)
+int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+		       void **coll)
 {
 	struct nb_gin_mesh m = { .ctx = ctx,
 				 .handles = handles,
@@ -96,8 +93,8 @@ int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank,
 	return connect_any(&m, coll);
 }
 
-static int create_v12(void *coll, int nsignals, int ncounters, int ncontexts,
-		      void **ctx, void **devh)
+static int create_v12(void *coll, int nsignals, int ncounters, int ncontexts, void **ctx,
+		      void **devh)
 {
 	struct nb_gin_config k = { .nsignals = nsignals,
 				   .ncounters = ncounters,
@@ -107,17 +104,14 @@ static int create_v12(void *coll, int nsignals, int ncounters, int ncontexts,
 	return nb_gin_create_context(coll, &k, ctx, devh);
 }
 
-static int create_v11(void *coll, int nsignals, int ncounters, void **ctx,
-		      void **devh)
+static int create_v11(void *coll, int nsignals, int ncounters, void **ctx, void **devh)
 {
 	return create_v12(coll, nsignals, ncounters, 1, ctx, devh);
 }
 
-static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx,
-		      void **devh)
+static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx, void **devh)
 {
-	struct nb_gin_config k = { .ncontexts = 1,
-				   .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
 
 	if (config)
 		k = (struct nb_gin_config){
@@ -132,8 +126,7 @@ static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx,
 
 static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 {
-	struct nb_gin_config k = { .ncontexts = 1,
-				   .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
 
 	if (config) {
 		k.ncontexts = config->ncontexts;
@@ -143,25 +136,21 @@ static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 	return nb_gin_create_context(coll, &k, ctx, NULL);
 }
 
-int nb_gin_reg_v11(void *coll, void *data, size_t size, int type,
-		   uint64_t flags, void **mhandle, void **gin_handle)
+int nb_gin_reg_v11(void *coll, void *data, size_t size, int type, uint64_t flags, void **mhandle,
+		   void **gin_handle)
 {
-	struct nb_gin_memory m = {
-		.data = data, .size = size, .type = type, .flags = flags
-	};
+	struct nb_gin_memory m = { .data = data, .size = size, .type = type, .flags = flags };
 
 	return nb_gin_reg_mr(coll, &m, mhandle, gin_handle);
 }
 
-static int reg_mr_rma(void *coll, void *data, size_t size, int type,
-		      uint64_t flags, void **mhandle)
+static int reg_mr_rma(void *coll, void *data, size_t size, int type, uint64_t flags, void **mhandle)
 {
 	return nb_gin_reg_v11(coll, data, size, type, flags, mhandle, NULL);
 }
 
-int nb_gin_reg_dmabuf_v11(void *coll, void *data, size_t size, int type,
-			  uint64_t offset, int fd, uint64_t flags,
-			  void **mhandle, void **gin_handle)
+int nb_gin_reg_dmabuf_v11(void *coll, void *data, size_t size, int type, uint64_t offset, int fd,
+			  uint64_t flags, void **mhandle, void **gin_handle)
 {
 	struct nb_gin_memory m = { .data = data,
 				   .size = size,
@@ -174,22 +163,19 @@ int nb_gin_reg_dmabuf_v11(void *coll, void *data, size_t size, int type,
 	return nb_gin_reg_mr(coll, &m, mhandle, gin_handle);
 }
 
-static int reg_dmabuf_rma(void *coll, void *data, size_t size, int type,
-			  uint64_t offset, int fd, uint64_t flags,
-			  void **mhandle)
+static int reg_dmabuf_rma(void *coll, void *data, size_t size, int type, uint64_t offset, int fd,
+			  uint64_t flags, void **mhandle)
 {
-	return nb_gin_reg_dmabuf_v11(coll, data, size, type, offset, fd, flags,
-				     mhandle, NULL);
+	return nb_gin_reg_dmabuf_v11(coll, data, size, type, offset, fd, flags, mhandle, NULL);
 }
 
-#define PUT(k)                                                               \
-	{                                                                    \
-		.kind = (k), .rank = rank, .size = size, .src_off = src_off, \
-		.dst_off = dst_off, .src = src, .dst = dst, .strong = true   \
+#define PUT(k)                                                                                   \
+	{                                                                                        \
+		.kind = (k), .rank = rank, .size = size, .src_off = src_off, .dst_off = dst_off, \
+		.src = src, .dst = dst, .strong = true                                           \
 	}
-#define FILL_SIGNAL(o)                                                  \
-	((o).signal_off = sig_off, (o).signal = sig, (o).value = value, \
-	 (o).signal_op = op)
+#define FILL_SIGNAL(o) \
+	((o).signal_off = sig_off, (o).signal = sig, (o).value = value, (o).signal_op = op)
 
 // NOLINTBEGIN(readability-function-size): the parameters are NCCL's
 static int iput_v12(void *coll, NB_GIN_PUT_ARGS, int connection, void **req)
@@ -205,8 +191,7 @@ static int iput_v11(void *coll, NB_GIN_PUT_ARGS, void **req)
 	return iput_v12(coll, src_off, src, size, dst_off, dst, rank, 0, req);
 }
 
-static int iput_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS, uint32_t flags,
-			void **req)
+static int iput_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS, uint32_t flags, void **req)
 {
 	struct nb_gin_words o = PUT(NB_GIN_PUT);
 
@@ -217,12 +202,11 @@ static int iput_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS, uint32_t flags,
 
 static int iput_v13(void *ctx, int context, NB_GIN_PUT_ARGS, void **req)
 {
-	return iput_rma_v15(ctx, context, src_off, src, size, dst_off, dst,
-			    rank, 0, req);
+	return iput_rma_v15(ctx, context, src_off, src, size, dst_off, dst, rank, 0, req);
 }
 
-static int iput_signal_v12(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
-			   int connection, void **req)
+static int iput_signal_v12(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS, int connection,
+			   void **req)
 {
 	struct nb_gin_words o = PUT(NB_GIN_SIGNAL);
 
@@ -231,16 +215,14 @@ static int iput_signal_v12(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 	return nb_gin_post_coll(coll, &o, req);
 }
 
-static int iput_signal_v11(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
-			   void **req)
+static int iput_signal_v11(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS, void **req)
 {
-	return iput_signal_v12(coll, src_off, src, size, dst_off, dst, rank,
-			       sig_off, sig, value, op, 0, req);
+	return iput_signal_v12(coll, src_off, src, size, dst_off, dst, rank, sig_off, sig, value,
+			       op, 0, req);
 }
 
-static int iput_signal_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS,
-			       NB_GIN_SIGNAL_ARGS, bool strong, uint32_t flags,
-			       void **req)
+static int iput_signal_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
+			       bool strong, uint32_t flags, void **req)
 {
 	struct nb_gin_words o = PUT(NB_GIN_SIGNAL);
 
@@ -251,25 +233,21 @@ static int iput_signal_rma_v15(void *ctx, int context, NB_GIN_PUT_ARGS,
 	return nb_gin_post(ctx, &o, req);
 }
 
-static int iput_signal_rma_v14(void *ctx, int context, NB_GIN_PUT_ARGS,
-			       NB_GIN_SIGNAL_ARGS, bool strong, void **req)
+static int iput_signal_rma_v14(void *ctx, int context, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
+			       bool strong, void **req)
 {
-	return iput_signal_rma_v15(ctx, context, src_off, src, size, dst_off,
-				   dst, rank, sig_off, sig, value, op, strong,
-				   0, req);
+	return iput_signal_rma_v15(ctx, context, src_off, src, size, dst_off, dst, rank, sig_off,
+				   sig, value, op, strong, 0, req);
 }
 
-static int iput_signal_v13(void *ctx, int context, NB_GIN_PUT_ARGS,
-			   NB_GIN_SIGNAL_ARGS, void **req)
+static int iput_signal_v13(void *ctx, int context, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS, void **req)
 {
-	return iput_signal_rma_v15(ctx, context, src_off, src, size, dst_off,
-				   dst, rank, sig_off, sig, value, op, true, 0,
-				   req);
+	return iput_signal_rma_v15(ctx, context, src_off, src, size, dst_off, dst, rank, sig_off,
+				   sig, value, op, true, 0, req);
 }
 
-static int iget_rma_v15(void *ctx, int context, uint64_t remote_off,
-			void *remote, size_t size, uint64_t local_off,
-			void *local, uint32_t rank, uint32_t flags, void **req)
+static int iget_rma_v15(void *ctx, int context, uint64_t remote_off, void *remote, size_t size,
+			uint64_t local_off, void *local, uint32_t rank, uint32_t flags, void **req)
 {
 	struct nb_gin_words o = { .kind = NB_GIN_GET,
 				  .rank = rank,
@@ -285,71 +263,61 @@ static int iget_rma_v15(void *ctx, int context, uint64_t remote_off,
 }
 // NOLINTEND(readability-function-size)
 
-static int iget_v13(void *ctx, int context, uint64_t remote_off, void *remote,
-		    size_t size, uint64_t local_off, void *local, uint32_t rank,
-		    void **req)
+static int iget_v13(void *ctx, int context, uint64_t remote_off, void *remote, size_t size,
+		    uint64_t local_off, void *local, uint32_t rank, void **req)
 {
-	return iget_rma_v15(ctx, context, remote_off, remote, size, local_off,
-			    local, rank, 0, req);
+	return iget_rma_v15(ctx, context, remote_off, remote, size, local_off, local, rank, 0, req);
 }
 
-static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
-		  void **req)
+static int iflush(void *ctx, int context, void *mhandle, uint32_t rank, void **req)
 {
-	struct nb_gin_words o = { .kind = NB_GIN_FLUSH,
-				  .rank = rank,
-				  .context = (uint32_t)context,
-				  .src = mhandle };
+	struct nb_gin_words o = {
+		.kind = NB_GIN_FLUSH, .rank = rank, .context = (uint32_t)context, .src = mhandle
+	};
 
 	return nb_gin_post(ctx, &o, req);
 }
 
-#define HEAD(props, conn, create, reg, dmabuf, put, signal)                   \
-	.name = nb_net_name, .init = gin_init, .devices = devices,            \
-	.get_properties = properties_##props, .listen = listen_data,          \
-	.connect = { conn }, .create_context = { create }, .reg_mr = { reg }, \
-	.reg_mr_dmabuf = { dmabuf }, .dereg_mr = nb_gin_dereg_mr,             \
-	.destroy_context = nb_gin_destroy_context,                            \
-	.close_coll = nb_gin_close_coll, .close_listen = nb_gin_close_listen, \
-	.iput = { put }, .iput_signal = { signal }, .test = nb_gin_test,      \
-	.query_last_error = nb_gin_query_error, .finalize = nb_gin_finalize
+#define HEAD(props, conn, create, reg, dmabuf, put, signal)                                     \
+	.name = nb_net_name, .init = gin_init, .devices = devices,                              \
+	.get_properties = properties_##props, .listen = listen_data, .connect = { conn },       \
+	.create_context = { create }, .reg_mr = { reg }, .reg_mr_dmabuf = { dmabuf },           \
+	.dereg_mr = nb_gin_dereg_mr, .destroy_context = nb_gin_destroy_context,                 \
+	.close_coll = nb_gin_close_coll, .close_listen = nb_gin_close_listen, .iput = { put },  \
+	.iput_signal = { signal }, .test = nb_gin_test, .query_last_error = nb_gin_query_error, \
+	.finalize = nb_gin_finalize
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v11 = {
 	HEAD(v11, .v11 = connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
-	     .v11 = nb_gin_reg_dmabuf_v11, .v11 = iput_v11,
-	     .v11 = iput_signal_v11),
+	     .v11 = nb_gin_reg_dmabuf_v11, .v11 = iput_v11, .v11 = iput_signal_v11),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v12 = {
 	HEAD(v11, .v12 = connect_v12, .v12 = create_v12, .v11 = nb_gin_reg_v11,
-	     .v11 = nb_gin_reg_dmabuf_v11, .v12 = iput_v12,
-	     .v12 = iput_signal_v12),
+	     .v11 = nb_gin_reg_dmabuf_v11, .v12 = iput_v12, .v12 = iput_signal_v12),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table ncclGinPlugin_v13 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .v13 = create_v13,
-	     .v11 = nb_gin_reg_v11, .v11 = nb_gin_reg_dmabuf_v11,
-	     .v13 = iput_v13, .v13 = iput_signal_v13),
+	HEAD(v13, .v11 = nb_gin_connect_v13, .v13 = create_v13, .v11 = nb_gin_reg_v11,
+	     .v11 = nb_gin_reg_dmabuf_v11, .v13 = iput_v13, .v13 = iput_signal_v13),
 	.iget = { .v13 = iget_v13 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v14 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
-	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .v13 = iput_v13,
-	     .rma_v14 = iput_signal_rma_v14),
+	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma, .rma_v14 = reg_mr_rma,
+	     .rma_v14 = reg_dmabuf_rma, .v13 = iput_v13, .rma_v14 = iput_signal_rma_v14),
 	.iget = { .v13 = iget_v13 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
-	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma,
-	     .rma_v15 = iput_rma_v15, .rma_v15 = iput_signal_rma_v15),
+	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma, .rma_v14 = reg_mr_rma,
+	     .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15, .rma_v15 = iput_signal_rma_v15),
 	.iget = { .rma_v15 = iget_rma_v15 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,

@@ -25,11 +25,9 @@ static int properties_v14(int dev, void *props)
 	return nb_gin_put_properties(NB_GIN_DEVICE, dev, props, 12);
 }
 
-static int create_v14(void *coll, struct nb_gin_config_v14 *config, void **ctx,
-		      void **devh)
+static int create_v14(void *coll, struct nb_gin_config_v14 *config, void **ctx, void **devh)
 {
-	struct nb_gin_config k = { .ncontexts = 1,
-				   .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
 
 	if (config)
 		k = (struct nb_gin_config){

@@ -23,13 +23,10 @@ static int net_init_v5(nb_net_logger *log)
 	return net_init_v10(log, NULL);
 }
 
-static int net_init_v11(void **ctx, uint64_t comm_id,
-			struct nb_net_config *config, nb_net_logger *log,
-			void *prof)
+static int net_init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *config,
+			nb_net_logger *log, void *prof)
 {
-	struct nb_net_init init = { comm_id,
-				    config ? config->traffic_class
-					   : NB_NET_CLASS_NONE,
+	struct nb_net_init init = { comm_id, config ? config->traffic_class : NB_NET_CLASS_NONE,
 				    log, prof };
 	int rc;
 
@@ -55,16 +52,14 @@ static int connect_v5(int dev, void *handle, void **comm)
 	return connect_v7(dev, handle, comm, NULL);
 }
 
-static int connect_v10(int dev, struct nb_net_config *config, void *handle,
-		       void **comm, void **devh)
+static int connect_v10(int dev, struct nb_net_config *config, void *handle, void **comm,
+		       void **devh)
 {
-	return nb_net_connect(
-		NULL, dev, config ? config->traffic_class : NB_NET_CLASS_NONE,
-		handle, comm, devh);
+	return nb_net_connect(NULL, dev, config ? config->traffic_class : NB_NET_CLASS_NONE, handle,
+			      comm, devh);
 }
 
-static int connect_v11(void *ctx, int dev, void *handle, void **comm,
-		       void **devh)
+static int connect_v11(void *ctx, int dev, void *handle, void **comm, void **devh)
 {
 	return nb_net_connect(ctx, dev, NB_NET_CLASS_NONE, handle, comm, devh);
 }
@@ -101,34 +96,28 @@ PROPERTIES(12)
 
 static int reg_mr_v5(void *comm, void *data, int size, int type, void **mhandle)
 {
-	return size < 0
-		       ? NB_NET_ARGUMENT
-		       : nb_net_reg_mr(comm, data, (size_t)size, type, mhandle);
+	return size < 0 ? NB_NET_ARGUMENT : nb_net_reg_mr(comm, data, (size_t)size, type, mhandle);
 }
 
-static int isend_v5(void *comm, void *data, int size, int tag, void *mhandle,
-		    void **request)
+static int isend_v5(void *comm, void *data, int size, int tag, void *mhandle, void **request)
 {
 	return size < 0 ? NB_NET_ARGUMENT
-			: nb_net_isend(comm, data, (size_t)size, tag, mhandle,
-				       NULL, request);
+			: nb_net_isend(comm, data, (size_t)size, tag, mhandle, NULL, request);
 }
 
-static int isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle,
-		    void **request)
+static int isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle, void **request)
 {
 	return nb_net_isend(comm, data, size, tag, mhandle, NULL, request);
 }
 
-static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
-		    void **mhandles, void **request)
+static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		    void **request)
 {
-	return nb_net_irecv(comm, n, data, sizes, tags, mhandles, NULL,
-			    request);
+	return nb_net_irecv(comm, n, data, sizes, tags, mhandles, NULL, request);
 }
 
-static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
-		    void **mhandles, void **request)
+static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags, void **mhandles,
+		    void **request)
 {
 	size_t wide[NB_NET_MAX_RECVS];
 
@@ -143,26 +132,26 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
 
-#define TABLE(v, props, at_init, at_listen, at_connect, at_accept, at_reg, \
-	      at_isend, at_irecv, ...)                                     \
-	NB_EXPORT struct nb_net_table ncclNetPlugin_v##v = {               \
-		.name = nb_net_name,                                       \
-		.init = { .at_init = net_init_##at_init },                 \
-		.devices = nb_net_devices,                                 \
-		.get_properties = properties_##props,                      \
-		.listen = { .at_listen = listen_##at_listen },             \
-		.connect = { .at_connect = connect_##at_connect },         \
-		.accept = { .at_accept = accept_##at_accept },             \
-		.reg_mr = { .at_reg = reg_mr_##at_reg },                   \
-		.dereg_mr = nb_net_dereg_mr,                               \
-		.isend = { .at_isend = isend_##at_isend },                 \
-		.irecv = { .at_irecv = irecv_##at_irecv },                 \
-		.iflush = nb_net_iflush,                                   \
-		.test = nb_net_test,                                       \
-		.close_send = nb_net_close_send,                           \
-		.close_recv = nb_net_close_recv,                           \
-		.close_listen = nb_net_close_listen,                       \
-		__VA_ARGS__                                                \
+#define TABLE(v, props, at_init, at_listen, at_connect, at_accept, at_reg, at_isend, at_irecv, \
+	      ...)                                                                             \
+	NB_EXPORT struct nb_net_table ncclNetPlugin_v##v = {                                   \
+		.name = nb_net_name,                                                           \
+		.init = { .at_init = net_init_##at_init },                                     \
+		.devices = nb_net_devices,                                                     \
+		.get_properties = properties_##props,                                          \
+		.listen = { .at_listen = listen_##at_listen },                                 \
+		.connect = { .at_connect = connect_##at_connect },                             \
+		.accept = { .at_accept = accept_##at_accept },                                 \
+		.reg_mr = { .at_reg = reg_mr_##at_reg },                                       \
+		.dereg_mr = nb_net_dereg_mr,                                                   \
+		.isend = { .at_isend = isend_##at_isend },                                     \
+		.irecv = { .at_irecv = irecv_##at_irecv },                                     \
+		.iflush = nb_net_iflush,                                                       \
+		.test = nb_net_test,                                                           \
+		.close_send = nb_net_close_send,                                               \
+		.close_recv = nb_net_close_recv,                                               \
+		.close_listen = nb_net_close_listen,                                           \
+		__VA_ARGS__                                                                    \
 	}
 
 /* These functions have the same arguments in all versions. */

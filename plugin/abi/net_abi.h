@@ -85,12 +85,9 @@ static_assert(sizeof(struct nb_net_props_v11) == 112, "ABI ref., 3.2");
 static_assert(sizeof(struct nb_net_props_v12) == 128, "ABI ref., 3.2");
 static_assert(offsetof(struct nb_net_props_v8, latency) == 40, "ABI ref., 3.2");
 static_assert(offsetof(struct nb_net_props_v9, v) == 64, "ABI ref., 3.2");
-static_assert(offsetof(struct nb_net_props_v9, max_p2p_bytes) == 88,
-	      "ABI ref., 3.2");
-static_assert(offsetof(struct nb_net_props_v12, max_p2p_bytes) == 104,
-	      "ABI ref., 3.2");
-static_assert(offsetof(struct nb_net_props_v12, rail_id) == 124,
-	      "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v9, max_p2p_bytes) == 88, "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v12, max_p2p_bytes) == 104, "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v12, rail_id) == 124, "ABI ref., 3.2");
 static_assert(sizeof(struct nb_net_vprops_v9) == 20, "ABI ref., 3.2");
 static_assert(sizeof(struct nb_net_vprops) == 36, "ABI ref., 3.2");
 
@@ -104,9 +101,8 @@ struct nb_net_table {
 	union {
 		int (*v5)(nb_net_logger *log);
 		int (*v10)(nb_net_logger *log, void *prof);
-		int (*v11)(void **ctx, uint64_t comm_id,
-			   struct nb_net_config *config, nb_net_logger *log,
-			   void *prof);
+		int (*v11)(void **ctx, uint64_t comm_id, struct nb_net_config *config,
+			   nb_net_logger *log, void *prof);
 	} init;
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, void *props);
@@ -117,43 +113,37 @@ struct nb_net_table {
 	union {
 		int (*v5)(int dev, void *handle, void **comm);
 		int (*v7)(int dev, void *handle, void **comm, void **devh);
-		int (*v10)(int dev, struct nb_net_config *config, void *handle,
-			   void **comm, void **devh);
-		int (*v11)(void *ctx, int dev, void *handle, void **comm,
+		int (*v10)(int dev, struct nb_net_config *config, void *handle, void **comm,
 			   void **devh);
+		int (*v11)(void *ctx, int dev, void *handle, void **comm, void **devh);
 	} connect;
 	union {
 		int (*v5)(void *listen_comm, void **comm);
 		int (*v7)(void *listen_comm, void **comm, void **devh);
 	} accept;
 	union {
-		int (*v5)(void *comm, void *data, int size, int type,
-			  void **mhandle);
-		int (*v8)(void *comm, void *data, size_t size, int type,
-			  void **mhandle);
+		int (*v5)(void *comm, void *data, int size, int type, void **mhandle);
+		int (*v8)(void *comm, void *data, size_t size, int type, void **mhandle);
 	} reg_mr;
-	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type,
-			     uint64_t offset, int fd, void **mhandle);
+	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
+			     void **mhandle);
 	int (*dereg_mr)(void *comm, void *mhandle);
 	union {
-		int (*v5)(void *comm, void *data, int size, int tag,
-			  void *mhandle, void **request);
-		int (*v9)(void *comm, void *data, size_t size, int tag,
-			  void *mhandle, void **request);
-		int (*v10)(void *comm, void *data, size_t size, int tag,
-			   void *mhandle, void *phandle, void **request);
+		int (*v5)(void *comm, void *data, int size, int tag, void *mhandle, void **request);
+		int (*v9)(void *comm, void *data, size_t size, int tag, void *mhandle,
+			  void **request);
+		int (*v10)(void *comm, void *data, size_t size, int tag, void *mhandle,
+			   void *phandle, void **request);
 	} isend;
 	union {
-		int (*v5)(void *comm, int n, void **data, int *sizes, int *tags,
-			  void **mhandles, void **request);
-		int (*v9)(void *comm, int n, void **data, size_t *sizes,
-			  int *tags, void **mhandles, void **request);
-		int (*v10)(void *comm, int n, void **data, size_t *sizes,
-			   int *tags, void **mhandles, void **phandles,
-			   void **request);
+		int (*v5)(void *comm, int n, void **data, int *sizes, int *tags, void **mhandles,
+			  void **request);
+		int (*v9)(void *comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+			  void **request);
+		int (*v10)(void *comm, int n, void **data, size_t *sizes, int *tags,
+			   void **mhandles, void **phandles, void **request);
 	} irecv;
-	int (*iflush)(void *comm, int n, void **data, int *sizes,
-		      void **mhandles, void **request);
+	int (*iflush)(void *comm, int n, void **data, int *sizes, void **mhandles, void **request);
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);
@@ -172,10 +162,8 @@ static_assert(offsetof(struct nb_net_table, init) == 8, "ABI ref., 3.1");
 static_assert(offsetof(struct nb_net_table, connect) == 40, "ABI ref., 3.1");
 static_assert(offsetof(struct nb_net_table, isend) == 80, "ABI ref., 3.1");
 static_assert(offsetof(struct nb_net_table, test) == 104, "ABI ref., 3.1");
-static_assert(offsetof(struct nb_net_table, get_device_mr) == 136,
-	      "ABI ref., 3.1");
-static_assert(offsetof(struct nb_net_table, make_vdevice) == 152,
-	      "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, get_device_mr) == 136, "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, make_vdevice) == 152, "ABI ref., 3.1");
 static_assert(sizeof(struct nb_net_table) == 176, "ABI ref., 3.1");
 
 /* v5 has no regMrDmaBuf, so its later members are one pointer earlier. */
@@ -185,9 +173,8 @@ enum { NB_NET_V5_GAP = offsetof(struct nb_net_table, reg_mr_dmabuf) };
  * The tables that this library exports. NCCL reads them after init. Optional
  * functions that the transport does not have are NULL.
  */
-extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8,
-	ncclNetPlugin_v9, ncclNetPlugin_v10, ncclNetPlugin_v11,
-	ncclNetPlugin_v12;
+extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8, ncclNetPlugin_v9,
+	ncclNetPlugin_v10, ncclNetPlugin_v11, ncclNetPlugin_v12;
 
 /* Convert device properties to those of @version (5 to 12). */
 void nb_net_props_to(void *to, const struct nb_net_props *from, int version);
@@ -197,7 +184,7 @@ void nb_net_props_to(void *to, const struct nb_net_props *from, int version);
  * @version. Without @dmabuf, the device has no DMA-BUF. Returns the result of
  * @get.
  */
-int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props),
-		      int dev, int version, bool dmabuf);
+int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props), int dev,
+		      int version, bool dmabuf);
 
 #endif

@@ -22,31 +22,26 @@ static int make_vdevice_v9(int *dev, void *vprops)
 
 static int make_vdevice_v12(int *dev, void *vprops)
 {
-	return dev && vprops ? nb_net_make_vdevice(dev, vprops)
-			     : NB_NET_ARGUMENT;
+	return dev && vprops ? nb_net_make_vdevice(dev, vprops) : NB_NET_ARGUMENT;
 }
 
 /*
  * Set the optional functions that the transport has. NCCL calls this under its
  * lock.
  */
-static void shape_table(struct nb_net_table *t, int version,
-			const struct nb_net_ops *ops)
+static void shape_table(struct nb_net_table *t, int version, const struct nb_net_ops *ops)
 {
 	t->reg_mr_dmabuf = ops->reg_mr_dmabuf ? nb_net_reg_mr_dmabuf : NULL;
 	if (version >= 7) {
-		t->get_device_mr =
-			ops->get_device_mr ? nb_net_get_device_mr : NULL;
-		t->irecv_consumed =
-			ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
+		t->get_device_mr = ops->get_device_mr ? nb_net_get_device_mr : NULL;
+		t->irecv_consumed = ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
 	}
 	if (version >= 9)
 		t->make_vdevice = !ops->make_vdevice ? NULL
 				  : version == 12    ? make_vdevice_v12
 						     : make_vdevice_v9;
 	if (version >= 11)
-		t->set_net_attr =
-			ops->set_net_attr ? nb_net_set_net_attr : NULL;
+		t->set_net_attr = ops->set_net_attr ? nb_net_set_net_attr : NULL;
 }
 
 void nb_net_shape(void)

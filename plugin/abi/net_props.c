@@ -16,22 +16,19 @@ enum { DEVS_V9 = 4 };
 struct field {
 	uint16_t at, ours, size;
 };
-#define FIELD(type, name)                                        \
-	{                                                        \
-		offsetof(struct type, name),                     \
-			offsetof(struct nb_net_props, name),     \
-			sizeof(((struct nb_net_props *)0)->name) \
+#define FIELD(type, name)                                                         \
+	{                                                                         \
+		offsetof(struct type, name), offsetof(struct nb_net_props, name), \
+			sizeof(((struct nb_net_props *)0)->name)                  \
 	}
-#define FIELDS_V6(t)                                                    \
-	FIELD(t, name), FIELD(t, pci_path), FIELD(t, guid),             \
-		FIELD(t, ptr_support), FIELD(t, speed), FIELD(t, port), \
-		FIELD(t, latency), FIELD(t, max_comms), FIELD(t, max_recvs)
-#define FIELDS_V7(t) \
-	FIELDS_V6(t), FIELD(t, device_type), FIELD(t, device_version)
+#define FIELDS_V6(t)                                                                     \
+	FIELD(t, name), FIELD(t, pci_path), FIELD(t, guid), FIELD(t, ptr_support),       \
+		FIELD(t, speed), FIELD(t, port), FIELD(t, latency), FIELD(t, max_comms), \
+		FIELD(t, max_recvs)
+#define FIELDS_V7(t) FIELDS_V6(t), FIELD(t, device_type), FIELD(t, device_version)
 #define FIELDS_V8(t) FIELDS_V7(t), FIELD(t, reg_is_global)
-#define FIELDS_V9(t)                                                  \
-	FIELDS_V8(t), FIELD(t, force_flush), FIELD(t, max_p2p_bytes), \
-		FIELD(t, max_coll_bytes)
+#define FIELDS_V9(t) \
+	FIELDS_V8(t), FIELD(t, force_flush), FIELD(t, max_p2p_bytes), FIELD(t, max_coll_bytes)
 
 static const struct field v6[] = { FIELDS_V6(nb_net_props_v6), { 0, 0, 0 } };
 static const struct field v7[] = { FIELDS_V7(nb_net_props_v7), { 0, 0, 0 } };
@@ -79,8 +76,7 @@ void nb_net_props_to(void *to, const struct nb_net_props *from, int version)
 
 	memset(to, 0, shapes[version].size);
 	for (const struct field *f = shapes[version].field; f->size; f++)
-		memcpy((char *)to + f->at, (const char *)from + f->ours,
-		       f->size);
+		memcpy((char *)to + f->at, (const char *)from + f->ours, f->size);
 	if (!has_four_devices(version))
 		return;
 	memcpy(v.devs, from->v.devs, sizeof(v.devs));
@@ -95,18 +91,16 @@ static void props_from(struct nb_net_props *to, const void *from, int version)
 	to->max_multi_request = 1;
 	to->rail_id = to->plane_id = -1;
 	for (const struct field *f = shapes[version].field; f->size; f++)
-		memcpy((char *)to + f->ours, (const char *)from + f->at,
-		       f->size);
+		memcpy((char *)to + f->ours, (const char *)from + f->at, f->size);
 	if (!has_four_devices(version))
 		return;
-	memcpy(&v, (const char *)from + offsetof(struct nb_net_props_v9, v),
-	       sizeof(v));
+	memcpy(&v, (const char *)from + offsetof(struct nb_net_props_v9, v), sizeof(v));
 	to->v.ndevs = at_most_four(v.ndevs);
 	memcpy(to->v.devs, v.devs, sizeof(v.devs));
 }
 
-int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props),
-		      int dev, int version, bool dmabuf)
+int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props), int dev,
+		      int version, bool dmabuf)
 {
 	union {
 		struct nb_net_props_v6 v6;

@@ -22,9 +22,8 @@
  * For example, offset_COLL_seq[v] is the offset of a collective's field seq in
  * version v, or -1 if version v does not have it.
  */
-#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6)                     \
-	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, \
-							     v4, v5, v6 };
+#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6) \
+	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, v4, v5, v6 };
 #include "core/defs/profiler.h"
 
 /* The functions below read descriptors, which may be unaligned. */
@@ -86,8 +85,7 @@ static const struct word protos[] = {
 #include "core/defs/nccl.h"
 };
 
-static const struct word *find_word(const struct word *list, size_t n,
-				    const char *text)
+static const struct word *find_word(const struct word *list, size_t n, const char *text)
 {
 	for (size_t i = 0; text && i < n; i++)
 		if (list[i].text[0] == text[0] && !strcmp(list[i].text, text))
@@ -107,8 +105,7 @@ static const struct word *find_type(const char *text)
 	if (!text || strncmp(text, "nccl", AT))
 		return find_word(types, n, text);
 	for (size_t i = 0; i < n; i++)
-		if (types[i].text[AT] == text[AT] &&
-		    !strcmp(types[i].text, text))
+		if (types[i].text[AT] == text[AT] && !strcmp(types[i].text, text))
 			return &types[i];
 	return NULL;
 }
@@ -125,14 +122,12 @@ uint32_t nb_profiler_type(const char *text)
 }
 
 /* Version 1 has numbers where later versions have strings. */
-#define WORD(list, d, v, off)            \
-	((v) == 1 ? read_u8(d, (off)[v]) \
-		  : word_number(FIND(list, read_text(d, (off)[v]))))
+#define WORD(list, d, v, off) \
+	((v) == 1 ? read_u8(d, (off)[v]) : word_number(FIND(list, read_text(d, (off)[v]))))
 
 INLINE uint32_t read_type(const char *d, const int16_t *off, int v)
 {
-	return v == 1 ? read_u8(d, off[v])
-		      : nb_profiler_type(read_text(d, off[v]));
+	return v == 1 ? read_u8(d, off[v]) : nb_profiler_type(read_text(d, off[v]));
 }
 
 static uint32_t type_size(uint32_t type)
@@ -162,8 +157,7 @@ INLINE void read_coll(struct nb_descr *to, const char *d, int v)
 	to->proto = WORD(protos, d, v, offset_COLL_proto);
 	to->datatype = read_type(d, offset_COLL_datatype, v);
 	to->channels = read_u8(d, offset_COLL_channels[v]);
-	to->bytes =
-		payload_bytes(read_u64(d, offset_COLL_count[v]), to->datatype);
+	to->bytes = payload_bytes(read_u64(d, offset_COLL_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_COLL_root[v]);
 }
 
@@ -174,14 +168,13 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 	to->datatype = read_type(d, offset_P2P_datatype, v);
 	to->algo = to->proto = NB_WORD_NONE;
 	to->channels = read_u8(d, offset_P2P_channels[v]);
-	to->bytes =
-		payload_bytes(read_u64(d, offset_P2P_count[v]), to->datatype);
+	to->bytes = payload_bytes(read_u64(d, offset_P2P_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_P2P_peer[v]);
 }
 
 /* Read the descriptor of an API call, which exists from v5 on. */
-INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
-		     const int16_t *count, const int16_t *type, int v)
+INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func, const int16_t *count,
+		     const int16_t *type, int v)
 {
 	to->func = WORD(funcs, d, v, func);
 	to->datatype = read_type(d, type, v);
@@ -214,8 +207,8 @@ INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 			 offset_COLL_API_datatype, v);
 		break;
 	case NB_EVENT_P2P_API:
-		read_api(to, d, offset_P2P_API_func, offset_P2P_API_count,
-			 offset_P2P_API_datatype, v);
+		read_api(to, d, offset_P2P_API_func, offset_P2P_API_count, offset_P2P_API_datatype,
+			 v);
 		break;
 	case NB_EVENT_GROUP_API:
 	case NB_EVENT_KERNEL_LAUNCH:
@@ -226,10 +219,9 @@ INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 
 INLINE uint64_t start_kernel(void *context, const char *d, int v)
 {
-	return nb_events_start_kernel(context, read_u64(d, 8),
-				      read_u8(d, offset_KERNEL_CH_channel[v]),
-				      read_u64(d, offset_KERNEL_CH_timer[v]),
-				      offset_KERNEL_CH_timer[v] >= 0);
+	return nb_events_start_kernel(
+		context, read_u64(d, 8), read_u8(d, offset_KERNEL_CH_channel[v]),
+		read_u64(d, offset_KERNEL_CH_timer[v]), offset_KERNEL_CH_timer[v] >= 0);
 }
 
 /*
@@ -277,8 +269,7 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 	return NB_NCCL_SUCCESS;
 }
 
-INLINE int profiler_start(void *context, void **to, const char *d, int v,
-			  nb_own_start *own)
+INLINE int profiler_start(void *context, void **to, const char *d, int v, nb_own_start *own)
 {
 	if (!to)
 		return NB_NCCL_SUCCESS;
@@ -302,10 +293,8 @@ static int stop_event(void *handle)
  */
 static int record_event_state(void *handle, int state, void *args)
 {
-	if (!nb_events_chained() ||
-	    !nb_wrapped_prof_record(handle, state, args))
-		nb_events_record(handle, state, args ? read_u64(args, 0) : 0,
-				 args != NULL);
+	if (!nb_events_chained() || !nb_wrapped_prof_record(handle, state, args))
+		nb_events_record(handle, state, args ? read_u64(args, 0) : 0, args != NULL);
 	return NB_NCCL_SUCCESS;
 }
 
@@ -317,8 +306,7 @@ static int profiler_finalize(void *context)
 	return NB_NCCL_SUCCESS;
 }
 
-static void profiler_init(void **context, const struct nb_pcomm_init *what,
-			  nb_nccl_logger *logger)
+static void profiler_init(void **context, const struct nb_pcomm_init *what, nb_nccl_logger *logger)
 {
 	const bool usable = nb_process_ready(logger);
 
@@ -337,8 +325,8 @@ static int profiler_init_v1(void **context, int *mask, uint32_t abi)
 	return NB_NCCL_SUCCESS;
 }
 
-static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
-		   int nodes, int ranks, int rank, nb_nccl_logger *logger)
+static int init_v4(void **context, int *mask, const char *name, uint64_t comm, int nodes, int ranks,
+		   int rank, nb_nccl_logger *logger)
 {
 	struct nb_pcomm_init what = { .abi = 4,
 				      .mask = mask,
@@ -353,15 +341,14 @@ static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
 	return NB_NCCL_SUCCESS;
 }
 
-#define START(v)                                                            \
-	static int own_v##v(void *context, void **handle, void *descr)      \
-	{                                                                   \
-		return start_own(context, handle, descr, v);                \
-	}                                                                   \
-	NB_HOT static int start_v##v(void *context, void **handle,          \
-				     void *descr)                           \
-	{                                                                   \
-		return profiler_start(context, handle, descr, v, own_v##v); \
+#define START(v)                                                                \
+	static int own_v##v(void *context, void **handle, void *descr)          \
+	{                                                                       \
+		return start_own(context, handle, descr, v);                    \
+	}                                                                       \
+	NB_HOT static int start_v##v(void *context, void **handle, void *descr) \
+	{                                                                       \
+		return profiler_start(context, handle, descr, v, own_v##v);     \
 	}
 START(1)
 START(2)
@@ -379,17 +366,15 @@ INIT_V1(1)
 INIT_V1(2)
 INIT_V1(3)
 
-#define INIT_V5(v)                                                          \
-	static int init_v5_##v(void **context, uint64_t comm, int *mask,    \
-			       const char *name, int nodes, int ranks,      \
-			       int rank, nb_nccl_logger *logger)            \
-	{                                                                   \
-		profiler_init(context,                                      \
-			      &(struct nb_pcomm_init){ v, mask, name, comm, \
-						       true, rank, ranks,   \
-						       nodes },             \
-			      logger);                                      \
-		return NB_NCCL_SUCCESS;                                     \
+#define INIT_V5(v)                                                                                \
+	static int init_v5_##v(void **context, uint64_t comm, int *mask, const char *name,        \
+			       int nodes, int ranks, int rank, nb_nccl_logger *logger)            \
+	{                                                                                         \
+		profiler_init(                                                                    \
+			context,                                                                  \
+			&(struct nb_pcomm_init){ v, mask, name, comm, true, rank, ranks, nodes }, \
+			logger);                                                                  \
+		return NB_NCCL_SUCCESS;                                                           \
 	}
 INIT_V5(5)
 INIT_V5(6)

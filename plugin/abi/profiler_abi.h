@@ -15,12 +15,10 @@
  * core/defs/profiler.h.
  */
 typedef int nb_profiler_init_v1(void **context, int *mask);
-typedef int nb_profiler_init_v4(void **context, int *mask, const char *name,
-				uint64_t comm, int nodes, int ranks, int rank,
-				nb_nccl_logger *logger);
-typedef int nb_profiler_init_v5(void **context, uint64_t comm, int *mask,
-				const char *name, int nodes, int ranks,
-				int rank, nb_nccl_logger *logger);
+typedef int nb_profiler_init_v4(void **context, int *mask, const char *name, uint64_t comm,
+				int nodes, int ranks, int rank, nb_nccl_logger *logger);
+typedef int nb_profiler_init_v5(void **context, uint64_t comm, int *mask, const char *name,
+				int nodes, int ranks, int rank, nb_nccl_logger *logger);
 
 struct nb_profiler {
 	const char *name;
@@ -37,8 +35,7 @@ struct nb_profiler {
 static_assert(offsetof(struct nb_profiler, init) == 8, "ABI ref., 2.1");
 static_assert(offsetof(struct nb_profiler, start_event) == 16, "ABI ref., 2.1");
 static_assert(offsetof(struct nb_profiler, stop_event) == 24, "ABI ref., 2.1");
-static_assert(offsetof(struct nb_profiler, record_event_state) == 32,
-	      "ABI ref., 2.1");
+static_assert(offsetof(struct nb_profiler, record_event_state) == 32, "ABI ref., 2.1");
 static_assert(offsetof(struct nb_profiler, finalize) == 40, "ABI ref., 2.1");
 static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 
@@ -50,7 +47,7 @@ uint32_t nb_profiler_type(const char *text);
  */
 uint32_t nb_profiler_event(const char *descr, int v);
 
-extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2,
-	ncclProfiler_v3, ncclProfiler_v4, ncclProfiler_v5, ncclProfiler_v6;
+extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3, ncclProfiler_v4,
+	ncclProfiler_v5, ncclProfiler_v6;
 
 #endif

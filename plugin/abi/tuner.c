@@ -55,34 +55,29 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 			c.peer.end(&c.peer);
 	}
 	nb_events_tell_size(c.ranks, c.nodes);
-	nb_events_tell_tuner(c.comm_id, nb_comm_slot(*context),
-			     nb_comm_ring(*context));
+	nb_events_tell_tuner(c.comm_id, nb_comm_slot(*context), nb_comm_ring(*context));
 	return NB_NCCL_SUCCESS;
 }
 
-#define INIT_V2(v)                                                             \
-	static int init_v##v(size_t ranks, size_t nodes,                       \
-			     nb_nccl_logger *logger, void **context)           \
-	{                                                                      \
-		return tuner_init(                                             \
-			context, &(struct nb_tuner_init){ .abi = v,            \
-							  .ranks = ranks,      \
-							  .nodes = nodes,      \
-							  .logger = logger }); \
+#define INIT_V2(v)                                                                               \
+	static int init_v##v(size_t ranks, size_t nodes, nb_nccl_logger *logger, void **context) \
+	{                                                                                        \
+		return tuner_init(context, &(struct nb_tuner_init){ .abi = v,                    \
+								    .ranks = ranks,              \
+								    .nodes = nodes,              \
+								    .logger = logger });         \
 	}
 INIT_V2(2)
 INIT_V2(3)
 INIT_V2(4)
 
-#define INIT_V5(v)                                                            \
-	static int init_v##v(void **context, uint64_t comm_id, size_t ranks,  \
-			     size_t nodes, nb_nccl_logger *logger,            \
-			     struct nb_nvl_domain_info *nvl,                  \
-			     struct nb_tuner_constants *constants)            \
-	{                                                                     \
-		return tuner_init(context, &(struct nb_tuner_init){           \
-						   v, comm_id, ranks, nodes,  \
-						   logger, nvl, constants }); \
+#define INIT_V5(v)                                                                             \
+	static int init_v##v(void **context, uint64_t comm_id, size_t ranks, size_t nodes,     \
+			     nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,           \
+			     struct nb_tuner_constants *constants)                             \
+	{                                                                                      \
+		return tuner_init(context, &(struct nb_tuner_init){ v, comm_id, ranks, nodes,  \
+								    logger, nvl, constants }); \
 	}
 INIT_V5(5)
 INIT_V5(6)
@@ -97,8 +92,8 @@ static int tuner_finalize(void *context)
  * In v2 there is no cost table, and the answer is two numbers. Set both or
  * none, because NCCL 2.21 uses them unchecked if both are set.
  */
-static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
-		  int pipe_ops, int *algo, int *proto, int *channels)
+static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls, int pipe_ops,
+		  int *algo, int *proto, int *channels)
 {
 	struct nb_ask ask = { .bytes = bytes,
 			      .coll = coll,
@@ -114,43 +109,41 @@ static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
 	return NB_NCCL_SUCCESS;
 }
 
-static NB_HOT int ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
-			 float **table, int nalgo, int nproto, int *channels)
+static NB_HOT int ask_v3(void *context, int coll, size_t bytes, int pipe_ops, float **table,
+			 int nalgo, int nproto, int *channels)
 {
-	return nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table,
-			 nalgo, nproto, 0, channels);
+	return nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table, nalgo, nproto, 0,
+			 channels);
 }
 
 /*
  * @reg_buff may differ between ranks, so the hook's context marks it as local.
  */
-static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
-			 float **table, int nalgo, int nproto, int reg_buff,
-			 int *channels)
+static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops, float **table,
+			 int nalgo, int nproto, int reg_buff, int *channels)
 {
-	return nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table,
-			 nalgo, nproto, reg_buff, channels);
+	return nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table, nalgo, nproto,
+			 reg_buff, channels);
 }
 
 /*
  * Policies do not choose chunk sizes, because NCCL does not check whether it
  * rounds a size down to 0. A wrapped tuner may choose them.
  */
-static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
-			  int proto, int channels, size_t *chunk_size)
+static int get_chunk_size(void *context, int coll, size_t bytes, int algo, int proto, int channels,
+			  size_t *chunk_size)
 {
 	struct nb_comm *c = context;
 
 	if (c && c->peer.chunk && chunk_size)
-		nb_wrapped_tuner_chunk(c, coll, bytes, algo, proto, channels,
-				       chunk_size);
+		nb_wrapped_tuner_chunk(c, coll, bytes, algo, proto, channels, chunk_size);
 	return NB_NCCL_SUCCESS;
 }
 
-#define TUNER(v, ask, ...)                                             \
-	NB_EXPORT const struct nb_tuner_v##v ncclTunerPlugin_v##v = {  \
-		"ncclbpf", init_v##v, ask, tuner_finalize, __VA_ARGS__ \
-	}
+#define TUNER(v, ask, ...)                                                                       \
+	NB_EXPORT const struct nb_tuner_v##v ncclTunerPlugin_v##v = { "ncclbpf", init_v##v, ask, \
+								      tuner_finalize,            \
+								      __VA_ARGS__ }
 TUNER(2, ask_v2, );
 TUNER(3, ask_v3, );
 TUNER(4, ask_v4, );

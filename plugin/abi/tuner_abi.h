@@ -20,16 +20,15 @@
 /* Values of ncclResult_t. Only the init of a wrapped tuner may fail. */
 enum { NB_NCCL_SUCCESS = 0, NB_NCCL_INTERNAL = 3 };
 
-typedef void nb_nccl_logger(int level, unsigned long flags, const char *file,
-			    int line, const char *fmt, ...);
+typedef void nb_nccl_logger(int level, unsigned long flags, const char *file, int line,
+			    const char *fmt, ...);
 
 /* NVLink domains (v5 and v6), which are read-only. */
 struct nb_nvl_domain_info {
 	int nvl_domains, min_ranks, max_ranks;
 };
 static_assert(sizeof(struct nb_nvl_domain_info) == 12, "ABI ref., 1.3");
-static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8,
-	      "ABI ref., 1.3");
+static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8, "ABI ref., 1.3");
 
 /*
  * Constants of NCCL's cost model (v5 and v6), which init may edit. Our tuner
@@ -46,57 +45,48 @@ struct nb_tuner_constants {
 	double per_ch_max_nvls_tree_bws[4][3];
 };
 static_assert(sizeof(struct nb_tuner_constants) == 1152, "ABI ref., 1.3");
-static_assert(offsetof(struct nb_tuner_constants, hw_latencies) == 168,
-	      "ABI ref., 1.3");
-static_assert(offsetof(struct nb_tuner_constants, ll_max_bws) == 672,
-	      "ABI ref., 1.3");
-static_assert(offsetof(struct nb_tuner_constants, per_ch_max_nvls_tree_bws) ==
-		      1056,
+static_assert(offsetof(struct nb_tuner_constants, hw_latencies) == 168, "ABI ref., 1.3");
+static_assert(offsetof(struct nb_tuner_constants, ll_max_bws) == 672, "ABI ref., 1.3");
+static_assert(offsetof(struct nb_tuner_constants, per_ch_max_nvls_tree_bws) == 1056,
 	      "ABI ref., 1.3");
 
 /* Types of init in v2 to v4, and in v5 and v6. */
-typedef int nb_tuner_init_v2(size_t ranks, size_t nodes, nb_nccl_logger *logger,
-			     void **context);
-typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks,
-			     size_t nodes, nb_nccl_logger *logger,
-			     struct nb_nvl_domain_info *nvl,
+typedef int nb_tuner_init_v2(size_t ranks, size_t nodes, nb_nccl_logger *logger, void **context);
+typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
+			     nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,
 			     struct nb_tuner_constants *constants);
 
 /*
  * Types of getCollInfo in v2, in v3, and in v4 to v6. @table is declared as
  * rows but is one block of memory (ABI reference, 1.7).
  */
-typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet,
-			    int nvls, int pipe_ops, int *algo, int *proto,
-			    int *channels);
-typedef int nb_tuner_ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
-			    float **table, int nalgo, int nproto,
-			    int *channels);
-typedef int nb_tuner_ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
-			    float **table, int nalgo, int nproto, int reg_buff,
-			    int *channels);
+typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
+			    int pipe_ops, int *algo, int *proto, int *channels);
+typedef int nb_tuner_ask_v3(void *context, int coll, size_t bytes, int pipe_ops, float **table,
+			    int nalgo, int nproto, int *channels);
+typedef int nb_tuner_ask_v4(void *context, int coll, size_t bytes, int pipe_ops, float **table,
+			    int nalgo, int nproto, int reg_buff, int *channels);
 /* Type of getChunkSize, which only v6 has. */
-typedef int nb_tuner_chunk_v6(void *context, int coll, size_t bytes, int algo,
-			      int proto, int channels, size_t *chunk_size);
+typedef int nb_tuner_chunk_v6(void *context, int coll, size_t bytes, int algo, int proto,
+			      int channels, size_t *chunk_size);
 
 /*
  * Defines a version's table, and declares the object that we export. Version 5
  * calls the third function finalize; older versions call it destroy.
  */
-#define NB_TUNER(v, at_init, at_ask, bytes, ...)                               \
-	struct nb_tuner_v##v {                                                 \
-		const char *name;                                              \
-		nb_tuner_init_##at_init *init;                                 \
-		nb_tuner_ask_##at_ask *get_coll_info;                          \
-		int (*finalize)(void *context);                                \
-		__VA_ARGS__                                                    \
-	};                                                                     \
-	static_assert(                                                         \
-		offsetof(struct nb_tuner_v##v, init) == 8 &&                   \
-			offsetof(struct nb_tuner_v##v, get_coll_info) == 16 && \
-			offsetof(struct nb_tuner_v##v, finalize) == 24 &&      \
-			sizeof(struct nb_tuner_v##v) == (bytes),               \
-		"ABI ref., 1.1");                                              \
+#define NB_TUNER(v, at_init, at_ask, bytes, ...)                                     \
+	struct nb_tuner_v##v {                                                       \
+		const char *name;                                                    \
+		nb_tuner_init_##at_init *init;                                       \
+		nb_tuner_ask_##at_ask *get_coll_info;                                \
+		int (*finalize)(void *context);                                      \
+		__VA_ARGS__                                                          \
+	};                                                                           \
+	static_assert(offsetof(struct nb_tuner_v##v, init) == 8 &&                   \
+			      offsetof(struct nb_tuner_v##v, get_coll_info) == 16 && \
+			      offsetof(struct nb_tuner_v##v, finalize) == 24 &&      \
+			      sizeof(struct nb_tuner_v##v) == (bytes),               \
+		      "ABI ref., 1.1");                                              \
 	extern const struct nb_tuner_v##v ncclTunerPlugin_v##v
 NB_TUNER(2, v2, v2, 32, );
 NB_TUNER(3, v2, v3, 32, );

@@ -34,28 +34,24 @@ struct coll {
 
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
-	return nb_net_props_read(props, w.get_properties, dev,
-				 shape < GIN_V13 ? 11 : 12, ops.dmabuf);
+	return nb_net_props_read(props, w.get_properties, dev, shape < GIN_V13 ? 11 : 12,
+				 ops.dmabuf);
 }
 
-static int create(void *coll, const struct nb_gin_config *k, void **ctx,
-		  void **devh)
+static int create(void *coll, const struct nb_gin_config *k, void **ctx, void **devh)
 {
-	struct nb_gin_config_v13 v13 = { k->nsignals, k->ncounters,
-					 k->ncontexts, k->queue_depth,
+	struct nb_gin_config_v13 v13 = { k->nsignals, k->ncounters, k->ncontexts, k->queue_depth,
 					 k->traffic_class };
-	struct nb_rma_config rma = { k->ncontexts, k->traffic_class,
-				     k->rank_stride };
+	struct nb_rma_config rma = { k->ncontexts, k->traffic_class, k->rank_stride };
 
 	if (!w.create_context.v11)
 		return NB_NET_OK;
 	switch (shape) {
 	case GIN_V11:
-		return w.create_context.v11(coll, k->nsignals, k->ncounters,
-					    ctx, devh);
+		return w.create_context.v11(coll, k->nsignals, k->ncounters, ctx, devh);
 	case GIN_V12:
-		return w.create_context.v12(coll, k->nsignals, k->ncounters,
-					    k->ncontexts, ctx, devh);
+		return w.create_context.v12(coll, k->nsignals, k->ncounters, k->ncontexts, ctx,
+					    devh);
 	case GIN_V13:
 		return w.create_context.v13(coll, &v13, ctx, devh);
 	case RMA_V14:
@@ -65,8 +61,7 @@ static int create(void *coll, const struct nb_gin_config *k, void **ctx,
 	return NB_NET_INTERNAL;
 }
 
-static int wrapped_create(void *coll, const struct nb_gin_config *k, void **ctx,
-			  void **devh)
+static int wrapped_create(void *coll, const struct nb_gin_config *k, void **ctx, void **devh)
 {
 	struct coll *c = coll;
 	struct nb_gin_config config = *k;
@@ -94,9 +89,8 @@ static int create_own(struct coll *c, const struct nb_gin_mesh *m)
 				   .traffic_class = m->traffic_class };
 	void *none = NULL;
 
-	return shape >= GIN_V13 && m->nconnections
-		       ? create(c->inner, &k, &c->ctx, &none)
-		       : NB_NET_OK;
+	return shape >= GIN_V13 && m->nconnections ? create(c->inner, &k, &c->ctx, &none)
+						   : NB_NET_OK;
 }
 
 static int wrapped_connect(const struct nb_gin_mesh *m, void **coll)
@@ -107,12 +101,11 @@ static int wrapped_connect(const struct nb_gin_mesh *m, void **coll)
 	*coll = NULL;
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = shape == GIN_V12
-		     ? w.connect.v12(m->ctx, m->handles, m->nranks, m->rank,
-				     m->nconnections ? m->nconnections : 1,
-				     m->queue_depth, m->listen_comm, &c->inner)
-		     : w.connect.v11(m->ctx, m->handles, m->nranks, m->rank,
-				     m->listen_comm, &c->inner);
+	rc = shape == GIN_V12 ? w.connect.v12(m->ctx, m->handles, m->nranks, m->rank,
+					      m->nconnections ? m->nconnections : 1, m->queue_depth,
+					      m->listen_comm, &c->inner)
+			      : w.connect.v11(m->ctx, m->handles, m->nranks, m->rank,
+					      m->listen_comm, &c->inner);
 	c->traffic_class = m->traffic_class;
 	if (!rc) {
 		rc = create_own(c, m);
@@ -139,29 +132,25 @@ static int wrapped_close(void *coll)
 	return rc;
 }
 
-static int wrapped_reg_mr(void *coll, const struct nb_gin_memory *m,
-			  void **mhandle, void **gin_handle)
+static int wrapped_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+			  void **gin_handle)
 {
 	void *inner = ((struct coll *)coll)->inner, *both = NULL;
 	void **gh = gin_handle ? gin_handle : &both;
 	int rc;
 
 	if (shape >= RMA_V14) {
-		rc = m->dmabuf
-			     ? w.reg_mr_dmabuf.rma_v14(inner, m->data, m->size,
-						       m->type, m->offset,
-						       m->fd, m->flags, mhandle)
-			     : w.reg_mr.rma_v14(inner, m->data, m->size,
-						m->type, m->flags, mhandle);
+		rc = m->dmabuf ? w.reg_mr_dmabuf.rma_v14(inner, m->data, m->size, m->type,
+							 m->offset, m->fd, m->flags, mhandle)
+			       : w.reg_mr.rma_v14(inner, m->data, m->size, m->type, m->flags,
+						  mhandle);
 		/* RMA has only one handle, so use it for both */
 		*gh = *mhandle;
 		return rc;
 	}
-	return m->dmabuf ? w.reg_mr_dmabuf.v11(inner, m->data, m->size, m->type,
-					       m->offset, m->fd, m->flags,
-					       mhandle, gh)
-			 : w.reg_mr.v11(inner, m->data, m->size, m->type,
-					m->flags, mhandle, gh);
+	return m->dmabuf ? w.reg_mr_dmabuf.v11(inner, m->data, m->size, m->type, m->offset, m->fd,
+					       m->flags, mhandle, gh)
+			 : w.reg_mr.v11(inner, m->data, m->size, m->type, m->flags, mhandle, gh);
 }
 
 static int wrapped_dereg_mr(void *coll, void *mhandle)
@@ -169,8 +158,7 @@ static int wrapped_dereg_mr(void *coll, void *mhandle)
 	return w.dereg_mr(((struct coll *)coll)->inner, mhandle);
 }
 
-#define PUT_OF(o) \
-	(o)->src_off, (o)->src, (o)->size, (o)->dst_off, (o)->dst, (o)->rank
+#define PUT_OF(o) (o)->src_off, (o)->src, (o)->size, (o)->dst_off, (o)->dst, (o)->rank
 #define SIGNAL_OF(o) (o)->signal_off, (o)->signal, (o)->value, (o)->signal_op
 
 static int put(void *at, int k, struct nb_gin_op *o)
@@ -201,11 +189,10 @@ static int put_signal(void *at, int k, struct nb_gin_op *o)
 	case GIN_V13:
 		return w.iput_signal.v13(at, k, PUT_OF(o), SIGNAL_OF(o), r);
 	case RMA_V14:
-		return w.iput_signal.rma_v14(at, k, PUT_OF(o), SIGNAL_OF(o),
-					     o->strong, r);
+		return w.iput_signal.rma_v14(at, k, PUT_OF(o), SIGNAL_OF(o), o->strong, r);
 	case RMA_V15:
-		return w.iput_signal.rma_v15(at, k, PUT_OF(o), SIGNAL_OF(o),
-					     o->strong, o->flags, r);
+		return w.iput_signal.rma_v15(at, k, PUT_OF(o), SIGNAL_OF(o), o->strong, o->flags,
+					     r);
 	}
 	return NB_NET_INTERNAL;
 }
@@ -214,16 +201,14 @@ static int get(void *at, int k, struct nb_gin_op *o)
 {
 	if (shape < GIN_V13 || !w.iget.v13)
 		return NB_NET_INTERNAL;
-	return shape == RMA_V15
-		       ? w.iget.rma_v15(at, k, PUT_OF(o), o->flags, &o->inner)
-		       : w.iget.v13(at, k, PUT_OF(o), &o->inner);
+	return shape == RMA_V15 ? w.iget.rma_v15(at, k, PUT_OF(o), o->flags, &o->inner)
+				: w.iget.v13(at, k, PUT_OF(o), &o->inner);
 }
 
 static int flush(void *at, int k, struct nb_gin_op *o)
 {
-	return shape >= GIN_V13 && w.iflush
-		       ? w.iflush(at, k, o->src, o->rank, &o->inner)
-		       : NB_NET_OK;
+	return shape >= GIN_V13 && w.iflush ? w.iflush(at, k, o->src, o->rank, &o->inner)
+					    : NB_NET_OK;
 }
 
 /*
@@ -279,8 +264,7 @@ static int wrapped_query(void *coll, void *ctx, bool *failed)
 {
 	void *at = ctx ? ctx : ((struct coll *)coll)->ctx;
 
-	return w.query_last_error && at ? w.query_last_error(at, failed)
-					: NB_NET_OK;
+	return w.query_last_error && at ? w.query_last_error(at, failed) : NB_NET_OK;
 }
 
 static int wrapped_progress(void *coll, void *ctx)
@@ -303,12 +287,9 @@ static const struct {
 	enum shape shape;
 	int version;
 } rows[] = {
-	{ "ncclRmaPlugin_v15", RMA_V15, 15 },
-	{ "ncclRmaPlugin_v14", RMA_V14, 14 },
-	{ "ncclGinPlugin_v13", GIN_V13, 13 },
-	{ "ncclRmaPlugin_v13", GIN_V13, 13 },
-	{ "ncclGinPlugin_v12", GIN_V12, 12 },
-	{ "ncclGinPlugin_v11", GIN_V11, 11 },
+	{ "ncclRmaPlugin_v15", RMA_V15, 15 }, { "ncclRmaPlugin_v14", RMA_V14, 14 },
+	{ "ncclGinPlugin_v13", GIN_V13, 13 }, { "ncclRmaPlugin_v13", GIN_V13, 13 },
+	{ "ncclGinPlugin_v12", GIN_V12, 12 }, { "ncclGinPlugin_v11", GIN_V11, 11 },
 };
 
 static void read_gin_table(const void *from)
@@ -324,16 +305,15 @@ static void read_gin_table(const void *from)
 		return;
 	}
 	memcpy(&w, from, GAP);
-	memcpy((char *)&w + GAP_END, (const char *)from + GAP,
-	       sizeof(w) - GAP_END);
+	memcpy((char *)&w + GAP_END, (const char *)from + GAP, sizeof(w) - GAP_END);
 }
 
 static bool gin_table_complete(void)
 {
-	return w.init && w.devices && w.get_properties && w.listen &&
-	       w.connect.v11 && w.reg_mr.v11 && w.dereg_mr && w.close_coll &&
-	       w.close_listen && w.iput.v11 && w.iput_signal.v11 && w.test &&
-	       w.progress && (shape < GIN_V13 || w.create_context.v11);
+	return w.init && w.devices && w.get_properties && w.listen && w.connect.v11 &&
+	       w.reg_mr.v11 && w.dereg_mr && w.close_coll && w.close_listen && w.iput.v11 &&
+	       w.iput_signal.v11 && w.test && w.progress &&
+	       (shape < GIN_V13 || w.create_context.v11);
 }
 
 static void fill_ops(void)

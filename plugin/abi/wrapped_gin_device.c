@@ -34,19 +34,15 @@ static int device_signals(struct nb_gin_signals *signals)
 static int device_connect(const struct nb_gin_mesh *m, void **coll)
 {
 	*coll = NULL;
-	return w.connect(m->ctx, m->handles, m->nranks, m->rank, m->listen_comm,
-			 coll);
+	return w.connect(m->ctx, m->handles, m->nranks, m->rank, m->listen_comm, coll);
 }
 
-static int device_create(void *coll, const struct nb_gin_config *k, void **ctx,
-			 void **devh)
+static int device_create(void *coll, const struct nb_gin_config *k, void **ctx, void **devh)
 {
 	/* v13 does not know the last two members and does not read them */
-	struct nb_gin_config_v14 config = {
-		k->nsignals,	k->ncounters,	  k->ncontexts,
-		k->queue_depth, k->traffic_class, k->backend_version,
-		k->rank_stride
-	};
+	struct nb_gin_config_v14 config = { k->nsignals,    k->ncounters,     k->ncontexts,
+					    k->queue_depth, k->traffic_class, k->backend_version,
+					    k->rank_stride };
 	void *none = NULL;
 
 	return w.create_context(coll, &config, ctx, devh ? devh : &none);
@@ -58,14 +54,12 @@ static int device_destroy(void *coll, void *ctx)
 	return ctx ? w.destroy_context(ctx) : NB_NET_OK;
 }
 
-static int device_reg_mr(void *coll, const struct nb_gin_memory *m,
-			 void **mhandle, void **gin_handle)
+static int device_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+			 void **gin_handle)
 {
-	return m->dmabuf ? w.reg_mr_dmabuf(coll, m->data, m->size, m->type,
-					   m->offset, m->fd, m->flags, mhandle,
-					   gin_handle)
-			 : w.reg_mr(coll, m->data, m->size, m->type, m->flags,
-				    mhandle, gin_handle);
+	return m->dmabuf ? w.reg_mr_dmabuf(coll, m->data, m->size, m->type, m->offset, m->fd,
+					   m->flags, mhandle, gin_handle)
+			 : w.reg_mr(coll, m->data, m->size, m->type, m->flags, mhandle, gin_handle);
 }
 
 static int device_progress(void *coll, void *ctx)
@@ -107,10 +101,9 @@ static void read_v13(const struct nb_gin_table *t)
 
 static bool device_table_complete(void)
 {
-	return w.init && w.devices && w.get_properties && w.listen &&
-	       w.connect && w.create_context && w.destroy_context && w.reg_mr &&
-	       w.dereg_mr && w.close_coll && w.close_listen &&
-	       (is_v13 || w.get_gin_properties);
+	return w.init && w.devices && w.get_properties && w.listen && w.connect &&
+	       w.create_context && w.destroy_context && w.reg_mr && w.dereg_mr && w.close_coll &&
+	       w.close_listen && (is_v13 || w.get_gin_properties);
 }
 
 const struct nb_gin_ops *nb_gin_wrap_device(void *lib, const char **name)

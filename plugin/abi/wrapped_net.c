@@ -44,8 +44,7 @@ static int wrapped_init_v11(void **ctx, const struct nb_net_init *init)
 {
 	struct nb_net_config config = { init->traffic_class };
 
-	return w.init.v11(ctx, init->comm_id, &config, init->logger,
-			  init->profiler_callback);
+	return w.init.v11(ctx, init->comm_id, &config, init->logger, init->profiler_callback);
 }
 
 static int wrapped_listen_v5(void *ctx, int dev, void *handle, void **comm)
@@ -58,8 +57,8 @@ static int wrapped_listen_v5(void *ctx, int dev, void *handle, void **comm)
  * From v11 on NCCL's interface has no class at connect. Only a plugin with an
  * extension can change it for one connection.
  */
-static int wrapped_connect_v11(void *ctx, int dev, int traffic_class,
-			       void *handle, void **comm, void **devh)
+static int wrapped_connect_v11(void *ctx, int dev, int traffic_class, void *handle, void **comm,
+			       void **devh)
 {
 	int rc = w.connect.v11(ctx, dev, handle, comm, devh);
 
@@ -68,8 +67,8 @@ static int wrapped_connect_v11(void *ctx, int dev, int traffic_class,
 	return rc;
 }
 
-static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
-			   void **comm, void **devh)
+static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle, void **comm,
+			   void **devh)
 {
 	struct nb_net_config config = { traffic_class };
 	/* in these versions the plugin has no device handles */
@@ -78,8 +77,7 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (!devh)
 		devh = &none;
 	if (version >= 11)
-		return wrapped_connect_v11(ctx, dev, traffic_class, handle,
-					   comm, devh);
+		return wrapped_connect_v11(ctx, dev, traffic_class, handle, comm, devh);
 	if (version == 10)
 		return w.connect.v10(dev, &config, handle, comm, devh);
 	return version >= 7 ? w.connect.v7(dev, handle, comm, devh)
@@ -90,15 +88,14 @@ static int wrapped_accept(void *listen_comm, void **comm, void **devh)
 {
 	void *none = NULL;
 
-	return version >= 7
-		       ? w.accept.v7(listen_comm, comm, devh ? devh : &none)
-		       : w.accept.v5(listen_comm, comm);
+	return version >= 7 ? w.accept.v7(listen_comm, comm, devh ? devh : &none)
+			    : w.accept.v5(listen_comm, comm);
 }
 
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
-	int rc = nb_net_props_read(props, w.get_properties, dev, version,
-				   ops.reg_mr_dmabuf != NULL);
+	int rc =
+		nb_net_props_read(props, w.get_properties, dev, version, ops.reg_mr_dmabuf != NULL);
 
 	if (rc)
 		return rc;
@@ -127,33 +124,28 @@ static int wrapped_make_vdevice(int *dev, struct nb_net_vprops *all)
 	return w.make_vdevice(dev, &v);
 }
 
-static int wrapped_reg_mr_v5(void *comm, void *data, size_t size, int type,
-			     void **mhandle)
+static int wrapped_reg_mr_v5(void *comm, void *data, size_t size, int type, void **mhandle)
 {
-	return size > INT_MAX
-		       ? NB_NET_ARGUMENT
-		       : w.reg_mr.v5(comm, data, (int)size, type, mhandle);
+	return size > INT_MAX ? NB_NET_ARGUMENT : w.reg_mr.v5(comm, data, (int)size, type, mhandle);
 }
 
-static int wrapped_isend_v5(void *comm, void *data, size_t size, int tag,
-			    void *mhandle, void *phandle, void **request)
+static int wrapped_isend_v5(void *comm, void *data, size_t size, int tag, void *mhandle,
+			    void *phandle, void **request)
 {
 	(void)phandle;
 	return size > INT_MAX ? NB_NET_ARGUMENT
-			      : w.isend.v5(comm, data, (int)size, tag, mhandle,
-					   request);
+			      : w.isend.v5(comm, data, (int)size, tag, mhandle, request);
 }
 
-static int wrapped_isend_v9(void *comm, void *data, size_t size, int tag,
-			    void *mhandle, void *phandle, void **request)
+static int wrapped_isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle,
+			    void *phandle, void **request)
 {
 	(void)phandle;
 	return w.isend.v9(comm, data, size, tag, mhandle, request);
 }
 
-static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
-			    int *tags, void **mhandles, void **phandles,
-			    void **request)
+static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes, int *tags,
+			    void **mhandles, void **phandles, void **request)
 {
 	int narrow[NB_NET_MAX_RECVS];
 
@@ -167,9 +159,8 @@ static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
 	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
 }
 
-static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
-			    int *tags, void **mhandles, void **phandles,
-			    void **request)
+static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
+			    void **mhandles, void **phandles, void **request)
 {
 	(void)phandles;
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
@@ -179,15 +170,13 @@ static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
  * Version 10 reads a profiler handle for each buffer, and an older NCCL passes
  * none.
  */
-static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
-			     int *tags, void **mhandles, void **phandles,
-			     void **request)
+static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes, int *tags,
+			     void **mhandles, void **phandles, void **request)
 {
 	void *none[NB_NET_MAX_RECVS];
 
 	if (phandles)
-		return w.irecv.v10(comm, n, data, sizes, tags, mhandles,
-				   phandles, request);
+		return w.irecv.v10(comm, n, data, sizes, tags, mhandles, phandles, request);
 	if (n < 1 || n > NB_NET_MAX_RECVS)
 		return NB_NET_ARGUMENT;
 	memset(none, 0, sizeof(none));
@@ -207,16 +196,14 @@ static void read_net_table(const void *from)
 	memset(&w, 0, sizeof(w));
 	memcpy(&w, from, gap);
 	if (n > gap)
-		memcpy((char *)&w + gap + sizeof(void *),
-		       (const char *)from + gap, n - gap);
+		memcpy((char *)&w + gap + sizeof(void *), (const char *)from + gap, n - gap);
 }
 
 static bool net_table_complete(void)
 {
-	return w.init.v5 && w.devices && w.get_properties && w.listen.v5 &&
-	       w.connect.v5 && w.accept.v5 && w.reg_mr.v5 && w.dereg_mr &&
-	       w.isend.v5 && w.irecv.v5 && w.test && w.close_send &&
-	       w.close_recv && w.close_listen;
+	return w.init.v5 && w.devices && w.get_properties && w.listen.v5 && w.connect.v5 &&
+	       w.accept.v5 && w.reg_mr.v5 && w.dereg_mr && w.isend.v5 && w.irecv.v5 && w.test &&
+	       w.close_send && w.close_recv && w.close_listen;
 }
 
 static void fill_ops(void)

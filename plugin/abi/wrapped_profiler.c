@@ -34,10 +34,8 @@ static void count_error(int rc)
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 }
 
-#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6)              \
-	static const int16_t offset_##event##_##field[NEWEST + 1] = { \
-		-1, v1, v2, v3, v4, v5, v6                            \
-	};
+#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6) \
+	static const int16_t offset_##event##_##field[NEWEST + 1] = { -1, v1, v2, v3, v4, v5, v6 };
 #include "core/defs/profiler.h"
 
 static uint64_t get_u64(const char *d, int at)
@@ -68,13 +66,10 @@ static uint64_t its_of(uint64_t handle)
 {
 	struct nb_event_pair pair;
 
-	return nb_event_pair_get(handle, false, false, &pair)
-		       ? (uint64_t)(uintptr_t)pair.its
-		       : 0;
+	return nb_event_pair_get(handle, false, false, &pair) ? (uint64_t)(uintptr_t)pair.its : 0;
 }
 
-static void translate_handles(char *d, int v, uint32_t event,
-			      uint64_t (*to)(uint64_t handle))
+static void translate_handles(char *d, int v, uint32_t event, uint64_t (*to)(uint64_t handle))
 {
 	int group = event == NB_EVENT_COLL  ? offset_COLL_group[v]
 		    : event == NB_EVENT_P2P ? offset_P2P_group[v]
@@ -88,13 +83,10 @@ static void translate_handles(char *d, int v, uint32_t event,
 static bool is_delivered(uint32_t event)
 {
 	return event < NB_NEVENTS &&
-	       nb_event_pair_delivered((uint32_t)GET(nb_prof.chained_mask)) >>
-			       event &
-		       1;
+	       nb_event_pair_delivered((uint32_t)GET(nb_prof.chained_mask)) >> event & 1;
 }
 
-static void *start_its(void *its_context, const void *descr, int v,
-		       uint32_t event)
+static void *start_its(void *its_context, const void *descr, int v, uint32_t event)
 {
 	void *handle = NULL;
 	char d[DESCR];
@@ -105,8 +97,7 @@ static void *start_its(void *its_context, const void *descr, int v,
 	return handle;
 }
 
-void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
-			   nb_own_start *own)
+void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v, nb_own_start *own)
 {
 	struct nb_event_pair pair = { .owner = (uint64_t)(uintptr_t)context };
 	void *its_context, *ours = NULL;
@@ -120,8 +111,7 @@ void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
 	own(context, &ours, d);
 	*to = ours;
 	nb_events_remask(context);
-	if (!is_delivered(event) ||
-	    !nb_event_pair_context(pair.owner, &its_context))
+	if (!is_delivered(event) || !nb_event_pair_context(pair.owner, &its_context))
 		return;
 	place = nb_event_pair_take(&stolen);
 	if (stolen || place == NB_EVENT_PAIRS)
@@ -166,37 +156,32 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 	}
 	if (args)
 		memcpy(&word, args, sizeof(word));
-	nb_events_record((void *)(uintptr_t)pair.ours, state, word,
-			 args != NULL);
+	nb_events_record((void *)(uintptr_t)pair.ours, state, word, args != NULL);
 	if (pair.its)
-		count_error(its_functions()->record_event_state(pair.its, state,
-								args));
+		count_error(its_functions()->record_event_state(pair.its, state, args));
 	return true;
 }
 
 static bool profiler_table_complete(const struct nb_profiler *t)
 {
-	return t->init.v1 && t->start_event && t->stop_event &&
-	       t->record_event_state && t->finalize;
+	return t->init.v1 && t->start_event && t->stop_event && t->record_event_state &&
+	       t->finalize;
 }
 
-static int call_profiler_init(const struct nb_profiler *t, uint32_t version,
-			      void **ctx, const struct nb_pcomm_init *in,
-			      nb_nccl_logger *logger)
+static int call_profiler_init(const struct nb_profiler *t, uint32_t version, void **ctx,
+			      const struct nb_pcomm_init *in, nb_nccl_logger *logger)
 {
 	int *mask = &nb_prof.chained_mask;
 
 	if (version < 4)
 		return t->init.v1(ctx, mask);
 	if (version == 4)
-		return t->init.v4(ctx, mask, in->name, in->comm_id, in->nodes,
-				  in->ranks, in->rank, logger);
-	return t->init.v5(ctx, in->comm_id, mask, in->name, in->nodes,
-			  in->ranks, in->rank, logger);
+		return t->init.v4(ctx, mask, in->name, in->comm_id, in->nodes, in->ranks, in->rank,
+				  logger);
+	return t->init.v5(ctx, in->comm_id, mask, in->name, in->nodes, in->ranks, in->rank, logger);
 }
 
-void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
-			  nb_nccl_logger *logger)
+void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init, nb_nccl_logger *logger)
 {
 	const struct nb_profiler *t;
 	void *its_context = NULL;
@@ -209,17 +194,15 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	if (!t)
 		return;
 	if (!profiler_table_complete(t)) {
-		nb_wrapped_leave_out(
-			NB_WRAPPED_PROFILER,
-			"the plugin's table of interface v%u lacks functions",
-			version);
+		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
+				     "the plugin's table of interface v%u lacks functions",
+				     version);
 		return;
 	}
 	rc = call_profiler_init(t, version, &its_context, init, logger);
 	if (rc) {
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
-		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
-				     "the init of the plugin returned %d", rc);
+		nb_wrapped_leave_out(NB_WRAPPED_PROFILER, "the init of the plugin returned %d", rc);
 		return;
 	}
 	/* each communicator finds the same table */
@@ -227,9 +210,8 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	if (!nb_event_pair_comm((uint64_t)(uintptr_t)context, its_context)) {
 		if (its_context)
 			count_error(t->finalize(its_context));
-		nb_wrapped_leave_out(
-			NB_WRAPPED_PROFILER,
-			"there is no memory for the plugin's events");
+		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
+				     "there is no memory for the plugin's events");
 	}
 	nb_events_ask();
 }
@@ -239,8 +221,6 @@ void nb_wrapped_prof_finalize(void *context)
 	void *its_context;
 
 	/* NCCL calls no function of a profiler whose init gave no context */
-	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context,
-				   &its_context) &&
-	    its_context)
+	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context, &its_context) && its_context)
 		count_error(its_functions()->finalize(its_context));
 }

@@ -18,8 +18,7 @@
  * Initialise the wrapped profiler for our @context. Failures are counted and
  * logged.
  */
-void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
-			  nb_nccl_logger *logger);
+void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init, nb_nccl_logger *logger);
 void nb_wrapped_prof_finalize(void *context);
 
 /*
@@ -27,8 +26,7 @@ void nb_wrapped_prof_finalize(void *context);
  * interface
  */
 typedef int nb_own_start(void *context, void **to, void *descr);
-void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
-			   nb_own_start *own);
+void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v, nb_own_start *own);
 /* These functions return false if the handle does not belong to a pair. */
 bool nb_wrapped_prof_stop(void *handle);
 bool nb_wrapped_prof_record(void *handle, int state, void *args);

@@ -13,28 +13,23 @@
 
 static bool table_offers(const struct nb_ask *ask, int algo)
 {
-	return algo < ask->nalgo &&
-	       ask->table[algo * NCCL_NUM_PROTOS + NCCL_PROTO_SIMPLE] >= 0.0f;
+	return algo < ask->nalgo && ask->table[algo * NCCL_NUM_PROTOS + NCCL_PROTO_SIMPLE] >= 0.0f;
 }
 
-static int wrapped_ask_v2(const struct nb_wrapped_tuner *p,
-			  const struct nb_ask *ask)
+static int wrapped_ask_v2(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 {
 	const struct nb_tuner_v2 *t = p->table;
 	int collnet = ask->collnet, nvls = ask->nvls, rc;
 
 	if (ask->table) {
-		nvls = table_offers(ask, NCCL_ALGO_NVLS) ||
-		       table_offers(ask, NCCL_ALGO_NVLS_TREE);
+		nvls = table_offers(ask, NCCL_ALGO_NVLS) || table_offers(ask, NCCL_ALGO_NVLS_TREE);
 		collnet = table_offers(ask, NCCL_ALGO_COLLNET_CHAIN);
 	}
-	rc = t->get_coll_info(p->context, ask->coll, ask->bytes, collnet, nvls,
-			      ask->pipe_ops, ask->algo, ask->proto,
-			      ask->channels);
-	if (!rc && ask->table && *ask->algo >= 0 && *ask->algo < ask->nalgo &&
-	    *ask->proto >= 0 && *ask->proto < ask->nproto) {
-		float *cost =
-			&ask->table[*ask->algo * ask->nproto + *ask->proto];
+	rc = t->get_coll_info(p->context, ask->coll, ask->bytes, collnet, nvls, ask->pipe_ops,
+			      ask->algo, ask->proto, ask->channels);
+	if (!rc && ask->table && *ask->algo >= 0 && *ask->algo < ask->nalgo && *ask->proto >= 0 &&
+	    *ask->proto < ask->nproto) {
+		float *cost = &ask->table[*ask->algo * ask->nproto + *ask->proto];
 
 		if (*cost >= 0.0f)
 			*cost = 0.0f;
@@ -49,36 +44,31 @@ static void wrapped_end(const struct nb_wrapped_tuner *p)
 	t->finalize(p->context);
 }
 
-static int wrapped_ask_v3(const struct nb_wrapped_tuner *p,
-			  const struct nb_ask *ask)
+static int wrapped_ask_v3(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 {
 	const struct nb_tuner_v3 *t = p->table;
 
-	return t->get_coll_info(p->context, ask->coll, ask->bytes,
-				ask->pipe_ops, (float **)(void *)ask->table,
-				ask->nalgo, ask->nproto, ask->channels);
-}
-
-/* Versions 4, 5 and 6 have the same getCollInfo at the same offset. */
-static int wrapped_ask_v4(const struct nb_wrapped_tuner *p,
-			  const struct nb_ask *ask)
-{
-	const struct nb_tuner_v4 *t = p->table;
-
-	return t->get_coll_info(p->context, ask->coll, ask->bytes,
-				ask->pipe_ops, (float **)(void *)ask->table,
-				ask->nalgo, ask->nproto, ask->reg_buff,
+	return t->get_coll_info(p->context, ask->coll, ask->bytes, ask->pipe_ops,
+				(float **)(void *)ask->table, ask->nalgo, ask->nproto,
 				ask->channels);
 }
 
-static int wrapped_chunk_v6(const struct nb_wrapped_tuner *p, int coll,
-			    size_t bytes, int algo, int proto, int channels,
-			    size_t *chunk)
+/* Versions 4, 5 and 6 have the same getCollInfo at the same offset. */
+static int wrapped_ask_v4(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+{
+	const struct nb_tuner_v4 *t = p->table;
+
+	return t->get_coll_info(p->context, ask->coll, ask->bytes, ask->pipe_ops,
+				(float **)(void *)ask->table, ask->nalgo, ask->nproto,
+				ask->reg_buff, ask->channels);
+}
+
+static int wrapped_chunk_v6(const struct nb_wrapped_tuner *p, int coll, size_t bytes, int algo,
+			    int proto, int channels, size_t *chunk)
 {
 	const struct nb_tuner_v6 *t = p->table;
 
-	return t->get_chunk_size(p->context, coll, bytes, algo, proto, channels,
-				 chunk);
+	return t->get_chunk_size(p->context, coll, bytes, algo, proto, channels, chunk);
 }
 
 static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
@@ -87,9 +77,7 @@ static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
 	/* init has the same type in v2, v3 and v4 */
 	const struct nb_tuner_v2 *t = p->table;
 
-	p->ask = version == 2	? wrapped_ask_v2
-		 : version == 3 ? wrapped_ask_v3
-				: wrapped_ask_v4;
+	p->ask = version == 2 ? wrapped_ask_v2 : version == 3 ? wrapped_ask_v3 : wrapped_ask_v4;
 	return t->init(in->ranks, in->nodes, in->logger, &p->context);
 }
 
@@ -106,8 +94,8 @@ static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
 		p->chunk = wrapped_chunk_v6;
 	if (in->constants)
 		was = *in->constants;
-	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
-		     in->nvl, in->constants);
+	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger, in->nvl,
+		     in->constants);
 	if (rc && in->constants)
 		/* restore NCCL's constants, which the tuner may have edited */
 		*in->constants = was;
@@ -125,8 +113,7 @@ static bool tuner_table_complete(const void *table)
 static int call_tuner_init(struct nb_wrapped_tuner *p, uint32_t version,
 			   const struct nb_tuner_init *in)
 {
-	return version < 5 ? wrapped_init_v2(p, version, in)
-			   : wrapped_init_v5(p, version, in);
+	return version < 5 ? wrapped_init_v2(p, version, in) : wrapped_init_v5(p, version, in);
 }
 
 /*
@@ -143,28 +130,24 @@ static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 		return rc;
 	}
 	nb_wrapped_count_error(NB_WRAPPED_TUNER);
-	nb_wrapped_leave_out(NB_WRAPPED_TUNER,
-			     "the init of the plugin returned %d", rc);
+	nb_wrapped_leave_out(NB_WRAPPED_TUNER, "the init of the plugin returned %d", rc);
 	return 0;
 }
 
-int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
-			  const struct nb_tuner_init *in)
+int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p, const struct nb_tuner_init *in)
 {
 	uint32_t version;
 	int rc;
 
-	*p = (struct nb_wrapped_tuner){
-		.table = nb_wrapped_use(NB_WRAPPED_TUNER, in->abi, &version)
-	};
+	*p = (struct nb_wrapped_tuner){ .table = nb_wrapped_use(NB_WRAPPED_TUNER, in->abi,
+								&version) };
 	if (!p->table)
 		return 0;
 	if (!tuner_table_complete(p->table)) {
 		*p = (struct nb_wrapped_tuner){ .ask = NULL };
-		nb_wrapped_leave_out(
-			NB_WRAPPED_TUNER,
-			"the plugin's table of interface v%u lacks functions",
-			version);
+		nb_wrapped_leave_out(NB_WRAPPED_TUNER,
+				     "the plugin's table of interface v%u lacks functions",
+				     version);
 		return 0;
 	}
 	/* the function that ends the tuner is the same in all versions */

@@ -14,7 +14,6 @@
  *   communicator of several hosts, the wrapped tuner's error, because other
  *   hosts cannot learn that this rank continues without the tuner.
  */
-int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
-			  const struct nb_tuner_init *in);
+int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p, const struct nb_tuner_init *in);
 
 #endif

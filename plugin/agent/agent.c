@@ -41,10 +41,8 @@ static const struct {
 static bool times_set_one(const char *name, size_t size, uint64_t ms)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strlen(rows[i].name) == size &&
-		    !memcmp(rows[i].name, name, size)) {
-			memcpy((char *)&nb_agent_times + rows[i].at, &ms,
-			       sizeof(ms));
+		if (strlen(rows[i].name) == size && !memcmp(rows[i].name, name, size)) {
+			memcpy((char *)&nb_agent_times + rows[i].at, &ms, sizeof(ms));
 			return true;
 		}
 	return false;
@@ -60,9 +58,8 @@ bool nb_agent_times_set(const char *text)
 		if (text[size] != '=')
 			return false;
 		ms = strtoull(text + size + 1, &end, 10);
-		if (text[size + 1] < '0' || text[size + 1] > '9' ||
-		    ms > MOST_MS || (*end && *end != ',') ||
-		    !times_set_one(text, size, ms))
+		if (text[size + 1] < '0' || text[size + 1] > '9' || ms > MOST_MS ||
+		    (*end && *end != ',') || !times_set_one(text, size, ms))
 			return false;
 		text = *end ? end + 1 : end;
 	}
@@ -103,8 +100,7 @@ const char *nb_agent_key(const struct nb_agent *a, const char *key)
 	char *to = text[next++ % 4];
 
 	if (key_is_data(key))
-		snprintf(to, NB_STORE_KEY_SIZE, "/ncclbpf/1-data/%s/%s",
-			 a->dir.job, key);
+		snprintf(to, NB_STORE_KEY_SIZE, "/ncclbpf/1-data/%s/%s", a->dir.job, key);
 	else
 		snprintf(to, NB_STORE_KEY_SIZE, "%s%s", a->own.prefix, key);
 	return to;
@@ -250,12 +246,9 @@ static void lease_tick(struct nb_agent *a)
 	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
 		return;
 	a->lease_busy =
-		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease,
-						      lease_kept, a, NULL)
-			   : nb_store_lease_grant(
-				     a->store,
-				     (int64_t)(nb_agent_times.lease / 1000),
-				     lease_granted, a, NULL));
+		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease, lease_kept, a, NULL)
+			   : nb_store_lease_grant(a->store, (int64_t)(nb_agent_times.lease / 1000),
+						  lease_granted, a, NULL));
 	a->lease_ms = nb_agent_ms();
 }
 
@@ -299,8 +292,7 @@ static bool note_registered(struct nb_agent *a, uint32_t i, uint64_t number)
 {
 	int64_t at;
 
-	if (!nb_site_shared(&a->site, i) ||
-	    a->site.seg->mem->comm[i].fleet_since) {
+	if (!nb_site_shared(&a->site, i) || a->site.seg->mem->comm[i].fleet_since) {
 		a->described[i] = 0;
 		return false;
 	}
@@ -323,8 +315,7 @@ static bool note_run(struct nb_agent *a, uint64_t number)
 	}
 	if (!a->run_described)
 		a->run_described = number;
-	self->since = (uint64_t)nb_own_written(&a->own, NB_OWN_SITE,
-					       a->run_described);
+	self->since = (uint64_t)nb_own_written(&a->own, NB_OWN_SITE, a->run_described);
 	return self->since != 0;
 }
 
@@ -381,10 +372,8 @@ static void copy_notes(struct nb_agent *a)
 
 		if (!nb_site_shared(&a->site, i))
 			continue;
-		snprintf(id, sizeof(id), "%016llx",
-			 (unsigned long long)c->comm_id);
-		nb_site_tell(&a->site, c->comm_id,
-			     k ? nb_view_str(k->value, id) : "");
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)c->comm_id);
+		nb_site_tell(&a->site, c->comm_id, k ? nb_view_str(k->value, id) : "");
 	}
 }
 
@@ -411,11 +400,10 @@ static void note_lost(struct nb_agent *a, uint32_t i, bool before)
 		return;
 	/* the coordinator waits for this key */
 	a->scan_ms = 0;
-	nb_agent_log(
-		now ? "communicator %016llx: the store has gone back or has lost the record "
-		      "that this site has copied; its ranks keep their policies"
-		    : "communicator %016llx: the store has its record again",
-		(unsigned long long)a->site.seg->mem->comm[i].comm_id);
+	nb_agent_log(now ? "communicator %016llx: the store has gone back or has lost the record "
+			   "that this site has copied; its ranks keep their policies"
+			 : "communicator %016llx: the store has its record again",
+		     (unsigned long long)a->site.seg->mem->comm[i].comm_id);
 }
 
 /*
@@ -430,13 +418,11 @@ static bool copy_record(struct nb_agent *a, uint32_t i)
 	const struct nb_view_key *k;
 	char key[64];
 
-	snprintf(key, sizeof(key), "order/record/%016llx",
-		 (unsigned long long)id);
+	snprintf(key, sizeof(key), "order/record/%016llx", (unsigned long long)id);
 	k = nb_view_get(&a->view, key);
 	if (!k || !*nb_view_str(k->value, "state")) {
 		nb_site_missing(&a->site, i);
-	} else if (lost || k->mod != of->copied ||
-		   nb_record_id(k->value) != of->id) {
+	} else if (lost || k->mod != of->copied || nb_record_id(k->value) != of->id) {
 		if (!nb_site_copy(&a->site, id, k->value, k->made, k->mod))
 			return false;
 		a->barrier_due = true;
@@ -452,8 +438,7 @@ static void copy_records(struct nb_agent *a)
 	a->copies_due = false;
 	/* stop at a locked segment: each copy would wait for the lock */
 	for (uint32_t i = 0; i < NB_SEG_COMMS && !a->copies_due; i++)
-		a->copies_due =
-			nb_site_shared(&a->site, i) && !copy_record(a, i);
+		a->copies_due = nb_site_shared(&a->site, i) && !copy_record(a, i);
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);
@@ -494,8 +479,8 @@ static void ask_fallback(struct nb_agent *a, uint32_t i)
 	snprintf(key, sizeof(key), "order/record/%016llx",
 		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
 	k = nb_view_get(&a->view, key);
-	if (a->follow != NB_AGENT_FOLLOWING || nb_site_lost(&a->site, i) ||
-	    !k || k->mod != of->copied || k->mod == of->asked ||
+	if (a->follow != NB_AGENT_FOLLOWING || nb_site_lost(&a->site, i) || !k ||
+	    k->mod != of->copied || k->mod == of->asked ||
 	    strcmp(nb_view_str(k->value, "state"), "armed"))
 		return;
 	back = nb_record_undo(k->value);
@@ -503,12 +488,10 @@ static void ask_fallback(struct nb_agent *a, uint32_t i)
 	json_decref(back);
 	if (!text)
 		return;
-	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key),
-					 .revision = k->mod };
-	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
-				    .key = cmp.key,
-				    .value = text,
-				    .size = strlen(text) };
+	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key), .revision = k->mod };
+	put = (struct nb_store_op){
+		.kind = NB_STORE_PUT, .key = cmp.key, .value = text, .size = strlen(text)
+	};
 	if (!nb_store_txn(a->store, &txn, fallback_done, of, NULL))
 		of->asked = k->mod;
 	free(text);
@@ -534,13 +517,10 @@ static void look_at_waits(struct nb_agent *a)
 	if (now < a->waiting_ms + nb_agent_times.patience + nb_agent_crowd(a))
 		return;
 	if (!a->told_waiting)
-		nb_agent_log(
-			"a rank of communicator %016llx waits at a fence for the store",
-			(unsigned long long)a->site.seg->mem->comm[first]
-				.comm_id);
+		nb_agent_log("a rank of communicator %016llx waits at a fence for the store",
+			     (unsigned long long)a->site.seg->mem->comm[first].comm_id);
 	a->told_waiting = true;
-	for (uint32_t i = first; i < NB_SEG_COMMS;
-	     i = nb_site_waiting(&a->site, i + 1))
+	for (uint32_t i = first; i < NB_SEG_COMMS; i = nb_site_waiting(&a->site, i + 1))
 		ask_fallback(a, i);
 }
 
@@ -568,8 +548,7 @@ static void compare_own(struct nb_agent *a)
 
 	if (more > COMPARE_MORE_MS)
 		more = COMPARE_MORE_MS;
-	if (nb_agent_ms() < a->compare_ms + nb_agent_times.compare + more ||
-	    a->away_ms)
+	if (nb_agent_ms() < a->compare_ms + nb_agent_times.compare + more || a->away_ms)
 		return;
 	a->compare_ms = nb_agent_ms();
 	nb_own_compare(&a->own);
@@ -615,9 +594,8 @@ static bool is_hasty(const struct nb_agent *a)
  */
 static uint64_t scan_interval(const struct nb_agent *a)
 {
-	return nb_agent_ms() < a->own.changed_ms + nb_agent_times.calm
-		       ? nb_agent_times.scan
-		       : nb_agent_times.calm_scan;
+	return nb_agent_ms() < a->own.changed_ms + nb_agent_times.calm ? nb_agent_times.scan
+								       : nb_agent_times.calm_scan;
 }
 
 static void scan_tick(struct nb_agent *a)
@@ -667,6 +645,5 @@ int nb_agent_tick(struct nb_agent *a)
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))
 		return ARMED_MS + (int)(a->sites / LOOK_SITES);
-	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES)
-			   : (int)scan_interval(a);
+	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES) : (int)scan_interval(a);
 }

@@ -133,8 +133,7 @@ uint64_t nb_agent_crowd(const struct nb_agent *a);
  * call.
  */
 const char *nb_agent_key(const struct nb_agent *a, const char *key);
-void nb_agent_log(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+void nb_agent_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Remember the store's revision @rev, which a reply has shown. */
 void nb_agent_revision(struct nb_agent *a, int64_t rev);
@@ -172,11 +171,10 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r);
  * Receives an image. The callee owns @bytes, whose digest has been checked.
  * @bytes is NULL on failure, and @err says why.
  */
-typedef void nb_image_done_fn(void *arg, void *bytes, size_t size,
-			      const struct nb_err *err);
+typedef void nb_image_done_fn(void *arg, void *bytes, size_t size, const struct nb_err *err);
 /* Read an image from the store. If it returns 0, it calls @done later, once. */
-int nb_image_fetch(struct nb_agent *a, const char *digest,
-		   nb_image_done_fn *done, void *arg, struct nb_err *err);
+int nb_image_fetch(struct nb_agent *a, const char *digest, nb_image_done_fn *done, void *arg,
+		   struct nb_err *err);
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);

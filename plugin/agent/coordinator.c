@@ -24,10 +24,9 @@ enum {
 
 /* The parts that take a change come in the order in which they need another. */
 const struct nb_coord_part *const nb_coord_parts[NB_COORD_PARTS] = {
-	&nb_coord_recovery,    &nb_coord_requests, &nb_coord_use,
-	&nb_coord_controllers, &nb_coord_saved,	   &nb_coord_mend,
-	&nb_coord_members,     &nb_coord_notes,	   &nb_coord_guard,
-	&nb_coord_start,       &nb_coord_audit,	   &nb_coord_catch_up,
+	&nb_coord_recovery, &nb_coord_requests, &nb_coord_use,	   &nb_coord_controllers,
+	&nb_coord_saved,    &nb_coord_mend,	&nb_coord_members, &nb_coord_notes,
+	&nb_coord_guard,    &nb_coord_start,	&nb_coord_audit,   &nb_coord_catch_up,
 	&nb_coord_sweep
 };
 
@@ -80,8 +79,7 @@ void nb_coord_reset(struct nb_coord *c)
 
 bool nb_coord_busy(const struct nb_coord *c)
 {
-	return c->proposed || c->refused ||
-	       (c->state != NB_COORD_IDLE && !c->sending);
+	return c->proposed || c->refused || (c->state != NB_COORD_IDLE && !c->sending);
 }
 
 /* ---- transactions ---- */
@@ -89,7 +87,7 @@ bool nb_coord_busy(const struct nb_coord *c)
 struct call {
 	struct nb_coord *c;
 	uint64_t term;
-	int64_t key_mod; /* revision of our key that the transaction compares */
+	int64_t key_mod;  /* revision of our key that the transaction compares */
 	int64_t view_rev; /* revision of the view from which it was made */
 	bool watched;
 	nb_coord_done_fn *done;
@@ -110,14 +108,12 @@ static struct call *call_new(struct nb_coord *c)
 	return call;
 }
 
-static char *txn_key(struct nb_coord *c, struct nb_coord_txn *t,
-		     const char *key)
+static char *txn_key(struct nb_coord *c, struct nb_coord_txn *t, const char *key)
 {
 	return t->key[t->nkey++] = strdup(nb_agent_key(c->a, key));
 }
 
-static void add_compare(struct nb_coord *c, struct nb_coord_txn *t,
-			struct nb_store_compare compare)
+static void add_compare(struct nb_coord *c, struct nb_coord_txn *t, struct nb_store_compare compare)
 {
 	if (t->ncompare == NB_COORD_OPS) {
 		t->full = true;
@@ -127,11 +123,9 @@ static void add_compare(struct nb_coord *c, struct nb_coord_txn *t,
 	t->compare[t->ncompare++] = compare;
 }
 
-void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
-			  const char *key, int64_t mod)
+void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t, const char *key, int64_t mod)
 {
-	add_compare(c, t,
-		    (struct nb_store_compare){ .key = key, .revision = mod });
+	add_compare(c, t, (struct nb_store_compare){ .key = key, .revision = mod });
 }
 
 void nb_coord_txn_facts(struct nb_coord *c, struct nb_coord_txn *t)
@@ -140,23 +134,21 @@ void nb_coord_txn_facts(struct nb_coord *c, struct nb_coord_txn *t)
 
 	for (int i = 0; i < 2; i++)
 		add_compare(c, t,
-			    (struct nb_store_compare){
-				    .key = of[i],
-				    .revision = c->a->view.revision,
-				    .prefix = true });
+			    (struct nb_store_compare){ .key = of[i],
+						       .revision = c->a->view.revision,
+						       .prefix = true });
 }
 
 static void add_op(struct nb_coord *c, struct nb_coord_txn *t, const char *key,
 		   struct nb_store_op op)
 {
 	op.key = txn_key(c, t, key);
-	t->watched |= op.key && !strncmp(op.key, c->a->own.prefix,
-					 strlen(c->a->own.prefix));
+	t->watched |= op.key && !strncmp(op.key, c->a->own.prefix, strlen(c->a->own.prefix));
 	t->op[t->nop++] = op;
 }
 
-void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
-		      const char *key, json_t *value, int64_t lease)
+void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t, const char *key, json_t *value,
+		      int64_t lease)
 {
 	char *text = json_dumps(value, JSON_COMPACT);
 
@@ -169,8 +161,7 @@ void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
 				     .lease = lease });
 }
 
-void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t,
-			 const char *key, int64_t mod)
+void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t, const char *key, int64_t mod)
 {
 	nb_coord_txn_compare(c, t, key, mod);
 	add_op(c, t, key, (struct nb_store_op){ .kind = NB_STORE_DELETE });
@@ -201,25 +192,21 @@ void nb_coord_txn_free(struct nb_coord_txn *t)
  */
 static bool is_refusal(const struct nb_store_reply *r)
 {
-	return !r->unknown && r->err->code != NB_E_STORE &&
-	       r->err->code != NB_E_TIMEOUT && r->err->code != NB_E_NOENT &&
-	       r->err->code != NB_E_NOMEM;
+	return !r->unknown && r->err->code != NB_E_STORE && r->err->code != NB_E_TIMEOUT &&
+	       r->err->code != NB_E_NOENT && r->err->code != NB_E_NOMEM;
 }
 
 /*
  * If a compare does not hold, the store returns the coordinator's key. Without
  * a term (key_mod 0), the transaction claims this key.
  */
-static enum nb_coord_outcome outcome_of(const struct call *call,
-					const struct nb_store_reply *r)
+static enum nb_coord_outcome outcome_of(const struct call *call, const struct nb_store_reply *r)
 {
 	if (r->err)
-		return call->refused && is_refusal(r) ? NB_COORD_REFUSED
-						      : NB_COORD_LOST;
+		return call->refused && is_refusal(r) ? NB_COORD_REFUSED : NB_COORD_LOST;
 	if (r->succeeded)
 		return NB_COORD_DONE;
-	if (call->key_mod &&
-	    (!r->nkv || r->kv[0].mod_revision != call->key_mod))
+	if (call->key_mod && (!r->nkv || r->kv[0].mod_revision != call->key_mod))
 		return NB_COORD_LOST;
 	return NB_COORD_OLD;
 }
@@ -228,9 +215,8 @@ static enum nb_coord_outcome outcome_of(const struct call *call,
 static void lose(struct nb_coord *c, const struct nb_err *err)
 {
 	if (err && (c->key_mod || !c->told))
-		nb_agent_log(
-			"the store did not carry out the coordinator's transaction: %s",
-			err->text);
+		nb_agent_log("the store did not carry out the coordinator's transaction: %s",
+			     err->text);
 	if (err)
 		c->told = !c->key_mod;
 	c->lost = true;
@@ -282,19 +268,14 @@ static int check_txn(const struct nb_coord_txn *t, struct nb_err *err)
 		whole = whole && t->key[i];
 	for (size_t i = 0; i < t->nvalue; i++)
 		whole = whole && t->value[i];
-	return whole ? 0
-		     : nb_fail(err, NB_E_NOMEM, 0,
-			       "a value of a transaction cannot be made");
+	return whole ? 0 : nb_fail(err, NB_E_NOMEM, 0, "a value of a transaction cannot be made");
 }
 
-bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
-		       nb_coord_done_fn *done)
+bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t, nb_coord_done_fn *done)
 {
 	const struct nb_store_op key = { .kind = NB_STORE_GET,
-					 .key = nb_agent_key(
-						 c->a, "order/coordinator") };
-	const struct nb_store_txn txn = { t->compare, t->ncompare, t->op,
-					  t->nop,     &key,	   1 };
+					 .key = nb_agent_key(c->a, "order/coordinator") };
+	const struct nb_store_txn txn = { t->compare, t->ncompare, t->op, t->nop, &key, 1 };
 	struct call *call = call_new(c);
 	struct nb_err err = { .code = 0 };
 	bool fine = call && !check_txn(t, &err);
@@ -303,8 +284,7 @@ bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 		call->watched = t->watched;
 		call->done = done;
 		call->refused = t->refused;
-		fine = !nb_store_txn(c->a->store, &txn, coord_replied, call,
-				     &err);
+		fine = !nb_store_txn(c->a->store, &txn, coord_replied, call, &err);
 	}
 	if (!fine) {
 		free(call);
@@ -333,8 +313,7 @@ static void have_read(void *arg, const struct nb_store_reply *r)
 	call.read(call.c, r);
 }
 
-bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn,
-		   nb_coord_read_fn *done)
+bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn, nb_coord_read_fn *done)
 {
 	struct call *call = call_new(c);
 
@@ -365,8 +344,7 @@ static bool is_current(const struct nb_coord *c)
 
 void nb_coord_answered(struct nb_coord *c)
 {
-	c->answer_ms[c->nanswers++ % NB_COORD_ANSWERS] =
-		nb_agent_ms() - c->arming_ms;
+	c->answer_ms[c->nanswers++ % NB_COORD_ANSWERS] = nb_agent_ms() - c->arming_ms;
 }
 
 /*
@@ -427,8 +405,8 @@ static void coord_claim(struct nb_coord *c, int64_t mod)
 	if (!t)
 		return;
 	nb_coord_txn_compare(c, t, "order/coordinator", mod);
-	nb_coord_txn_put(c, t, "order/coordinator",
-			 json_pack("{s:s}", "site", c->a->name), c->a->lease);
+	nb_coord_txn_put(c, t, "order/coordinator", json_pack("{s:s}", "site", c->a->name),
+			 c->a->lease);
 	(void)nb_coord_txn_send(c, t, coord_claimed);
 }
 
@@ -438,8 +416,7 @@ static void coord_claim(struct nb_coord *c, int64_t mod)
  */
 static bool is_coordinator(struct nb_coord *c)
 {
-	const struct nb_view_key *k =
-		nb_view_get(&c->a->view, "order/coordinator");
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/coordinator");
 	bool ours = k && !strcmp(nb_view_str(k->value, "site"), c->a->name);
 	bool none = !k || !*nb_view_str(k->value, "site");
 
@@ -455,8 +432,7 @@ static bool is_coordinator(struct nb_coord *c)
 		nb_coord_reset(c);
 	if (none || ours) {
 		if (is_current(c) &&
-		    (!c->lost_ms ||
-		     nb_agent_ms() >= c->lost_ms + nb_agent_times.retry))
+		    (!c->lost_ms || nb_agent_ms() >= c->lost_ms + nb_agent_times.retry))
 			coord_claim(c, k ? k->mod : 0);
 	} else if (c->a->whole) {
 		nb_agent_follow(c->a, false);
@@ -487,8 +463,7 @@ void nb_coord_tick(struct nb_coord *c)
 	struct nb_seg_agent *self = &c->a->site.seg->mem->agent;
 	bool is = is_coordinator(c);
 
-	__atomic_store_n(&self->coordinates_ms,
-			 is && !c->a->away_ms ? self->beat_ms : 0,
+	__atomic_store_n(&self->coordinates_ms, is && !c->a->away_ms ? self->beat_ms : 0,
 			 __ATOMIC_RELEASE);
 	if (!is || !is_current(c))
 		return;

@@ -201,12 +201,7 @@ struct nb_coord_txn {
  * ends. The next term begins with another revision of the coordinator's key, so
  * a transaction that arrives late is refused.
  */
-enum nb_coord_outcome {
-	NB_COORD_DONE,
-	NB_COORD_OLD,
-	NB_COORD_REFUSED,
-	NB_COORD_LOST
-};
+enum nb_coord_outcome { NB_COORD_DONE, NB_COORD_OLD, NB_COORD_REFUSED, NB_COORD_LOST };
 
 /* Called after NB_COORD_DONE. @revision: revision of the transaction */
 typedef void nb_coord_done_fn(struct nb_coord *c, int64_t revision);
@@ -215,8 +210,7 @@ typedef void nb_coord_done_fn(struct nb_coord *c, int64_t revision);
 struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c);
 /* Free a transaction that was not sent. */
 void nb_coord_txn_free(struct nb_coord_txn *t);
-void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
-			  const char *key, int64_t mod);
+void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t, const char *key, int64_t mod);
 /*
  * Require that the sites say what the view shows: no key below site/ and
  * answer/ was written since. The store does not notice keys that a lease
@@ -225,25 +219,21 @@ void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
  */
 void nb_coord_txn_facts(struct nb_coord *c, struct nb_coord_txn *t);
 /* Add a put to the transaction. Takes ownership of @value. */
-void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
-		      const char *key, json_t *value, int64_t lease);
+void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t, const char *key, json_t *value,
+		      int64_t lease);
 /* Delete @key, on condition that its last change has revision @mod. */
-void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t,
-			 const char *key, int64_t mod);
+void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t, const char *key, int64_t mod);
 /*
  * Send the transaction and free @t. Until it ends, the coordinator takes no
  * other step. @done may be NULL. Returns true if it was sent.
  */
-bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
-		       nb_coord_done_fn *done);
+bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t, nb_coord_done_fn *done);
 /*
  * Send a transaction that only reads. @done gets no coordinator (NULL) if the
  * term has ended. Returns true if it was sent.
  */
-typedef void nb_coord_read_fn(struct nb_coord *c,
-			      const struct nb_store_reply *r);
-bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn,
-		   nb_coord_read_fn *done);
+typedef void nb_coord_read_fn(struct nb_coord *c, const struct nb_store_reply *r);
+bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn, nb_coord_read_fn *done);
 
 /* ---- parts ---- */
 
@@ -265,10 +255,8 @@ bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn,
  */
 struct nb_coord_part {
 	int (*take)(struct nb_coord *c, const json_t *request);
-	void (*order)(struct nb_coord *c, struct nb_coord_txn *t,
-		      json_t *order);
-	void (*commit)(struct nb_coord *c, struct nb_coord_txn *t,
-		       json_t *commit);
+	void (*order)(struct nb_coord *c, struct nb_coord_txn *t, json_t *order);
+	void (*commit)(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit);
 	void (*end)(struct nb_coord *c, struct nb_coord_txn *t, bool committed);
 	bool (*due)(struct nb_coord *c);
 	bool at_once;
@@ -278,10 +266,9 @@ struct nb_coord_part {
 enum { NB_COORD_PARTS = 13 };
 extern const struct nb_coord_part *const nb_coord_parts[NB_COORD_PARTS];
 
-extern const struct nb_coord_part nb_coord_recovery, nb_coord_requests,
-	nb_coord_use, nb_coord_controllers, nb_coord_saved, nb_coord_mend,
-	nb_coord_members, nb_coord_notes, nb_coord_guard, nb_coord_start,
-	nb_coord_audit, nb_coord_catch_up, nb_coord_sweep;
+extern const struct nb_coord_part nb_coord_recovery, nb_coord_requests, nb_coord_use,
+	nb_coord_controllers, nb_coord_saved, nb_coord_mend, nb_coord_members, nb_coord_notes,
+	nb_coord_guard, nb_coord_start, nb_coord_audit, nb_coord_catch_up, nb_coord_sweep;
 
 /* ---- changes ---- */
 
@@ -359,16 +346,14 @@ void nb_coord_saving_free(struct nb_coord_saving *s);
 /* Store the proposal of a process. Takes ownership of the bytes in @r. */
 void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r);
 /* Called when the store has the bytes of @r as image @data. */
-void nb_coord_proposal_stored(struct nb_coord *c,
-			      const struct nb_procs_result *r,
+void nb_coord_proposal_stored(struct nb_coord *c, const struct nb_procs_result *r,
 			      const char *data);
 /*
  * Tell the process how its proposal @number has ended. @why: the reason of a
  * refusal; "" if all sites have committed the change. Does nothing if @number
  * is 0.
  */
-void nb_coord_proposal_end(struct nb_coord *c, uint64_t number,
-			   const char *why);
+void nb_coord_proposal_end(struct nb_coord *c, uint64_t number, const char *why);
 
 /*
  * If the coordinator before this one ended before it decided a change of
@@ -385,8 +370,8 @@ bool nb_coord_audit_fixed(const char *name);
  * Add the audit entry of a committed change that the coordinator itself has
  * begun, with the line, images and user of @request.
  */
-void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
-			const json_t *request, const char *why);
+void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t, const json_t *request,
+			const char *why);
 /* Write the UTC time of now to @text; "" if it is unknown. Returns @text. */
 const char *nb_coord_time(char text[NB_UTC_TEXT]);
 

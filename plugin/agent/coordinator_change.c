@@ -69,8 +69,7 @@ static void change_ended(struct nb_coord *c, int64_t revision)
 static void end_refused(struct nb_coord *c)
 {
 	if (c->brief == NB_COORD_BARE) {
-		nb_agent_log("change %" PRId64 " cannot be ended: %s", c->n,
-			     c->refusal.text);
+		nb_agent_log("change %" PRId64 " cannot be ended: %s", c->n, c->refusal.text);
 		c->lost = true;
 		return;
 	}
@@ -87,8 +86,7 @@ void nb_coord_end(struct nb_coord *c, bool committed)
 	c->ended = committed;
 	t->refused = end_refused;
 	if (!committed)
-		nb_coord_txn_put(c, t, "order/drop",
-				 json_pack("{s:I}", "n", (json_int_t)c->n), 0);
+		nb_coord_txn_put(c, t, "order/drop", json_pack("{s:I}", "n", (json_int_t)c->n), 0);
 	if (*c->request)
 		nb_coord_put_reply(c, t);
 	for (int i = 0; i < NB_COORD_PARTS; i++)
@@ -103,8 +101,7 @@ void nb_coord_end(struct nb_coord *c, bool committed)
 }
 
 /* End the change with an error. @hint: "" if there is none */
-static void change_refuse(struct nb_coord *c, int code, const char *text,
-			  const char *hint)
+static void change_refuse(struct nb_coord *c, int code, const char *text, const char *hint)
 {
 	struct nb_err err = { .code = 0 };
 
@@ -122,8 +119,8 @@ static void change_refuse(struct nb_coord *c, int code, const char *text,
 /* Note that the store has refused a transaction of the change. */
 static void note_refusal(struct nb_coord *c)
 {
-	nb_fail(&c->err, c->refusal.code, 0,
-		"the store has refused the change: %s", c->refusal.text);
+	nb_fail(&c->err, c->refusal.code, 0, "the store has refused the change: %s",
+		c->refusal.text);
 	if (*c->refusal.hint)
 		nb_hint(&c->err, "%s", c->refusal.hint);
 }
@@ -139,11 +136,9 @@ static void step_refused(struct nb_coord *c)
 
 /* ---- order ---- */
 
-static int64_t most_of(const struct nb_view *v, const char *prefix,
-		       const char *name, int64_t most)
+static int64_t most_of(const struct nb_view *v, const char *prefix, const char *name, int64_t most)
 {
-	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix);
-	     i++) {
+	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix); i++) {
 		int64_t n = nb_view_int(v->at[i].value, name);
 
 		if (n > most && n < MAX_NUMBER)
@@ -171,8 +166,7 @@ static int64_t next_n(const struct nb_coord *c)
 static void change_ordered(struct nb_coord *c, int64_t revision)
 {
 	c->order_rev = revision;
-	nb_coord_enter(c, NB_COORD_STAGING,
-		       nb_agent_times.stage + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_STAGING, nb_agent_times.stage + nb_agent_crowd(c->a));
 }
 
 /*
@@ -188,11 +182,9 @@ static int change_expected(struct nb_coord *c, const json_t *request)
 	if (!json_is_integer(expected) || json_integer_value(expected) == n)
 		return 0;
 	nb_fail(&c->err, NB_E_STALE, 0,
-		"the job has generation %" PRId64
-		" (allowed: %lld, as if_generation says)",
-		n, (long long)json_integer_value(expected));
-	return nb_hint(&c->err,
-		       "list shows the generation; audit says who changed it");
+		"the job has generation %" PRId64 " (allowed: %lld, as if_generation says)", n,
+		(long long)json_integer_value(expected));
+	return nb_hint(&c->err, "list shows the generation; audit says who changed it");
 }
 
 /*
@@ -205,10 +197,8 @@ static void keep_members(struct nb_coord *c)
 
 	json_decref(c->members);
 	c->members = json_array();
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++)
-		json_array_append_new(c->members,
-				      json_string(v->at[i].key + 5));
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++)
+		json_array_append_new(c->members, json_string(v->at[i].key + 5));
 }
 
 /*
@@ -226,19 +216,16 @@ static int change_take(struct nb_coord *c, const json_t *request)
 			rc |= nb_coord_parts[i]->take(c, request);
 	if (size > NB_COORD_REQUEST) {
 		c->brief = NB_COORD_BRIEF;
-		rc = nb_fail(&c->err, NB_E_LIMIT, 0,
-			     "the request has %zu bytes (allowed: %d)", size,
-			     NB_COORD_REQUEST);
+		rc = nb_fail(&c->err, NB_E_LIMIT, 0, "the request has %zu bytes (allowed: %d)",
+			     size, NB_COORD_REQUEST);
 	}
 	return rc ? rc : change_expected(c, request);
 }
 
 /* Returns the value of order/stage. */
-static json_t *order_value(struct nb_coord *c, const char *id,
-			   const json_t *request)
+static json_t *order_value(struct nb_coord *c, const char *id, const json_t *request)
 {
-	static const char *const ours[] = { "keep", "guard", "controllers",
-					    "entry" };
+	static const char *const ours[] = { "keep", "guard", "controllers", "entry" };
 	json_t *order = request ? json_deep_copy(request) : json_object();
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
@@ -290,25 +277,22 @@ bool nb_coord_resume(struct nb_coord *c, const char *id, const json_t *request)
 	c->check = c->catch_up = c->by_controllers = false;
 	c->began_ms = c->wait_ms = nb_agent_ms();
 	snprintf(c->request, sizeof(c->request), "%s", id);
-	snprintf(c->digest, sizeof(c->digest), "%s",
-		 nb_view_str(k->value, "digest"));
+	snprintf(c->digest, sizeof(c->digest), "%s", nb_view_str(k->value, "digest"));
 	c->order_rev = k->mod;
 	(void)nb_coord_audit.take(c, request);
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
-	nb_coord_enter(c, NB_COORD_SETTLING,
-		       nb_agent_times.settle + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_SETTLING, nb_agent_times.settle + nb_agent_crowd(c->a));
 	return true;
 }
 
 /* ---- stage ---- */
 
-static void note_site(struct nb_coord *c, const char *site, const char *text,
-		      const char *hint)
+static void note_site(struct nb_coord *c, const char *site, const char *text, const char *hint)
 {
 	if (!c->sites)
 		c->sites = json_array();
-	json_array_append_new(c->sites, json_pack("{s:s,s:s,s:s}", "site", site,
-						  "text", text, "hint", hint));
+	json_array_append_new(c->sites,
+			      json_pack("{s:s,s:s,s:s}", "site", site, "text", text, "hint", hint));
 }
 
 /*
@@ -321,18 +305,16 @@ static size_t count_left(struct nb_coord *c, bool note)
 	size_t n = 0;
 
 	for (size_t i = 0; i < json_array_size(c->members); i++) {
-		const char *name =
-			json_string_value(json_array_get(c->members, i));
+		const char *name = json_string_value(json_array_get(c->members, i));
 
 		if (nb_view_at_site(&c->a->view, "site", name) ||
 		    nb_view_ended(&c->a->view, name, c->order_rev))
 			continue;
 		n++;
 		if (note)
-			note_site(
-				c, name,
-				"the agent's lease has ended since the change was ordered",
-				"start the site's agent, then try again");
+			note_site(c, name,
+				  "the agent's lease has ended since the change was ordered",
+				  "start the site's agent, then try again");
 	}
 	return n;
 }
@@ -345,8 +327,7 @@ static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 
 	*sites = 0;
 	*c->digest = '\0';
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++, (*sites)++) {
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++, (*sites)++) {
 		const char *name = v->at[i].key + 5;
 		const json_t *k;
 		const char *digest;
@@ -360,11 +341,9 @@ static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 		n++;
 		digest = nb_view_str(k, "digest");
 		if (!strcmp(nb_view_str(k, "state"), "failed"))
-			note_site(c, name, nb_view_str(k, "text"),
-				  nb_view_str(k, "hint"));
+			note_site(c, name, nb_view_str(k, "text"), nb_view_str(k, "hint"));
 		else if (strspn(digest, "0123456789abcdef") != 64 || digest[64])
-			note_site(c, name, "the site's answer has no digest",
-				  "");
+			note_site(c, name, "the site's answer has no digest", "");
 		else if (!*c->digest)
 			snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		else if (strcmp(c->digest, digest))
@@ -424,9 +403,8 @@ static bool wait_for_ranks(struct nb_coord *c)
  */
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 {
-	json_t *o = json_pack("{s:I,s:s,s:s,s:o}", "n", (json_int_t)c->n,
-			      "digest", c->digest, "request", c->request,
-			      "maker", nb_view_text(c->maker));
+	json_t *o = json_pack("{s:I,s:s,s:s,s:o}", "n", (json_int_t)c->n, "digest", c->digest,
+			      "request", c->request, "maker", nb_view_text(c->maker));
 
 	for (int i = 0; i < NB_COORD_PARTS; i++)
 		if (nb_coord_parts[i]->commit)
@@ -438,8 +416,7 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 static void change_settled(struct nb_coord *c, int64_t revision)
 {
 	(void)revision;
-	nb_coord_enter(c, NB_COORD_SETTLING,
-		       nb_agent_times.settle + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_SETTLING, nb_agent_times.settle + nb_agent_crowd(c->a));
 }
 
 static void change_armed(struct nb_coord *c, int64_t revision)
@@ -447,8 +424,7 @@ static void change_armed(struct nb_coord *c, int64_t revision)
 	c->tries++;
 	c->commit = false;
 	nb_targets_armed(&c->targets, revision);
-	nb_coord_enter(c, NB_COORD_ARMED,
-		       nb_agent_times.answer + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_ARMED, nb_agent_times.answer + nb_agent_crowd(c->a));
 }
 
 /*
@@ -472,17 +448,15 @@ static void refuse_tries(struct nb_coord *c)
 	if (c->taken && c->catch_up)
 		c->late_ms = nb_agent_ms() + nb_agent_times.catch_late;
 	if (c->taken)
-		change_refuse(
-			c, NB_E_BUSY,
-			"ranks waited too long at every fence for the answers of all sites; "
-			"nothing has changed",
-			"doctor shows which agents or stores are slow");
+		change_refuse(c, NB_E_BUSY,
+			      "ranks waited too long at every fence for the answers of all sites; "
+			      "nothing has changed",
+			      "doctor shows which agents or stores are slow");
 	else
-		change_refuse(
-			c, NB_E_BUSY,
-			"ranks passed every fence before the change was decided; "
-			"nothing has changed",
-			"");
+		change_refuse(c, NB_E_BUSY,
+			      "ranks passed every fence before the change was decided; "
+			      "nothing has changed",
+			      "");
 }
 
 /* Arm the fences of the change's communicators, or commit without any. */
@@ -514,9 +488,8 @@ static void change_arm(struct nb_coord *c)
 			continue;
 		any = true;
 		nb_coord_txn_compare(c, t, x->record, x->mod);
-		nb_coord_txn_put(
-			c, t, x->record,
-			nb_target_record(x, "armed", c->gen_n, c->digest), 0);
+		nb_coord_txn_put(c, t, x->record, nb_target_record(x, "armed", c->gen_n, c->digest),
+				 0);
 	}
 	c->arming_ms = nb_agent_ms();
 	if (!any) {
@@ -543,10 +516,9 @@ static void change_staged(struct nb_coord *c)
 	c->gen_n = c->n;
 	/* a catch-up uses the number that the generation already has */
 	if (c->catch_up)
-		c->gen_n =
-			k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
-				? nb_view_int(k->value, "n")
-				: 0;
+		c->gen_n = k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
+				   ? nb_view_int(k->value, "n")
+				   : 0;
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
 	if (wait_for_ranks(c))
 		return;
@@ -571,12 +543,9 @@ static void step_staging(struct nb_coord *c)
 	if ((n < sites || left) && !late && !c->sites)
 		return;
 	if (n < sites || c->sites)
-		refuse_sites(c, n < sites && late ? NB_E_TIMEOUT
-				: left		  ? NB_E_BUSY
-						  : NB_E_REFUSED);
+		refuse_sites(c, n < sites && late ? NB_E_TIMEOUT : left ? NB_E_BUSY : NB_E_REFUSED);
 	else if (!sites)
-		change_refuse(c, NB_E_REFUSED,
-			      "no site of the job is registered", "");
+		change_refuse(c, NB_E_REFUSED, "no site of the job is registered", "");
 	else
 		change_staged(c);
 }
@@ -625,15 +594,13 @@ static void change_decide(struct nb_coord *c, bool commit)
 	c->commit = commit;
 	for (size_t i = 0; i < c->targets.n; i++) {
 		struct nb_target *x = &c->targets.at[i];
-		const struct nb_view_key *k =
-			nb_view_get(&c->a->view, x->record);
+		const struct nb_view_key *k = nb_view_get(&c->a->view, x->record);
 
 		if (*x->why || (!commit && (!k || k->mod != x->mod)))
 			continue;
 		nb_coord_txn_compare(c, t, x->record, x->mod);
 		nb_coord_txn_put(c, t, x->record,
-				 commit ? nb_target_record(x, "commit",
-							   c->gen_n, c->digest)
+				 commit ? nb_target_record(x, "commit", c->gen_n, c->digest)
 					: nb_target_back(x),
 				 0);
 	}
@@ -709,9 +676,8 @@ static void step_armed(struct nb_coord *c)
 		if (now < c->deadline)
 			break;
 		nb_fail(&c->err, NB_E_BUSY, 0,
-			"site %s has not answered for %" PRIu64
-			" ms; nothing has changed",
-			site, nb_agent_times.answer + nb_agent_crowd(c->a));
+			"site %s has not answered for %" PRIu64 " ms; nothing has changed", site,
+			nb_agent_times.answer + nb_agent_crowd(c->a));
 		give_up(c);
 		break;
 	case NB_TARGETS_UNSTAGED:
@@ -743,8 +709,7 @@ static void step_settling(struct nb_coord *c)
 
 	if (!c->members) /* an earlier coordinator committed this change */
 		keep_members(c);
-	left = nb_targets_unsettled(&c->a->view, c->members, c->n, c->order_rev,
-				    &waits);
+	left = nb_targets_unsettled(&c->a->view, c->members, c->n, c->order_rev, &waits);
 	if (waits && nb_agent_ms() < c->deadline) {
 		json_decref(left);
 		return;

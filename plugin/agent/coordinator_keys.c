@@ -69,13 +69,11 @@ static json_t *state_value(const struct nb_coord_saving *s)
 	json_t *images = json_array();
 
 	for (size_t i = 0; i < s->r.nimages; i++)
-		json_array_append_new(images,
-				      json_pack("{s:s,s:s}", "name",
-						s->r.image[i].name, "digest",
-						s->digest[1 + i]));
-	return json_pack("{s:I,s:s,s:s,s:s,s:s,s:o}", "n", (json_int_t)s->r.n,
-			 "digest", s->r.digest, "line", NB_COORD_IMPORT, "who",
-			 s->c->a->name, "data", s->digest[0], "images", images);
+		json_array_append_new(images, json_pack("{s:s,s:s}", "name", s->r.image[i].name,
+							"digest", s->digest[1 + i]));
+	return json_pack("{s:I,s:s,s:s,s:s,s:s,s:o}", "n", (json_int_t)s->r.n, "digest",
+			 s->r.digest, "line", NB_COORD_IMPORT, "who", s->c->a->name, "data",
+			 s->digest[0], "images", images);
 }
 
 static void saving_next(struct nb_coord *c);
@@ -93,8 +91,7 @@ static void piece_stored(void *arg, const struct nb_store_reply *r)
 		if (c->saving->r.kind == NB_PROCS_PROPOSAL)
 			nb_coord_proposal_end(c, c->proposal, r->err->text);
 		else
-			nb_agent_log("the job's generation is not stored: %s",
-				     r->err->text);
+			nb_agent_log("the job's generation is not stored: %s", r->err->text);
 		saving_end(c);
 		return;
 	}
@@ -132,21 +129,16 @@ static void send_piece(struct nb_coord *c, const struct nb_procs_blob *b)
 	piece = (s->at - 1) / PIECE;
 	snprintf(key, sizeof(key), "image/%s", s->digest[s->blob]);
 	if (piece)
-		snprintf(key, sizeof(key), "image/%s/%zu", s->digest[s->blob],
-			 piece + 1);
+		snprintf(key, sizeof(key), "image/%s/%zu", s->digest[s->blob], piece + 1);
 	{
-		const struct nb_store_compare none = { .key = nb_agent_key(
-							       c->a, key) };
-		const struct nb_store_op put = {
-			.kind = NB_STORE_PUT,
-			.key = none.key,
-			.value = (const char *)b->bytes + piece * PIECE,
-			.size = s->at - piece * PIECE
+		const struct nb_store_compare none = { .key = nb_agent_key(c->a, key) };
+		const struct nb_store_op put = { .kind = NB_STORE_PUT,
+						 .key = none.key,
+						 .value = (const char *)b->bytes + piece * PIECE,
+						 .size = s->at - piece * PIECE };
+		const struct nb_store_txn txn = {
+			.compare = &none, .ncompare = piece ? 0 : 1, .then = &put, .nthen = 1
 		};
-		const struct nb_store_txn txn = { .compare = &none,
-						  .ncompare = piece ? 0 : 1,
-						  .then = &put,
-						  .nthen = 1 };
 
 		s->at = piece * PIECE;
 		rc = nb_store_txn(c->a->store, &txn, piece_stored, sent, NULL);
@@ -179,8 +171,7 @@ static void saving_next(struct nb_coord *c)
 	saving_end(c);
 }
 
-static void set_digest(struct nb_coord_saving *s, size_t i,
-		       const struct nb_procs_blob *b)
+static void set_digest(struct nb_coord_saving *s, size_t i, const struct nb_procs_blob *b)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 
@@ -213,8 +204,8 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
 		nb_agent_log("the generation of change %" PRIu64
 			     " is not stored for processes that join later: %s",
 			     r->n, r->err.text);
-		state_save(c, json_pack("{s:I,s:o}", "n", (json_int_t)r->n,
-					"text", nb_view_text(r->err.text)));
+		state_save(c, json_pack("{s:I,s:o}", "n", (json_int_t)r->n, "text",
+					nb_view_text(r->err.text)));
 	}
 	if (r->err.code || !nb_coord_store(c, r))
 		nb_procs_result_free(r);
@@ -224,12 +215,10 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
  * Returns true if the store lacks the generation of the last change and a try
  * to store it is due.
  */
-static bool generation_is_due(const struct nb_coord *c,
-			      const struct nb_view_key *commit)
+static bool generation_is_due(const struct nb_coord *c, const struct nb_view_key *commit)
 {
 	const json_t *have = nb_coord_state_of(&c->a->view);
-	uint64_t wait = have ? nb_agent_times.state_refused
-			     : nb_agent_times.state_retry;
+	uint64_t wait = have ? nb_agent_times.state_refused : nb_agent_times.state_retry;
 	int64_t n = nb_view_int(commit->value, "n");
 
 	if (c->saving || *nb_view_str(have, "line") ||
@@ -249,8 +238,7 @@ static void fetch_generation(struct nb_coord *c, const struct nb_view_key *k)
 	c->saving_ms = nb_agent_ms();
 	o->kind = NB_PROCS_EXPORT;
 	o->n = (uint64_t)c->saving_n;
-	snprintf(o->digest, sizeof(o->digest), "%s",
-		 nb_view_str(k->value, "digest"));
+	snprintf(o->digest, sizeof(o->digest), "%s", nb_view_str(k->value, "digest"));
 	if (!nb_procs_give(c->a->procs, o))
 		nb_procs_order_free(o);
 }
@@ -293,8 +281,7 @@ const json_t *nb_coord_state_of(const struct nb_view *v)
 
 	if (k && *nb_view_str(k->value, "line"))
 		return k->value;
-	if (!k || !s ||
-	    nb_view_int(k->value, "n") != nb_view_int(s->value, "n"))
+	if (!k || !s || nb_view_int(k->value, "n") != nb_view_int(s->value, "n"))
 		return NULL;
 	return s->value;
 }
@@ -325,9 +312,8 @@ enum {
 
 enum family { IMAGE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS, ENDED };
 
-static const char *const prefixes[] = { "image/",   "audit/",	     "reply/",
-					"request/", "order/record/", "members/",
-					"ended/" };
+static const char *const prefixes[] = { "image/",	 "audit/",   "reply/", "request/",
+					"order/record/", "members/", "ended/" };
 enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
 
 /* The keys of one family, in the order of the store's reply. */
@@ -348,8 +334,7 @@ struct thing {
 	bool kept;
 };
 
-static struct keys keys_of(const struct nb_coord *c,
-			   const struct nb_store_reply *r, enum family f)
+static struct keys keys_of(const struct nb_coord *c, const struct nb_store_reply *r, enum family f)
 {
 	size_t first = 0, end, job;
 
@@ -358,8 +343,7 @@ static struct keys keys_of(const struct nb_coord *c,
 		first++;
 	for (end = first; end < r->nkv && r->kv[end].op == (unsigned)f;)
 		end++;
-	return (struct keys){ r->kv + first, end - first, job,
-			      job + strlen(prefixes[f]) };
+	return (struct keys){ r->kv + first, end - first, job, job + strlen(prefixes[f]) };
 }
 
 static size_t name_size(const struct keys *k, size_t i)
@@ -372,8 +356,7 @@ static bool value_names(const json_t *o, const char *digest)
 	const json_t *images = json_object_get(o, "images");
 
 	for (size_t i = 0; i < json_array_size(images); i++)
-		if (!strcmp(nb_view_str(json_array_get(images, i), "digest"),
-			    digest))
+		if (!strcmp(nb_view_str(json_array_get(images, i), "digest"), digest))
 			return true;
 	return !strcmp(nb_view_str(o, "data"), digest);
 }
@@ -381,13 +364,11 @@ static bool value_names(const json_t *o, const char *digest)
 /* Returns true if the desired state, an order or a request names the image. */
 static bool image_is_named(const struct nb_view *v, const char *digest)
 {
-	static const char *const from[] = { "desired",	    "order/stage",
-					    "order/commit", "order/state",
-					    "request/",	    "guard/line" };
+	static const char *const from[] = { "desired",	   "order/stage", "order/commit",
+					    "order/state", "request/",	  "guard/line" };
 
 	for (size_t f = 0; f < sizeof(from) / sizeof(from[0]); f++)
-		for (size_t i = nb_view_first(v, from[f]);
-		     nb_view_below(v, i, from[f]); i++)
+		for (size_t i = nb_view_first(v, from[f]); nb_view_below(v, i, from[f]); i++)
 			if (value_names(v->at[i].value, digest))
 				return true;
 	return false;
@@ -402,8 +383,7 @@ static bool comm_is_named(const struct nb_view *v, const char *id)
 	return nb_view_below(v, nb_view_first(v, prefix), prefix);
 }
 
-static bool key_is_named(const struct nb_coord *c, enum family f,
-			 const char *name)
+static bool key_is_named(const struct nb_coord *c, enum family f, const char *name)
 {
 	char key[160];
 
@@ -416,8 +396,7 @@ static bool key_is_named(const struct nb_coord *c, enum family f,
 		 * never answered, like one with a wrong name
 		 */
 		snprintf(key, sizeof(key), "request/%s", name);
-		return nb_coord_request_valid(name) &&
-		       nb_view_get(&c->a->view, key) != NULL;
+		return nb_coord_request_valid(name) && nb_view_get(&c->a->view, key) != NULL;
 	case RECORD:
 	case MEMBERS:
 		return comm_is_named(&c->a->view, name);
@@ -456,12 +435,11 @@ static size_t keep_of(enum family f)
  */
 static int64_t age_of(const struct nb_store_kv *kv, enum family f)
 {
-	return f == IMAGE || f == ENDED ? kv->mod_revision
-					: kv->create_revision;
+	return f == IMAGE || f == ENDED ? kv->mod_revision : kv->create_revision;
 }
 
-static size_t find_things(const struct nb_coord *c, enum family f,
-			  const struct keys *k, struct thing *t)
+static size_t find_things(const struct nb_coord *c, enum family f, const struct keys *k,
+			  struct thing *t)
 {
 	size_t n = 0;
 
@@ -476,8 +454,7 @@ static size_t find_things(const struct nb_coord *c, enum family f,
 			if (age_of(&k->at[i], f) > t[n].age)
 				t[n].age = age_of(&k->at[i], f);
 		t[n].end = i;
-		snprintf(name, sizeof(name), "%.*s", (int)size,
-			 k->at[first].key + k->skip);
+		snprintf(name, sizeof(name), "%.*s", (int)size, k->at[first].key + k->skip);
 		t[n].kept = key_is_named(c, f, name);
 	}
 	return n;
@@ -522,20 +499,19 @@ static void keep_newest(struct thing *t, size_t n, size_t keep)
  * Add the deletion of @t to the transaction. Returns false if the transaction
  * is full.
  */
-static bool delete_thing(struct nb_coord *c, struct nb_coord_txn *t,
-			 const struct keys *k, const struct thing *x)
+static bool delete_thing(struct nb_coord *c, struct nb_coord_txn *t, const struct keys *k,
+			 const struct thing *x)
 {
 	for (size_t i = x->first; i < x->end; i++) {
 		if (t->nop == DELETES)
 			return false;
-		nb_coord_txn_delete(c, t, k->at[i].key + k->job,
-				    k->at[i].mod_revision);
+		nb_coord_txn_delete(c, t, k->at[i].key + k->job, k->at[i].mod_revision);
 	}
 	return true;
 }
 
-static void sweep_family(struct nb_coord *c, const struct nb_store_reply *r,
-			 enum family f, struct nb_coord_txn *txn)
+static void sweep_family(struct nb_coord *c, const struct nb_store_reply *r, enum family f,
+			 struct nb_coord_txn *txn)
 {
 	struct keys k = keys_of(c, r, f);
 	struct thing *t = k.n > keep_of(f) ? calloc(k.n, sizeof(*t)) : NULL;
@@ -572,8 +548,7 @@ static void listed(struct nb_coord *c, const struct nb_store_reply *r)
 			nb_coord_txn_free(t);
 		return;
 	}
-	nb_agent_log("%zu old keys of job %s are deleted from the store",
-		     t->nop, c->a->dir.job);
+	nb_agent_log("%zu old keys of job %s are deleted from the store", t->nop, c->a->dir.job);
 	(void)nb_coord_txn_send(c, t, swept);
 }
 
@@ -591,8 +566,7 @@ static bool sweep_due(struct nb_coord *c)
 	c->sweep_ms = nb_agent_ms();
 	c->unswept = 0;
 	for (int f = 0; f < FAMILIES; f++) {
-		snprintf(key[f], sizeof(key[f]), "%s",
-			 nb_agent_key(c->a, prefixes[f]));
+		snprintf(key[f], sizeof(key[f]), "%s", nb_agent_key(c->a, prefixes[f]));
 		op[f] = (struct nb_store_op){ .kind = NB_STORE_GET_PREFIX,
 					      .key = key[f],
 					      .keys_only = true };

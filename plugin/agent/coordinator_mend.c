@@ -37,12 +37,9 @@ static bool recovery_due(struct nb_coord *c)
 	if (t && !c->recovered)
 		nb_coord_audit_undecided(c, t);
 	for (size_t i = nb_view_first(v, "order/record/");
-	     t && nb_view_below(v, i, "order/record/") &&
-	     t->nop < NB_COORD_OPS / 2;
-	     i++) {
+	     t && nb_view_below(v, i, "order/record/") && t->nop < NB_COORD_OPS / 2; i++) {
 		const struct nb_view_key *k = &v->at[i];
-		bool is_armed =
-			!strcmp(nb_view_str(k->value, "state"), "armed");
+		bool is_armed = !strcmp(nb_view_str(k->value, "state"), "armed");
 		bool stale = nb_target_is_stale(v, k);
 		json_t *back;
 
@@ -66,8 +63,7 @@ static bool recovery_due(struct nb_coord *c)
 	return false;
 }
 
-const struct nb_coord_part nb_coord_recovery = { .due = recovery_due,
-						 .at_once = true };
+const struct nb_coord_part nb_coord_recovery = { .due = recovery_due, .at_once = true };
 
 /* ---- requests ---- */
 
@@ -87,8 +83,7 @@ static const struct nb_view_key *find_request(const struct nb_view *v)
 {
 	const struct nb_view_key *first = NULL;
 
-	for (size_t i = nb_view_first(v, "request/");
-	     nb_view_below(v, i, "request/"); i++)
+	for (size_t i = nb_view_first(v, "request/"); nb_view_below(v, i, "request/"); i++)
 		if (nb_coord_request_valid(v->at[i].key + 8) &&
 		    (!first || v->at[i].made < first->made))
 			first = &v->at[i];
@@ -109,8 +104,7 @@ static bool requests_due(struct nb_coord *c)
 	return true;
 }
 
-const struct nb_coord_part nb_coord_requests = { .due = requests_due,
-						 .at_once = true };
+const struct nb_coord_part nb_coord_requests = { .due = requests_due, .at_once = true };
 
 /* ---- notes ---- */
 
@@ -143,8 +137,7 @@ static bool notes_due(struct nb_coord *c)
 	struct nb_coord_txn *t;
 
 	if (*c->start_why)
-		json_object_set_new(notes, "desired",
-				    nb_view_text(c->start_why));
+		json_object_set_new(notes, "desired", nb_view_text(c->start_why));
 	t = notes_are_due(c, notes) ? nb_coord_txn_new(c) : NULL;
 	if (!t) {
 		json_decref(notes);
@@ -172,8 +165,7 @@ bool nb_coord_put_members(struct nb_coord *c)
 	int64_t mod;
 	json_t *value;
 
-	while ((!t || t->nop < NB_COORD_OPS / 2) &&
-	       (value = nb_groups_members(v, &i, key, &mod))) {
+	while ((!t || t->nop < NB_COORD_OPS / 2) && (value = nb_groups_members(v, &i, key, &mod))) {
 		if (!t && !(t = nb_coord_txn_new(c))) {
 			json_decref(value);
 			return false;
@@ -249,8 +241,7 @@ static bool precedes(const json_t *a, const json_t *b)
  * else the arming for which no site has an outcome. Returns g->end if there is
  * none: the sites' copies are not of one chain.
  */
-static size_t find_last(const struct nb_view *v, const struct nb_group *g,
-			bool armed)
+static size_t find_last(const struct nb_view *v, const struct nb_group *g, bool armed)
 {
 	for (size_t i = g->first; i < g->end; i++) {
 		bool last = is_armed(copy_at(v, i)) == armed;
@@ -279,13 +270,11 @@ static json_t *made_anew(const struct nb_view *v, const struct nb_group *g)
 	if (last == g->end)
 		return NULL;
 	from = copy_at(v, last);
-	record = nb_record_bare(is_armed(from) ? json_object_get(from, "back")
-					       : from);
+	record = nb_record_bare(is_armed(from) ? json_object_get(from, "back") : from);
 	ids = json_object();
 	for (size_t i = g->first; i < g->end; i++)
-		json_object_set_new(
-			ids, nb_group_site(v, i),
-			json_integer(nb_view_int(copy_at(v, i), "id")));
+		json_object_set_new(ids, nb_group_site(v, i),
+				    json_integer(nb_view_int(copy_at(v, i), "id")));
 	json_object_set_new(record, "from", ids);
 	return nb_record_chain(record, nb_record_draw(), 0, 0);
 }
@@ -293,16 +282,13 @@ static json_t *made_anew(const struct nb_view *v, const struct nb_group *g)
 /* Returns true if the store's record is made of the copy of site @i. */
 static bool accepts(const struct nb_view *v, size_t i, const json_t *record)
 {
-	const json_t *id = json_object_get(json_object_get(record, "from"),
-					   nb_group_site(v, i));
+	const json_t *id = json_object_get(json_object_get(record, "from"), nb_group_site(v, i));
 
 	return !copy_at(v, i) ||
-	       (json_is_integer(id) &&
-		json_integer_value(id) == nb_view_int(copy_at(v, i), "id"));
+	       (json_is_integer(id) && json_integer_value(id) == nb_view_int(copy_at(v, i), "id"));
 }
 
-static bool all_accept(const struct nb_view *v, const struct nb_group *g,
-		       const json_t *record)
+static bool all_accept(const struct nb_view *v, const struct nb_group *g, const json_t *record)
 {
 	for (size_t i = g->first; i < g->end; i++)
 		if (!accepts(v, i, record))
@@ -322,8 +308,7 @@ static bool all_lost(const struct nb_view *v, const struct nb_group *g)
  * Returns the next record of the group, or NULL: nothing is lost, or the sites
  * have yet to answer.
  */
-static json_t *next_record(const struct nb_view *v, const struct nb_group *g,
-			   const json_t *record)
+static json_t *next_record(const struct nb_view *v, const struct nb_group *g, const json_t *record)
 {
 	bool asked = !strcmp(nb_view_str(record, "state"), NB_RECORD_LOST);
 
@@ -334,8 +319,7 @@ static json_t *next_record(const struct nb_view *v, const struct nb_group *g,
 		return made_anew(v, g);
 	if (asked)
 		return NULL;
-	return nb_record_chain(json_pack("{s:s}", "state", NB_RECORD_LOST),
-			       nb_record_draw(), 0, 0);
+	return nb_record_chain(json_pack("{s:s}", "state", NB_RECORD_LOST), nb_record_draw(), 0, 0);
 }
 
 static bool mend_record(struct nb_coord *c, const struct nb_group *g)
@@ -354,12 +338,11 @@ static bool mend_record(struct nb_coord *c, const struct nb_group *g)
 		json_decref(record);
 		return false;
 	}
-	nb_agent_log(
-		"communicator %s: %s", g->id,
-		json_object_get(record, "from")
-			? "its record is rebuilt from the sites' copies"
-			: "a site's copy is newer than the store's record: "
-			  "all sites publish their copies");
+	nb_agent_log("communicator %s: %s", g->id,
+		     json_object_get(record, "from")
+			     ? "its record is rebuilt from the sites' copies"
+			     : "a site's copy is newer than the store's record: "
+			       "all sites publish their copies");
 	nb_coord_txn_compare(c, t, key, k ? k->mod : 0);
 	nb_coord_txn_facts(c, t);
 	nb_coord_txn_put(c, t, key, record, 0);
@@ -376,8 +359,7 @@ static int64_t lost_change(const struct nb_view *v, const char **digest)
 	int64_t n = 0;
 
 	*digest = "";
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++) {
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++) {
 		const json_t *o = v->at[i].value;
 		const char *d = nb_view_str(o, "baseline");
 
@@ -385,8 +367,7 @@ static int64_t lost_change(const struct nb_view *v, const char **digest)
 			n = nb_view_int(o, "change");
 			*digest = d;
 		}
-		if (n <= 0 || nb_view_int(o, "change") != n || !*d ||
-		    strcmp(d, *digest) != 0)
+		if (n <= 0 || nb_view_int(o, "change") != n || !*d || strcmp(d, *digest) != 0)
 			return 0;
 	}
 	return n > (k ? nb_view_int(k->value, "n") : 0) ? n : 0;
@@ -409,9 +390,8 @@ static bool mend_commit(struct nb_coord *c)
 	nb_coord_txn_compare(c, t, "order/commit", k ? k->mod : 0);
 	nb_coord_txn_facts(c, t);
 	nb_coord_txn_put(c, t, "order/commit",
-			 json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)n,
-				   "digest", digest, "request", "", "maker",
-				   ""),
+			 json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)n, "digest", digest,
+				   "request", "", "maker", ""),
 			 0);
 	return nb_coord_txn_send(c, t, NULL);
 }
@@ -421,8 +401,7 @@ static bool mend_due(struct nb_coord *c)
 	const struct nb_view *v = &c->a->view;
 	struct nb_group g;
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end)
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end)
 		if (mend_record(c, &g))
 			return true;
 	return mend_commit(c);

@@ -36,23 +36,21 @@ static int use_take(struct nb_coord *c, const json_t *request)
 	const char *line = nb_view_str(request, "line");
 
 	if (use_is_complete(line))
-		c->use = json_pack("{s:s,s:O?,s:O*,s:s}", "line", line,
-				   "images", json_object_get(request, "images"),
-				   "data", json_object_get(request, "data"),
-				   "who", nb_view_str(request, "who"));
+		c->use = json_pack("{s:s,s:O?,s:O*,s:s}", "line", line, "images",
+				   json_object_get(request, "images"), "data",
+				   json_object_get(request, "data"), "who",
+				   nb_view_str(request, "who"));
 	return 0;
 }
 
-static void use_commit(struct nb_coord *c, struct nb_coord_txn *t,
-		       json_t *commit)
+static void use_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
 {
 	(void)t;
 	if (c->use)
 		json_object_update_missing(commit, c->use);
 }
 
-const struct nb_coord_part nb_coord_use = { .take = use_take,
-					    .commit = use_commit };
+const struct nb_coord_part nb_coord_use = { .take = use_take, .commit = use_commit };
 
 /*
  * ---- proposals of controllers (plugin/controller/proposal.h) ----
@@ -79,20 +77,17 @@ void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r)
 {
 	if (!r->err.code && nb_coord_store(c, r))
 		return;
-	nb_coord_proposal_end(
-		c, r->n, r->err.code ? r->err.text : "the coordinator is busy");
+	nb_coord_proposal_end(c, r->n, r->err.code ? r->err.text : "the coordinator is busy");
 	nb_procs_result_free(r);
 }
 
-void nb_coord_proposal_stored(struct nb_coord *c,
-			      const struct nb_procs_result *r, const char *data)
+void nb_coord_proposal_stored(struct nb_coord *c, const struct nb_procs_result *r, const char *data)
 {
 	char line[96];
 
 	snprintf(line, sizeof(line), "controller import %s", r->digest);
 	json_decref(c->proposed);
-	c->proposed = json_pack("{s:s,s:s,s:b}", "line", line, "data", data,
-				"controllers", 1);
+	c->proposed = json_pack("{s:s,s:s,s:b}", "line", line, "data", data, "controllers", 1);
 }
 
 /* Ask the site's processes for the proposal. */
@@ -133,8 +128,8 @@ static bool controllers_due(struct nb_coord *c)
 		json_decref(request);
 		return true;
 	}
-	if (!number || number == mem->agent.finished || number == c->proposal ||
-	    c->saving || nb_procs_busy(c->a->procs))
+	if (!number || number == mem->agent.finished || number == c->proposal || c->saving ||
+	    nb_procs_busy(c->a->procs))
 		return false;
 	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
 		fetch_proposal(c, number);
@@ -146,17 +141,13 @@ static bool controllers_due(struct nb_coord *c)
 static int controllers_take(struct nb_coord *c, const json_t *request)
 {
 	/* a request of the store is never one of controllers */
-	c->by_controllers =
-		!*c->request &&
-		json_is_true(json_object_get(request, "controllers"));
+	c->by_controllers = !*c->request && json_is_true(json_object_get(request, "controllers"));
 	return 0;
 }
 
-static void controllers_commit(struct nb_coord *c, struct nb_coord_txn *t,
-			       json_t *commit)
+static void controllers_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
 {
-	const struct nb_view_key *last =
-		nb_view_get(&c->a->view, "order/commit");
+	const struct nb_view_key *last = nb_view_get(&c->a->view, "order/commit");
 	json_t *rollout = last ? json_object_get(last->value, "rollout") : NULL;
 
 	(void)t;
@@ -171,19 +162,16 @@ static void controllers_commit(struct nb_coord *c, struct nb_coord_txn *t,
 		json_object_set(commit, "rollout", rollout);
 }
 
-static void controllers_end(struct nb_coord *c, struct nb_coord_txn *t,
-			    bool committed)
+static void controllers_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed)
 {
 	(void)t;
 	(void)committed;
 	if (c->by_controllers)
-		nb_coord_proposal_end(c, c->proposal,
-				      c->err.code ? c->err.text : "");
+		nb_coord_proposal_end(c, c->proposal, c->err.code ? c->err.text : "");
 }
 
 const struct nb_coord_part nb_coord_controllers = { .take = controllers_take,
-						    .commit =
-							    controllers_commit,
+						    .commit = controllers_commit,
 						    .end = controllers_end,
 						    .due = controllers_due,
 						    .at_once = true };
@@ -206,8 +194,8 @@ enum { DOUBLED = 6 }; /* how often the delay doubles */
  * The transaction fails if a runner has registered meanwhile. @restored: the
  * job has its baseline, with generation @n
  */
-static void guard_end(struct nb_coord *c, struct nb_coord_txn *t,
-		      const json_t *guard, bool restored, int64_t n)
+static void guard_end(struct nb_coord *c, struct nb_coord_txn *t, const json_t *guard,
+		      bool restored, int64_t n)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "guard/line");
 	char now[NB_UTC_TEXT];
@@ -215,10 +203,9 @@ static void guard_end(struct nb_coord *c, struct nb_coord_txn *t,
 	nb_coord_txn_compare(c, t, "guard/runner", 0);
 	nb_coord_txn_delete(c, t, "guard/line", k ? k->mod : 0);
 	nb_coord_txn_put(c, t, "guard/undone",
-			 json_pack("{s:s,s:b,s:I,s:s,s:s}", "id",
-				   nb_view_str(guard, "id"), "restored",
-				   restored, "n", (json_int_t)n, "site",
-				   c->a->name, "time", nb_coord_time(now)),
+			 json_pack("{s:s,s:b,s:I,s:s,s:s}", "id", nb_view_str(guard, "id"),
+				   "restored", restored, "n", (json_int_t)n, "site", c->a->name,
+				   "time", nb_coord_time(now)),
 			 0);
 }
 
@@ -249,23 +236,17 @@ static bool guard_due(struct nb_coord *c)
 		return false;
 	}
 	if (c->guard_tries &&
-	    now < c->guard_ms +
-			    (nb_agent_times.guard_retry / 2 << c->guard_tries))
+	    now < c->guard_ms + (nb_agent_times.guard_retry / 2 << c->guard_tries))
 		return false;
 	if (!c->guard_tries)
-		nb_agent_log("the runner of %s is lost",
-			     nb_view_str(k->value, "id"));
+		nb_agent_log("the runner of %s is lost", nb_view_str(k->value, "id"));
 	c->guard_tries += c->guard_tries <= DOUBLED;
 	c->guard_ms = now;
-	if (!last || strcmp(nb_view_str(last->value, "rollout"),
-			    nb_view_str(k->value, "id"))) {
-		return guard_drop(c, k->value,
-				  last ? nb_view_int(last->value, "n") : 0);
+	if (!last || strcmp(nb_view_str(last->value, "rollout"), nb_view_str(k->value, "id"))) {
+		return guard_drop(c, k->value, last ? nb_view_int(last->value, "n") : 0);
 	}
-	request = json_pack("{s:O?,s:O?,s:O}", "line",
-			    json_object_get(k->value, "line"), "images",
-			    json_object_get(k->value, "images"), "guard",
-			    k->value);
+	request = json_pack("{s:O?,s:O?,s:O}", "line", json_object_get(k->value, "line"), "images",
+			    json_object_get(k->value, "images"), "guard", k->value);
 	if (!request)
 		return false;
 	nb_coord_order(c, "", request);
@@ -280,16 +261,13 @@ static int guard_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
-static void guard_commit(struct nb_coord *c, struct nb_coord_txn *t,
-			 json_t *commit)
+static void guard_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
 {
 	(void)commit;
 	if (!c->guard)
 		return;
 	guard_end(c, t, c->guard, true, c->n);
-	nb_coord_audit_put(
-		c, t, c->guard,
-		"the runner is lost, so its candidate is rolled back");
+	nb_coord_audit_put(c, t, c->guard, "the runner is lost, so its candidate is rolled back");
 }
 
 const struct nb_coord_part nb_coord_guard = { .take = guard_take,
@@ -316,8 +294,7 @@ const json_t *nb_desired_due(const struct nb_view *v)
 	const json_t *state = nb_coord_state_of(v);
 	bool fresh = false, ours = false, others = false, ran = false;
 
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++) {
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++) {
 		int64_t n = nb_view_int(v->at[i].value, "change");
 		int64_t since = nb_view_int(v->at[i].value, "since");
 
@@ -350,17 +327,14 @@ static bool start_due(struct nb_coord *c)
 
 	if (!due)
 		*c->start_why = '\0';
-	if (!due || (c->start_ms &&
-		     nb_agent_ms() < c->start_ms + nb_agent_times.start_retry))
+	if (!due || (c->start_ms && nb_agent_ms() < c->start_ms + nb_agent_times.start_retry))
 		return false;
 	c->start_ms = nb_agent_ms();
-	request = json_pack("{s:O,s:O*,s:O*,s:O}", "line",
-			    json_object_get(due, "line"), "images",
-			    json_object_get(due, "images"), "data",
-			    json_object_get(due, "data"), "keep", due);
+	request = json_pack("{s:O,s:O*,s:O*,s:O}", "line", json_object_get(due, "line"), "images",
+			    json_object_get(due, "images"), "data", json_object_get(due, "data"),
+			    "keep", due);
 	if (!request) {
-		snprintf(c->start_why, sizeof(c->start_why),
-			 "key desired has no line");
+		snprintf(c->start_why, sizeof(c->start_why), "key desired has no line");
 		return false;
 	}
 	nb_coord_order(c, "", request);
@@ -380,8 +354,7 @@ static int start_take(struct nb_coord *c, const json_t *request)
 	if (!keep)
 		return 0;
 	if (!json_is_object(keep) || strcmp(nb_view_str(keep, "line"), line) ||
-	    !json_equal(json_object_get(keep, "images"),
-			json_object_get(request, "images")) ||
+	    !json_equal(json_object_get(keep, "images"), json_object_get(request, "images")) ||
 	    strcmp(nb_view_str(keep, "data"), nb_view_str(request, "data")) ||
 	    !use_is_complete(line))
 		return nb_fail(
@@ -392,8 +365,7 @@ static int start_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
-static void start_commit(struct nb_coord *c, struct nb_coord_txn *t,
-			 json_t *commit)
+static void start_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
 {
 	json_t *applied;
 
@@ -417,22 +389,18 @@ const struct nb_coord_part nb_coord_start = { .take = start_take,
 
 static json_t *success_value(const struct nb_coord *c)
 {
-	return json_pack(
-		"{s:b,s:b,s:I,s:s,s:I,s:i,s:i,s:o}", "ok", 1, "check", c->check,
-		"n", (json_int_t)c->n, "digest", c->digest, "time_us",
-		(json_int_t)(nb_agent_ms() - c->began_ms) * 1000, "tries",
-		(int)c->tries, "same", (int)c->targets.same, "comms",
-		c->brief ? json_array()
-			 : nb_targets_report(&c->targets, c->check));
+	return json_pack("{s:b,s:b,s:I,s:s,s:I,s:i,s:i,s:o}", "ok", 1, "check", c->check, "n",
+			 (json_int_t)c->n, "digest", c->digest, "time_us",
+			 (json_int_t)(nb_agent_ms() - c->began_ms) * 1000, "tries", (int)c->tries,
+			 "same", (int)c->targets.same, "comms",
+			 c->brief ? json_array() : nb_targets_report(&c->targets, c->check));
 }
 
 static json_t *failure_value(struct nb_coord *c)
 {
-	return json_pack(
-		"{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error",
-		nb_err_word(c->err.code), "text", nb_view_text(c->err.text),
-		"hint", nb_view_text(c->err.hint), "sites",
-		c->sites && !c->brief ? json_incref(c->sites) : json_array());
+	return json_pack("{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error", nb_err_word(c->err.code),
+			 "text", nb_view_text(c->err.text), "hint", nb_view_text(c->err.hint),
+			 "sites", c->sites && !c->brief ? json_incref(c->sites) : json_array());
 }
 
 void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t)
@@ -441,9 +409,7 @@ void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t)
 	char key[160];
 
 	snprintf(key, sizeof(key), "reply/%s", c->request);
-	nb_coord_txn_put(c, t, key,
-			 c->err.code ? failure_value(c) : success_value(c),
-			 c->a->lease);
+	nb_coord_txn_put(c, t, key, c->err.code ? failure_value(c) : success_value(c), c->a->lease);
 	snprintf(key, sizeof(key), "request/%s", c->request);
 	k = nb_view_get(&c->a->view, key);
 	if (k) /* the shell has not withdrawn it */
@@ -492,29 +458,25 @@ static void audit_keep(struct nb_coord *c, const json_t *request)
 static int audit_take(struct nb_coord *c, const json_t *request)
 {
 	const json_t *maker = json_object_get(request, "maker");
-	const json_t *keep =
-		c->guard ? c->guard : json_object_get(request, "keep");
+	const json_t *keep = c->guard ? c->guard : json_object_get(request, "keep");
 
 	audit_keep(c, request);
 	if (c->by_controllers)
 		snprintf(c->maker, sizeof(c->maker), "controllers");
 	else if (maker)
-		snprintf(c->maker, sizeof(c->maker), "%s",
-			 nb_view_str(maker, "text"));
+		snprintf(c->maker, sizeof(c->maker), "%s", nb_view_str(maker, "text"));
 	else
-		snprintf(c->maker, sizeof(c->maker), "%s,%s,,",
-			 nb_view_str(keep, "who"), c->a->host);
+		snprintf(c->maker, sizeof(c->maker), "%s,%s,,", nb_view_str(keep, "who"),
+			 c->a->host);
 	return 0;
 }
 
 /* Copy a member of the request; of a long one only the beginning, if any. */
-static void audit_member(const struct nb_coord *c, json_t *entry,
-			 const char *name, json_t *v)
+static void audit_member(const struct nb_coord *c, json_t *entry, const char *name, json_t *v)
 {
 	char text[200];
 
-	if (!c->brief ||
-	    json_dumpb(v, NULL, 0, JSON_ENCODE_ANY) <= sizeof(text)) {
+	if (!c->brief || json_dumpb(v, NULL, 0, JSON_ENCODE_ANY) <= sizeof(text)) {
 		json_object_set(entry, name, v);
 		return;
 	}
@@ -525,12 +487,10 @@ static void audit_member(const struct nb_coord *c, json_t *entry,
 }
 
 /* Write the entry of c->audit. @outcome: NULL: the change is in progress */
-static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t,
-			const char *outcome)
+static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t, const char *outcome)
 {
-	static const char *const members[] = { "time",	   "who",    "from",
-					       "line",	   "images", "why",
-					       "readable", "maker",  "change" };
+	static const char *const members[] = { "time", "who",	   "from",  "line",  "images",
+					       "why",  "readable", "maker", "change" };
 	json_t *entry = json_object();
 	char key[KEY + 8];
 
@@ -556,8 +516,7 @@ bool nb_coord_audit_fixed(const char *name)
  * Add the audit entry of a change of controllers, without an outcome. @order
  * counts these changes.
  */
-static void audit_order(struct nb_coord *c, struct nb_coord_txn *t,
-			json_t *order)
+static void audit_order(struct nb_coord *c, struct nb_coord_txn *t, json_t *order)
 {
 	const struct nb_view *v = &c->a->view;
 	const struct nb_view_key *stage = nb_view_get(v, "order/stage");
@@ -573,17 +532,15 @@ static void audit_order(struct nb_coord *c, struct nb_coord_txn *t,
 		json_object_set_new(order, "controllers", json_integer(n));
 	if (!c->by_controllers)
 		return;
-	snprintf(name, sizeof(name), "%s%02d", audit_names,
-		 (int)(n % NB_COORD_CONTROLLERS));
+	snprintf(name, sizeof(name), "%s%02d", audit_names, (int)(n % NB_COORD_CONTROLLERS));
 	snprintf(why, sizeof(why), "proposed by process %" PRIu64,
 		 nb_election_read(c->a->site.seg).pid);
 	json_decref(c->audit);
-	c->audit = json_pack(
-		"{s:s,s:s,s:s,s:s,s:O*,s:s,s:I,s:{s:O*}}", "audit", name,
-		"time", nb_coord_time(now), "who", "controllers", "from",
-		c->a->name, "line", json_object_get(order, "line"), "why", why,
-		"change", (json_int_t)n, "maker", "rollout",
-		commit ? json_object_get(commit->value, "rollout") : NULL);
+	c->audit = json_pack("{s:s,s:s,s:s,s:s,s:O*,s:s,s:I,s:{s:O*}}", "audit", name, "time",
+			     nb_coord_time(now), "who", "controllers", "from", c->a->name, "line",
+			     json_object_get(order, "line"), "why", why, "change", (json_int_t)n,
+			     "maker", "rollout",
+			     commit ? json_object_get(commit->value, "rollout") : NULL);
 	if (!c->audit)
 		return;
 	audit_entry(c, t, NULL);
@@ -598,8 +555,8 @@ void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 
 	for (int i = 0; i < 2; i++) {
-		const struct nb_view_key *end = nb_view_get(
-			&c->a->view, i ? "order/commit" : "order/drop");
+		const struct nb_view_key *end =
+			nb_view_get(&c->a->view, i ? "order/commit" : "order/drop");
 
 		const json_t *o = end ? json_object_get(end->value, "n") : NULL;
 
@@ -612,18 +569,13 @@ void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
 	json_decref(c->audit);
 	c->audit = json_incref(entry);
 	*c->request = '\0';
-	audit_entry(
-		c, t,
-		"refused: the coordinator was interrupted before the change was decided");
-	nb_coord_txn_put(c, t, "order/drop",
-			 json_pack("{s:I}", "n", (json_int_t)n), 0);
+	audit_entry(c, t, "refused: the coordinator was interrupted before the change was decided");
+	nb_coord_txn_put(c, t, "order/drop", json_pack("{s:I}", "n", (json_int_t)n), 0);
 }
 
-static void audit_commit(struct nb_coord *c, struct nb_coord_txn *t,
-			 json_t *commit)
+static void audit_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
 {
-	json_t *rollout =
-		json_object_get(json_object_get(c->audit, "maker"), "rollout");
+	json_t *rollout = json_object_get(json_object_get(c->audit, "maker"), "rollout");
 	char text[64];
 
 	if (!c->audit)
@@ -634,16 +586,14 @@ static void audit_commit(struct nb_coord *c, struct nb_coord_txn *t,
 	audit_entry(c, t, text);
 }
 
-static void audit_end(struct nb_coord *c, struct nb_coord_txn *t,
-		      bool committed)
+static void audit_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed)
 {
 	char text[512];
 
 	if (!c->audit || !c->err.code)
 		return; /* the committing transaction has written the outcome */
 	if (committed)
-		snprintf(text, sizeof(text),
-			 "committed as generation %" PRId64 ": %s", c->n,
+		snprintf(text, sizeof(text), "committed as generation %" PRId64 ": %s", c->n,
 			 c->err.text);
 	else
 		snprintf(text, sizeof(text), "refused: %s", c->err.text);
@@ -655,26 +605,23 @@ const char *nb_coord_time(char text[NB_UTC_TEXT])
 	return nb_utc_text(text, nb_wall_us() / 1000000 * 1000000000, 3);
 }
 
-void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
-			const json_t *request, const char *why)
+void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t, const json_t *request,
+			const char *why)
 {
 	char key[96], outcome[64], now[NB_UTC_TEXT];
 
 	nb_coord_time(now);
 	snprintf(key, sizeof(key), "audit/%s-agent-%" PRId64, now, c->n);
-	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64,
-		 c->n);
+	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64, c->n);
 	nb_coord_txn_put(c, t, key,
-			 json_pack("{s:s,s:s,s:s,s:s,s:O?,s:s,s:s}", "time",
-				   now, "who", nb_view_str(request, "who"),
-				   "from", c->a->name, "line",
+			 json_pack("{s:s,s:s,s:s,s:s,s:O?,s:s,s:s}", "time", now, "who",
+				   nb_view_str(request, "who"), "from", c->a->name, "line",
 				   nb_view_str(request, "line"), "images",
-				   json_object_get(request, "images"), "why",
-				   why, "outcome", outcome),
+				   json_object_get(request, "images"), "why", why, "outcome",
+				   outcome),
 			 0);
 }
 
-const struct nb_coord_part nb_coord_audit = { .take = audit_take,
-					      .order = audit_order,
-					      .commit = audit_commit,
-					      .end = audit_end };
+const struct nb_coord_part nb_coord_audit = {
+	.take = audit_take, .order = audit_order, .commit = audit_commit, .end = audit_end
+};

@@ -20,13 +20,11 @@
  * because the coordinator needs its revision to write it again. The agents
  * write the keys of their sites again (plugin/agent/keys.h).
  */
-static void enter_damaged(struct nb_agent *a, const char *key,
-			  const struct nb_store_kv *kv)
+static void enter_damaged(struct nb_agent *a, const char *key, const struct nb_store_kv *kv)
 {
 	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
 	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8))
-		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
-				  kv->mod_revision);
+		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision, kv->mod_revision);
 }
 
 enum { SITES = 9000 }; /* a larger number of sites is an error */
@@ -38,8 +36,7 @@ static void note_sites(struct nb_agent *a)
 	int64_t n = k ? nb_view_int(k->value, "sites") : 0;
 
 	a->sites = n > 0 && n < SITES ? (unsigned)n : 0;
-	nb_store_set_timeout(
-		a->store, (unsigned)(nb_agent_times.store + nb_agent_crowd(a)));
+	nb_store_set_timeout(a->store, (unsigned)(nb_agent_times.store + nb_agent_crowd(a)));
 }
 
 /* A key of order/ has changed. */
@@ -57,16 +54,15 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 	const char *key = kv->key + strlen(a->own.prefix);
 
 	/* rows of communicators are ours (view.h) */
-	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)) ||
-	    !strncmp(key, "comm/", 5))
+	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)) || !strncmp(key, "comm/", 5))
 		return;
 	nb_agent_revision(a, kv->mod_revision);
 	if (kv->mod_revision > a->view.revision)
 		a->view.revision = kv->mod_revision;
 	if (kv->deleted)
 		nb_view_remove(&a->view, key);
-	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
-			      kv->create_revision, kv->mod_revision))
+	else if (!nb_view_put(&a->view, key, kv->value, kv->size, kv->create_revision,
+			      kv->mod_revision))
 		enter_damaged(a, key, kv);
 	if (!strncmp(key, "order/", 6))
 		note_order(a, key);
@@ -173,8 +169,7 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 	a->copies_due = a->orders_due = true;
 	a->follow = NB_AGENT_FOLLOWING;
 	nb_agent_state(a, true, "");
-	a->watch = nb_store_watch(a->store, followed(a), r->revision + 1,
-				  watch_report, a, NULL);
+	a->watch = nb_store_watch(a->store, followed(a), r->revision + 1, watch_report, a, NULL);
 	if (!a->watch)
 		a->follow = NB_AGENT_LOST;
 }
@@ -224,21 +219,19 @@ static void image_end(struct image *i, const struct nb_err *err)
 	free(i);
 }
 
-static bool image_append(struct image *i, const struct nb_store_kv *kv,
-			 struct nb_err *err)
+static bool image_append(struct image *i, const struct nb_store_kv *kv, struct nb_err *err)
 {
 	char *p;
 
 	if (i->size + kv->size > MOST || i->pieces == PIECES) {
 		nb_fail(err, NB_E_LIMIT, 0,
-			"image %.8s in the store has more than %d MiB or %d pieces",
-			i->digest, MOST >> 20, PIECES);
+			"image %.8s in the store has more than %d MiB or %d pieces", i->digest,
+			MOST >> 20, PIECES);
 		return false;
 	}
 	p = realloc(i->bytes, i->size + kv->size);
 	if (!p) {
-		nb_fail(err, NB_E_NOMEM, 0, "no memory for image %.8s",
-			i->digest);
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for image %.8s", i->digest);
 		return false;
 	}
 	memcpy(p + i->size, kv->value, kv->size);
@@ -296,14 +289,12 @@ static int image_next(struct image *i, struct nb_err *err)
 
 	snprintf(key, sizeof(key), "image/%s", i->digest);
 	if (i->pieces)
-		snprintf(key, sizeof(key), "image/%s/%u", i->digest,
-			 i->pieces + 1);
-	return nb_store_get(i->a->store, nb_agent_key(i->a, key), piece_came, i,
-			    err);
+		snprintf(key, sizeof(key), "image/%s/%u", i->digest, i->pieces + 1);
+	return nb_store_get(i->a->store, nb_agent_key(i->a, key), piece_came, i, err);
 }
 
-int nb_image_fetch(struct nb_agent *a, const char *digest,
-		   nb_image_done_fn *done, void *arg, struct nb_err *err)
+int nb_image_fetch(struct nb_agent *a, const char *digest, nb_image_done_fn *done, void *arg,
+		   struct nb_err *err)
 {
 	struct image *i = calloc(1, sizeof(*i));
 	int rc;

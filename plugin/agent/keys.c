@@ -10,8 +10,7 @@
 
 #include "plugin/agent/times.h"
 
-static void own_name(const struct nb_own *o, enum nb_own_which which,
-		     char key[NB_STORE_KEY_SIZE])
+static void own_name(const struct nb_own *o, enum nb_own_which which, char key[NB_STORE_KEY_SIZE])
 {
 	snprintf(key, NB_STORE_KEY_SIZE, "%s%s/%s", o->prefix,
 		 which == NB_OWN_SITE ? "site" : "answer", o->site);
@@ -41,8 +40,7 @@ int64_t nb_own_confirmed(const struct nb_own *o, enum nb_own_which which)
 	return k->clean ? k->revision : 0;
 }
 
-int64_t nb_own_written(const struct nb_own *o, enum nb_own_which which,
-		       uint64_t number)
+int64_t nb_own_written(const struct nb_own *o, enum nb_own_which which, uint64_t number)
 {
 	const struct nb_own_key *k = &o->key[which];
 
@@ -52,9 +50,8 @@ int64_t nb_own_written(const struct nb_own *o, enum nb_own_which which,
 int nb_own_ended(struct nb_own *o, nb_store_done_fn *done, void *arg)
 {
 	char site[NB_STORE_KEY_SIZE], ended[NB_STORE_KEY_SIZE];
-	const struct nb_store_compare ours = {
-		.key = site, .revision = nb_own_confirmed(o, NB_OWN_SITE)
-	};
+	const struct nb_store_compare ours = { .key = site,
+					       .revision = nb_own_confirmed(o, NB_OWN_SITE) };
 	const struct nb_store_op put = {
 		.kind = NB_STORE_PUT, .key = ended, .value = "{}", .size = 2
 	};
@@ -78,8 +75,7 @@ void nb_own_lease(struct nb_own *o, int64_t lease)
  * Returns the revision at which the store has the key, as the reply to a
  * request shows.
  */
-static int64_t own_revision(const struct nb_own_key *k,
-			    const struct nb_store_reply *r)
+static int64_t own_revision(const struct nb_own_key *k, const struct nb_store_reply *r)
 {
 	if (r->succeeded)
 		return k->sending ? r->revision : k->revision;
@@ -90,8 +86,7 @@ static int64_t own_revision(const struct nb_own_key *k,
 }
 
 /* The store has answered the request about key @k, without an error. */
-static void own_answered(struct nb_own *o, struct nb_own_key *k,
-			 const struct nb_store_reply *r)
+static void own_answered(struct nb_own *o, struct nb_own_key *k, const struct nb_store_reply *r)
 {
 	int64_t there = own_revision(k, r);
 
@@ -133,9 +128,7 @@ static void own_send(struct nb_own *o, bool clean)
 	char name[NB_OWN_KEYS][NB_STORE_KEY_SIZE];
 	struct nb_store_compare compare[NB_OWN_KEYS];
 	struct nb_store_op put[NB_OWN_KEYS], get[NB_OWN_KEYS];
-	struct nb_store_txn txn = { .compare = compare,
-				    .then = put,
-				    .otherwise = get };
+	struct nb_store_txn txn = { .compare = compare, .then = put, .otherwise = get };
 	size_t n = 0;
 
 	for (int i = 0; i < NB_OWN_KEYS; i++) {
@@ -144,11 +137,8 @@ static void own_send(struct nb_own *o, bool clean)
 		if (!k->want || k->clean != clean)
 			continue;
 		own_name(o, (enum nb_own_which)i, name[n]);
-		compare[n] =
-			(struct nb_store_compare){ .key = name[n],
-						   .revision = k->revision };
-		get[n] = (struct nb_store_op){ .kind = NB_STORE_GET,
-					       .key = name[n] };
+		compare[n] = (struct nb_store_compare){ .key = name[n], .revision = k->revision };
+		get[n] = (struct nb_store_op){ .kind = NB_STORE_GET, .key = name[n] };
 		put[n] = (struct nb_store_op){ .kind = NB_STORE_PUT,
 					       .key = name[n],
 					       .value = k->want,

@@ -64,8 +64,7 @@ int64_t nb_own_confirmed(const struct nb_own *o, enum nb_own_which which);
  * Returns a revision at which the store had value @number of the key or a later
  * one; 0 if it is not confirmed.
  */
-int64_t nb_own_written(const struct nb_own *o, enum nb_own_which which,
-		       uint64_t number);
+int64_t nb_own_written(const struct nb_own *o, enum nb_own_which which, uint64_t number);
 /*
  * Write the key ended/SITE, without a lease, on condition that nobody else has
  * written site/SITE since our last confirmed write. Returns NB_E_STALE, and

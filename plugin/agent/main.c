@@ -62,13 +62,12 @@ static void name_site(struct nb_agent *a)
 			*p = '_';
 	boot_id(boot);
 	(void)fstat(a->site.seg->fd, &st);
-	snprintf(what, sizeof(what), "%s %llu %llu", boot,
-		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(what, sizeof(what), "%s %llu %llu", boot, (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
 	nb_sha256(what, strlen(what), digest);
 	nb_sha256_text(digest, hex);
 	snprintf(a->name, sizeof(a->name), "%.60s-%.8s", a->host, hex);
-	snprintf(a->site.seg->mem->agent.site,
-		 sizeof(a->site.seg->mem->agent.site), "%s", a->name);
+	snprintf(a->site.seg->mem->agent.site, sizeof(a->site.seg->mem->agent.site), "%s", a->name);
 	a->own.site = a->name;
 }
 
@@ -101,8 +100,7 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
 	if (!rc)
 		rc = nb_store_open(&a->store, a->http, &config, err);
 	a->own.store = a->store;
-	snprintf(a->own.prefix, sizeof(a->own.prefix), "/ncclbpf/1/%s/",
-		 a->dir.job);
+	snprintf(a->own.prefix, sizeof(a->own.prefix), "/ncclbpf/1/%s/", a->dir.job);
 	return rc;
 }
 
@@ -110,14 +108,12 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
  * Attach to the job's segment as its agent. Returns 0 on success, 1 if the
  * segment has another living agent, or a negative error.
  */
-static int attach(struct nb_agent *a, const struct nb_jobdir_search *search,
-		  struct nb_err *err)
+static int attach(struct nb_agent *a, const struct nb_jobdir_search *search, struct nb_err *err)
 {
 	struct nb_err dir_err;
 	uint64_t pid, start;
 	struct nb_segment *s;
-	int rc = nb_place_open(search, NB_SEG_PROC_AGENT, &a->dir, &s, &dir_err,
-			       err);
+	int rc = nb_place_open(search, NB_SEG_PROC_AGENT, &a->dir, &s, &dir_err, err);
 
 	if (rc)
 		return rc;
@@ -160,8 +156,7 @@ static void read_listen(const char *text, char host[128], unsigned *port)
  * Serve /metrics at @text, ADDRESS:PORT, on the loopback address if ADDRESS is
  * missing. Returns 0 or an exit status; the error is logged.
  */
-static int start_metrics(struct nb_metrics **m, const char *text,
-			 const char *job, const char *dir)
+static int start_metrics(struct nb_metrics **m, const char *text, const char *job, const char *dir)
 {
 	struct nb_listen_config at = { .listen = "127.0.0.1" };
 	const char *colon = strrchr(text, ':');
@@ -172,10 +167,9 @@ static int start_metrics(struct nb_metrics **m, const char *text,
 		return 0;
 	if (!colon || strspn(colon + 1, "0123456789") < 1 ||
 	    colon[1 + strspn(colon + 1, "0123456789")]) {
-		nb_agent_log(
-			"--metrics %s has no port (allowed: ADDRESS:PORT or "
-			":PORT, such as 127.0.0.1:9400)",
-			text);
+		nb_agent_log("--metrics %s has no port (allowed: ADDRESS:PORT or "
+			     ":PORT, such as 127.0.0.1:9400)",
+			     text);
 		return 78;
 	}
 	read_listen(text, host, &at.port);
@@ -210,8 +204,7 @@ static void start_relay(struct nb_agent *a)
 	if (!*c.at.cert)
 		c.at.cacert = "";
 	if (!*host)
-		snprintf(host, sizeof(host), "%s",
-			 *c.at.cert ? "0.0.0.0" : "127.0.0.1");
+		snprintf(host, sizeof(host), "%s", *c.at.cert ? "0.0.0.0" : "127.0.0.1");
 	c.at.listen = host;
 	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
 		c.at.advertise = a->host;
@@ -265,8 +258,7 @@ static void leave_store(struct nb_agent *a)
 	static bool revoked;
 
 	revoked = false;
-	if (a->lease && !nb_store_lease_revoke(a->store, a->lease, answered,
-					       &revoked, NULL))
+	if (a->lease && !nb_store_lease_revoke(a->store, a->lease, answered, &revoked, NULL))
 		wait_reply(a, &revoked);
 }
 
@@ -286,8 +278,7 @@ static void put_ended(struct nb_agent *a)
 	written = false;
 	/* the site's key may have a newer value, or its write is under way */
 	nb_own_flush(&a->own);
-	while (a->lease && !nb_own_confirmed(&a->own, NB_OWN_SITE) &&
-	       nb_agent_ms() < end)
+	while (a->lease && !nb_own_confirmed(&a->own, NB_OWN_SITE) && nb_agent_ms() < end)
 		nb_http_wait(a->http, 50);
 	if (a->lease && !nb_own_ended(&a->own, answered, &written))
 		wait_reply(a, &written);
@@ -330,8 +321,7 @@ static void agent_free(struct nb_agent *a)
 }
 
 /* Returns true if a process of the job is alive. */
-static bool __attribute__((noinline))
-job_lives(const struct nb_jobdir_search *search)
+static bool __attribute__((noinline)) job_lives(const struct nb_jobdir_search *search)
 {
 	char name[NB_JOBDIR_JOB + 8];
 	struct nb_jobdir dir;
@@ -349,8 +339,7 @@ job_lives(const struct nb_jobdir_search *search)
  * Wait until the job runs. If a service attached earlier, it would replace the
  * segment of a dead job, which a user may still want to read.
  */
-static void __attribute__((noinline))
-wait_job(const struct nb_jobdir_search *search)
+static void __attribute__((noinline)) wait_job(const struct nb_jobdir_search *search)
 {
 	bool waits = !stopped && !job_lives(search);
 	struct nb_jobdir first;
@@ -415,13 +404,11 @@ static void usage(void)
 int main(int argc, char **argv)
 {
 	static struct nb_agent agent;
-	static const struct option options[] = {
-		{ "job", required_argument, NULL, 'j' },
-		{ "dir", required_argument, NULL, 'd' },
-		{ "metrics", required_argument, NULL, 'm' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 }
-	};
+	static const struct option options[] = { { "job", required_argument, NULL, 'j' },
+						 { "dir", required_argument, NULL, 'd' },
+						 { "metrics", required_argument, NULL, 'm' },
+						 { "help", no_argument, NULL, 'h' },
+						 { NULL, 0, NULL, 0 } };
 	const char *job = "", *dir = "", *at = "";
 	struct nb_metrics *metrics = NULL;
 	int c, rc;
@@ -444,12 +431,10 @@ int main(int argc, char **argv)
 			usage();
 			return 64;
 		}
-	if (getenv("AGENT_TIMES") &&
-	    !nb_agent_times_set(getenv("AGENT_TIMES"))) {
-		nb_agent_log(
-			"AGENT_TIMES=%s is not a list NAME=MILLISECONDS,... "
-			"(names: plugin/agent/times.h; at most 2^30 ms)",
-			getenv("AGENT_TIMES"));
+	if (getenv("AGENT_TIMES") && !nb_agent_times_set(getenv("AGENT_TIMES"))) {
+		nb_agent_log("AGENT_TIMES=%s is not a list NAME=MILLISECONDS,... "
+			     "(names: plugin/agent/times.h; at most 2^30 ms)",
+			     getenv("AGENT_TIMES"));
 		return 78;
 	}
 	if (nb_params_read())

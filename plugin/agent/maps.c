@@ -49,9 +49,9 @@ struct nb_maps {
 	struct nb_agent *a;
 	struct nb_mailbox board;
 	struct far *at[NB_SITES_MOST]; /* NULL: the place is free */
-	uint32_t n;	  /* index of the last used entry of at, plus 1 */
-	uint32_t more;	  /* number of sites without a place */
-	unsigned running; /* number of requests in progress */
+	uint32_t n;		       /* index of the last used entry of at, plus 1 */
+	uint32_t more;		       /* number of sites without a place */
+	unsigned running;	       /* number of requests in progress */
 	size_t bytes;
 	uint64_t look_ms, list_ms;
 	bool told; /* the log says that the mailbox cannot be used */
@@ -124,8 +124,7 @@ static bool open_board(struct nb_maps *m)
 	if (!nb_mailbox_open(&m->board, m->a->dir.dirfd, name, &err))
 		return true;
 	if (!m->told)
-		nb_agent_log("controllers do not see other sites: %s",
-			     err.text);
+		nb_agent_log("controllers do not see other sites: %s", err.text);
 	m->told = true;
 	return false;
 }
@@ -135,8 +134,7 @@ static void post_state(const struct far *f)
 {
 	struct nb_err err;
 
-	if (!nb_sites_post_state(&f->m->board, f->place, &f->state, &err) ||
-	    f->m->told)
+	if (!nb_sites_post_state(&f->m->board, f->place, &f->state, &err) || f->m->told)
 		return;
 	f->m->told = true;
 	nb_agent_log("controllers do not see other sites: %s", err.text);
@@ -153,8 +151,7 @@ static void set_why(struct far *f, const char *why)
 	post_state(f);
 }
 
-int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
-		 struct nb_err *err)
+int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out, struct nb_err *err)
 {
 	const char *lf = size ? memchr(reply, '\n', size) : NULL;
 	size_t line = lf ? (size_t)(lf - (const char *)reply) : 0;
@@ -166,9 +163,8 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 		o = json_loadb(reply, line, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(o)) {
 		json_decref(o);
-		return nb_fail(
-			err, NB_E_PROTOCOL, 0,
-			"the first line of the agent's reply is not JSON");
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the first line of the agent's reply is not JSON");
 	}
 	if (!json_is_true(json_object_get(o, "ok"))) {
 		nb_fail(err, NB_E_REFUSED, 0, "%.180s",
@@ -181,15 +177,12 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 	processes = nb_view_int(data, "processes");
 	missing = nb_view_int(data, "missing");
 	json_decref(o);
-	*out = (struct nb_maps_reply){ .bytes = lf + 1,
-				       .size = size - line - 1 };
-	if (age < 0 || processes < 1 || processes > NB_SEG_PROCS ||
-	    missing < 0 || missing > processes)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the agent's reply has numbers out of range");
+	*out = (struct nb_maps_reply){ .bytes = lf + 1, .size = size - line - 1 };
+	if (age < 0 || processes < 1 || processes > NB_SEG_PROCS || missing < 0 ||
+	    missing > processes)
+		return nb_fail(err, NB_E_PROTOCOL, 0, "the agent's reply has numbers out of range");
 	if (!out->size || out->size > NB_CONTROLLER_MAPS_BYTES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%zu bytes of merged maps (allowed: 1 to %d)",
+		return nb_fail(err, NB_E_LIMIT, 0, "%zu bytes of merged maps (allowed: 1 to %d)",
 			       out->size, NB_CONTROLLER_MAPS_BYTES);
 	out->age_ms = age < AGE_MOST_MS ? (uint64_t)age : AGE_MOST_MS;
 	out->processes = (uint32_t)processes;
@@ -197,25 +190,21 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 	return 0;
 }
 
-static int post_maps(struct far *f, const struct nb_maps_reply *r,
-		     struct nb_err *err)
+static int post_maps(struct far *f, const struct nb_maps_reply *r, struct nb_err *err)
 {
 	struct nb_maps *m = f->m;
 	uint64_t now = nb_agent_ms();
-	struct nb_sites_maps head = { .processes = r->processes,
-				      .missing = r->missing };
+	struct nb_sites_maps head = { .processes = r->processes, .missing = r->missing };
 	int rc;
 
 	if (m->bytes - f->size + r->size > ALL_BYTES)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"the merged maps of all sites have more than %d MiB",
-			ALL_BYTES >> 20);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the merged maps of all sites have more than %d MiB",
+			       ALL_BYTES >> 20);
 	memcpy(head.site, f->state.site, sizeof(head.site));
 	head.taken_ms = now > r->age_ms ? now - r->age_ms : 0;
 	head.until_ms = head.taken_ms + life_ms(m);
-	rc = nb_sites_post_maps(&m->board, f->place, &head, r->bytes, r->size,
-				err);
+	rc = nb_sites_post_maps(&m->board, f->place, &head, r->bytes, r->size, err);
 	if (!rc) {
 		m->bytes += r->size - f->size;
 		f->size = r->size;
@@ -242,8 +231,7 @@ static void maps_came(void *arg, const struct nb_http_reply *reply)
  * Ask the site's agent for the maps that its process @pid of PID namespace @ns
  * has merged.
  */
-static void ask_site(struct far *f, const char *address, int64_t ns,
-		     int64_t pid)
+static void ask_site(struct far *f, const char *address, int64_t ns, int64_t pid)
 {
 	const struct nb_http_tls tls = { nb_params.str[NB_P_FLEET_CACERT],
 					 nb_params.str[NB_P_FLEET_CERT],
@@ -261,8 +249,8 @@ static void ask_site(struct far *f, const char *address, int64_t ns,
 	};
 	struct nb_err err;
 
-	snprintf(url, sizeof(url), "%.440s/v1/line?pid=%lld.%lld", address,
-		 (long long)ns, (long long)pid);
+	snprintf(url, sizeof(url), "%.440s/v1/line?pid=%lld.%lld", address, (long long)ns,
+		 (long long)pid);
 	f->transfer = nb_http_start(f->m->a->http, &q, &err);
 	if (f->transfer)
 		f->m->running++;
@@ -287,8 +275,7 @@ static void begin_request(struct far *f)
 	else if (strncmp(address, "http", 4) != 0)
 		set_why(f, "the agent has no address");
 	else if (pid <= 0)
-		set_why(f,
-			"no process of the site is elected to merge the maps");
+		set_why(f, "no process of the site is elected to merge the maps");
 	else
 		ask_site(f, address, nb_view_int(k->value, "elected_ns"), pid);
 }
@@ -337,8 +324,7 @@ static void find_away(struct nb_maps *m)
 {
 	const struct nb_view *v = &m->a->view;
 
-	for (size_t i = nb_view_first(v, "members/");
-	     nb_view_below(v, i, "members/"); i++) {
+	for (size_t i = nb_view_first(v, "members/"); nb_view_below(v, i, "members/"); i++) {
 		const json_t *o = v->at[i].value;
 		const json_t *list = json_object_get(o, "sites");
 		char key[128];
@@ -347,15 +333,12 @@ static void find_away(struct nb_maps *m)
 		if (!nb_view_below(v, nb_view_first(v, key), key))
 			continue;
 		for (size_t n = 0; n < json_array_size(list); n++) {
-			const char *name =
-				json_string_value(json_array_get(list, n));
+			const char *name = json_string_value(json_array_get(list, n));
 			const struct nb_view_key *ended;
 
-			snprintf(key, sizeof(key), "ended/%.100s",
-				 name ? name : "");
+			snprintf(key, sizeof(key), "ended/%.100s", name ? name : "");
 			ended = nb_view_get(v, key);
-			if (name && *name &&
-			    (!ended || ended->mod <= nb_view_int(o, "since")))
+			if (name && *name && (!ended || ended->mod <= nb_view_int(o, "since")))
 				find_site(m, name, 0);
 		}
 	}
@@ -370,10 +353,8 @@ static void find_sites(struct nb_maps *m)
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->at[i])
 			m->at[i]->found = false;
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++)
-		find_site(m, v->at[i].key + 5,
-			  nb_view_int(v->at[i].value, "processes"));
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++)
+		find_site(m, v->at[i].key + 5, nb_view_int(v->at[i].value, "processes"));
 	find_away(m);
 	for (uint32_t i = m->n; i--;)
 		if (i < m->n && m->at[i] && !m->at[i]->found)
@@ -384,8 +365,7 @@ static void post_list(struct nb_maps *m)
 {
 	const struct nb_sites_list list = { .n = m->n,
 					    .more = m->more,
-					    .until_ms = nb_agent_ms() +
-							life_ms(m) };
+					    .until_ms = nb_agent_ms() + life_ms(m) };
 
 	(void)nb_sites_post_list(&m->board, &list, NULL);
 }
@@ -395,10 +375,8 @@ static bool is_wanted(struct nb_maps *m)
 {
 	const struct nb_segment *s = m->a->site.seg;
 
-	return __atomic_load_n(&s->mem->agent.coordinates_ms,
-			       __ATOMIC_ACQUIRE) &&
-	       m->a->whole && nb_election_read(s).word && open_board(m) &&
-	       nb_controllers_want_sites(&m->board, s);
+	return __atomic_load_n(&s->mem->agent.coordinates_ms, __ATOMIC_ACQUIRE) && m->a->whole &&
+	       nb_election_read(s).word && open_board(m) && nb_controllers_want_sites(&m->board, s);
 }
 
 void nb_maps_tick(struct nb_maps *m)

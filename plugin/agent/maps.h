@@ -38,7 +38,6 @@ struct nb_maps_reply {
  * 0; NB_E_REFUSED: the reply is an error, whose text @err has; NB_E_PROTOCOL;
  * or NB_E_LIMIT.
  */
-int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
-		 struct nb_err *err);
+int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out, struct nb_err *err);
 
 #endif

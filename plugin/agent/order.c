@@ -31,12 +31,12 @@ bool nb_agent_staged(const struct nb_agent *a)
 }
 
 /* Write the result of order @n to the store. The coordinator waits for it. */
-static void tell_result(struct nb_agent *a, int64_t n, const char *state,
-			const char *digest, const struct nb_err *err)
+static void tell_result(struct nb_agent *a, int64_t n, const char *state, const char *digest,
+			const struct nb_err *err)
 {
 	json_decref(a->result);
-	a->result = json_pack("{s:I,s:s,s:o}", "n", (json_int_t)n, "state",
-			      state, "digest", nb_view_text(digest));
+	a->result = json_pack("{s:I,s:s,s:o}", "n", (json_int_t)n, "state", state, "digest",
+			      nb_view_text(digest));
 	if (a->result && err && err->code) {
 		json_object_set_new(a->result, "text", nb_view_text(err->text));
 		json_object_set_new(a->result, "hint", nb_view_text(err->hint));
@@ -52,15 +52,13 @@ static void tell_result(struct nb_agent *a, int64_t n, const char *state,
  */
 static void *order_image(const json_t *order, const char *digest, size_t *size)
 {
-	const char *text =
-		nb_view_str(json_object_get(order, "inline"), digest);
+	const char *text = nb_view_str(json_object_get(order, "inline"), digest);
 	uint8_t sum[NB_SHA256_SIZE];
 	struct nb_buf bytes;
 	char hex[65];
 
 	nb_buf_init(&bytes, NB_STORE_VALUE_SIZE);
-	if (*text && !nb_base64_get(&bytes, text, strlen(text)) &&
-	    nb_buf_ok(&bytes)) {
+	if (*text && !nb_base64_get(&bytes, text, strlen(text)) && nb_buf_ok(&bytes)) {
 		nb_sha256(bytes.data, bytes.size, sum);
 		nb_sha256_text(sum, hex);
 		if (!strcmp(hex, digest))
@@ -93,8 +91,7 @@ static void late_failed(struct nb_agent *a, int64_t n, const char *text)
 	a->late_failed = n;
 }
 
-static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
-			 const struct nb_err *err)
+static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o, const struct nb_err *err)
 {
 	int64_t n = (int64_t)o->n;
 
@@ -131,8 +128,7 @@ struct image {
 	struct nb_procs_blob *to;
 };
 
-static void image_came(void *arg, void *bytes, size_t size,
-		       const struct nb_err *err)
+static void image_came(void *arg, void *bytes, size_t size, const struct nb_err *err)
 {
 	struct image *i = arg;
 	struct fetch *f = i->fetch;
@@ -140,8 +136,7 @@ static void image_came(void *arg, void *bytes, size_t size,
 	i->to->bytes = bytes;
 	i->to->size = size;
 	if (err)
-		nb_fail(&f->err, err->code, 0, "policy %s: %s", i->to->name,
-			err->text);
+		nb_fail(&f->err, err->code, 0, "policy %s: %s", i->to->name, err->text);
 	if (err && *err->hint)
 		nb_hint(&f->err, "%s", err->hint);
 	free(i);
@@ -149,8 +144,8 @@ static void image_came(void *arg, void *bytes, size_t size,
 }
 
 /* Take one image from the order, or read it from the store. */
-static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
-			const char *name, const char *digest)
+static void fetch_image(struct fetch *f, struct nb_procs_blob *to, const char *name,
+			const char *digest)
 {
 	struct image *i = malloc(sizeof(*i));
 
@@ -175,8 +170,7 @@ static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
 	free(i);
 }
 
-static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
-			const json_t *order, int64_t n)
+static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind, const json_t *order, int64_t n)
 {
 	const json_t *images = json_object_get(order, "images");
 	const char *data = nb_view_str(order, "data");
@@ -191,16 +185,14 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
 	*f = (struct fetch){ .a = a, .from = order, .order = o, .left = 1 };
 	o->kind = kind;
 	if (kind == NB_PROCS_LATE)
-		snprintf(o->digest, sizeof(o->digest), "%s",
-			 nb_view_str(order, "digest"));
+		snprintf(o->digest, sizeof(o->digest), "%s", nb_view_str(order, "digest"));
 	o->n = (uint64_t)n;
 	o->nimages = json_array_size(images);
 	a->staging_n = n;
 	(void)nb_procs_order_line(o, nb_view_str(order, "line"), &f->err);
 	if (!f->err.code && o->nimages > NB_PROCS_IMAGES)
-		nb_fail(&f->err, NB_E_LIMIT, 0,
-			"%zu policies in one request (allowed: %d)", o->nimages,
-			NB_PROCS_IMAGES);
+		nb_fail(&f->err, NB_E_LIMIT, 0, "%zu policies in one request (allowed: %d)",
+			o->nimages, NB_PROCS_IMAGES);
 	for (size_t i = 0; !f->err.code && i < o->nimages; i++) {
 		const json_t *image = json_array_get(images, i);
 
@@ -256,8 +248,7 @@ static bool late_due(const struct nb_agent *a, uint64_t now)
 
 	if (n > LATE_DOUBLINGS)
 		n = LATE_DOUBLINGS;
-	return !a->late_tried_ms ||
-	       now >= a->late_tried_ms + (nb_agent_times.join_retry << n);
+	return !a->late_tried_ms || now >= a->late_tried_ms + (nb_agent_times.join_retry << n);
 }
 
 /*
@@ -270,8 +261,7 @@ static void tick_late(struct nb_agent *a)
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 	uint64_t now = nb_agent_ms();
 	const json_t *state;
-	unsigned late =
-		n && n == (int64_t)*committed(a) ? nb_site_late(&a->site) : 0;
+	unsigned late = n && n == (int64_t)*committed(a) ? nb_site_late(&a->site) : 0;
 
 	if (late != a->late)
 		a->late_tries = 0;
@@ -282,8 +272,8 @@ static void tick_late(struct nb_agent *a)
 	}
 	if (!a->late_ms)
 		a->late_ms = now;
-	if (now < a->late_ms + nb_agent_times.join || a->staging_n ||
-	    *a->staged_digest || nb_procs_busy(a->procs) || !late_due(a, now))
+	if (now < a->late_ms + nb_agent_times.join || a->staging_n || *a->staged_digest ||
+	    nb_procs_busy(a->procs) || !late_due(a, now))
 		return;
 	state = nb_coord_state_of(&a->view);
 	if (!state)
@@ -296,8 +286,8 @@ static void tick_late(struct nb_agent *a)
 		late_failed(a, n, nb_view_str(state, "text"));
 }
 
-static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
-		       const char *digest, const char *maker)
+static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n, const char *digest,
+		       const char *maker)
 {
 	struct nb_procs_order *o = nb_procs_order_new();
 
@@ -317,8 +307,7 @@ static void tick_commit(struct nb_agent *a)
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 
 	if (n > (int64_t)*committed(a) && !nb_procs_busy(a->procs))
-		give_short(a, NB_PROCS_COMMIT, n,
-			   nb_view_str(k->value, "digest"),
+		give_short(a, NB_PROCS_COMMIT, n, nb_view_str(k->value, "digest"),
 			   nb_view_str(k->value, "maker"));
 }
 
@@ -351,12 +340,11 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 	*a->staged_digest = '\0';
 	*committed(a) = r->n;
 	if (r->err.code)
-		nb_agent_log("change %llu is not committed here: %s",
-			     (unsigned long long)r->n, r->err.text);
+		nb_agent_log("change %llu is not committed here: %s", (unsigned long long)r->n,
+			     r->err.text);
 	/* one transaction writes both keys */
 	nb_agent_describe(a);
-	tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
-		    r->digest, &r->err);
+	tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "committed", r->digest, &r->err);
 }
 
 void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
@@ -368,8 +356,8 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 		a->staged_n = (int64_t)r->n;
 		snprintf(a->staged_digest, sizeof(a->staged_digest), "%s",
 			 r->err.code ? "" : r->digest);
-		tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "staged",
-			    r->digest, &r->err);
+		tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "staged", r->digest,
+			    &r->err);
 		break;
 	case NB_PROCS_COMMIT:
 		commit_came(a, r);

@@ -96,8 +96,7 @@ static bool await_bytes(const struct peer *p, uint64_t deadline_ms)
 
 	do {
 		now = nb_clock_system() / 1000000;
-		n = now < deadline_ms ? poll(&f, 1, (int)(deadline_ms - now))
-				      : 0;
+		n = now < deadline_ms ? poll(&f, 1, (int)(deadline_ms - now)) : 0;
 	} while (n < 0 && errno == EINTR);
 	return n > 0;
 }
@@ -119,24 +118,19 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 			p->nin -= size + 1;
 			memmove(p->in, end + 1, p->nin);
 			return o ? o
-				 : no_line(p, NB_E_PROTOCOL,
-					   "has sent a reply that is not JSON");
+				 : no_line(p, NB_E_PROTOCOL, "has sent a reply that is not JSON");
 		}
 		if (p->nin == ANSWER_SIZE)
-			return no_line(p, NB_E_LIMIT,
-				       "has sent a reply of more than 1 MiB");
+			return no_line(p, NB_E_LIMIT, "has sent a reply of more than 1 MiB");
 		if (!await_bytes(p, deadline_ms))
-			return no_line(p, NB_E_TIMEOUT,
-				       "has not answered in time");
-		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin,
-				    &p->object);
+			return no_line(p, NB_E_TIMEOUT, "has not answered in time");
+		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin, &p->object);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n <= 0)
-			return no_line(
-				p, NB_E_IO,
-				"has closed the connection without an answer: "
-				"has the process ended?");
+			return no_line(p, NB_E_IO,
+				       "has closed the connection without an answer: "
+				       "has the process ended?");
 		p->nin += (size_t)n;
 	}
 }
@@ -164,8 +158,7 @@ static bool connect_soon(int fd, const struct sockaddr_un *to)
  * Connect to the process with socket @name. Returns false with errno EAGAIN if
  * it accepts no connection; any other errno means that it has ended.
  */
-static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
-		      const char *name)
+static bool peer_open(struct peer *p, const struct nb_jobdir *dir, const char *name)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	char path[NB_JOBDIR_SUN];
@@ -204,16 +197,14 @@ static void peers_open(struct peers *all, const struct nb_jobdir *dir)
 	while (d && all->n < NPROCS && (e = readdir(d))) {
 		size_t n = strlen(e->d_name);
 
-		if (strncmp(e->d_name, dir->job, stem) ||
-		    e->d_name[stem] != '.' || n < 5 ||
+		if (strncmp(e->d_name, dir->job, stem) || e->d_name[stem] != '.' || n < 5 ||
 		    strcmp(e->d_name + n - 5, ".sock"))
 			continue;
 		errno = 0;
 		if (peer_open(&all->at[all->n], dir, e->d_name))
 			all->n++;
 		else if (errno == EAGAIN)
-			snprintf(all->stuck, sizeof(all->stuck), "%.127s",
-				 e->d_name);
+			snprintf(all->stuck, sizeof(all->stuck), "%.127s", e->d_name);
 		if (*all->stuck)
 			break;
 	}
@@ -232,16 +223,14 @@ static void peers_close(struct peers *all)
 	all->n = 0;
 }
 
-static int fail_answer(const struct peer *p, const json_t *answer,
-		       struct nb_err *err)
+static int fail_answer(const struct peer *p, const json_t *answer, struct nb_err *err)
 {
 	const json_t *e = json_object_get(answer, "error");
 	const char *hint = nb_view_str(e, "hint");
 
 	if (!answer)
 		return nb_fail(err, p->code, 0, "%s %s", p->name, p->why);
-	nb_fail(err, NB_E_REFUSED, 0, "%s: %s", p->name,
-		nb_view_str(e, "message"));
+	nb_fail(err, NB_E_REFUSED, 0, "%s: %s", p->name, nb_view_str(e, "message"));
 	return *hint ? nb_hint(err, "%s", hint) : err->code;
 }
 
@@ -250,37 +239,32 @@ static int fail_answer(const struct peer *p, const json_t *answer,
  * expected member "change" of each answer. If @digest is empty, the first
  * answer sets it. If it is NULL, any answer is accepted.
  */
-static int ask(struct peers *all, size_t n, const char *line,
-	       const struct nb_procs_blob *with, char *digest,
-	       struct nb_err *err)
+static int ask(struct peers *all, size_t n, const char *line, const struct nb_procs_blob *with,
+	       char *digest, struct nb_err *err)
 {
 	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
-	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1,
-	    rc = 0;
+	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1, rc = 0;
 
 	if (with && fd < 0)
-		return nb_fail(err, NB_E_IO, 0,
-			       "no memory file for policy %s: %s", with->name,
+		return nb_fail(err, NB_E_IO, 0, "no memory file for policy %s: %s", with->name,
 			       strerror(errno));
 	for (size_t i = 0; i < n; i++)
 		/* if a send failed, reading the answer reports it */
 		(void)send_line(&all->at[i], line, fd);
 	for (size_t i = 0; i < n; i++) {
 		json_t *a = read_line(&all->at[i], end);
-		const char *got =
-			nb_view_str(json_object_get(a, "data"), "change");
+		const char *got = nb_view_str(json_object_get(a, "data"), "change");
 
 		if (!rc && !json_is_true(json_object_get(a, "ok")))
 			rc = fail_answer(&all->at[i], a, err);
 		if (!rc && digest && !*digest)
 			snprintf(digest, 65, "%s", got);
 		if (!rc && digest && strcmp(digest, got))
-			rc = nb_fail(
-				err, NB_E_REFUSED, 0,
-				"%s has staged %.12s and %s has staged %.12s: "
-				"the processes held other policies or map contents "
-				"before the change",
-				all->at[i].name, got, all->at[0].name, digest);
+			rc = nb_fail(err, NB_E_REFUSED, 0,
+				     "%s has staged %.12s and %s has staged %.12s: "
+				     "the processes held other policies or map contents "
+				     "before the change",
+				     all->at[i].name, got, all->at[0].name, digest);
 		json_decref(a);
 	}
 	if (fd >= 0)
@@ -308,21 +292,18 @@ static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
 		       r->digest, o->digest);
 }
 
-static int order_stage(struct peers *all, const struct nb_procs_order *o,
-		       struct nb_procs_result *r)
+static int order_stage(struct peers *all, const struct nb_procs_order *o, struct nb_procs_result *r)
 {
 	char line[sizeof(o->line) + 64];
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < o->nimages; i++) {
-		snprintf(line, sizeof(line), "policy load %s",
-			 o->image[i].name);
+		snprintf(line, sizeof(line), "policy load %s", o->image[i].name);
 		rc = ask(all, all->n, line, &o->image[i], NULL, &r->err);
 	}
 	snprintf(line, sizeof(line), "%s commit=no", o->line);
 	if (!rc)
-		rc = ask(all, all->n, line, o->data.size ? &o->data : NULL,
-			 r->digest, &r->err);
+		rc = ask(all, all->n, line, o->data.size ? &o->data : NULL, r->digest, &r->err);
 	if (rc)
 		return rc;
 	if (o->kind == NB_PROCS_LATE)
@@ -338,21 +319,17 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o,
 }
 
 /* Take the object that came with the last reply. */
-static int take_object(struct peer *p, struct nb_procs_blob *b,
-		       struct nb_err *err)
+static int take_object(struct peer *p, struct nb_procs_blob *b, struct nb_err *err)
 {
 	struct stat st;
 
-	if (p->object < 0 || fstat(p->object, &st) || st.st_size <= 0 ||
-	    st.st_size > OBJECT_SIZE)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "%s has sent no object beside its reply",
+	if (p->object < 0 || fstat(p->object, &st) || st.st_size <= 0 || st.st_size > OBJECT_SIZE)
+		return nb_fail(err, NB_E_PROTOCOL, 0, "%s has sent no object beside its reply",
 			       p->name);
 	b->size = (size_t)st.st_size;
 	b->bytes = malloc(b->size);
 	if (!b->bytes || pread(p->object, b->bytes, b->size, 0) != st.st_size)
-		return nb_fail(err, NB_E_IO, 0, "the object of %s: %s", p->name,
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "the object of %s: %s", p->name, strerror(errno));
 	close(p->object);
 	p->object = -1;
 	return 0;
@@ -362,8 +339,8 @@ static int take_object(struct peer *p, struct nb_procs_blob *b,
  * Send a request that a process answers with an object. Returns the reply's
  * data in *@data, which the caller frees.
  */
-static int ask_object(struct peer *p, const char *line, json_t **data,
-		      struct nb_procs_blob *b, struct nb_err *err)
+static int ask_object(struct peer *p, const char *line, json_t **data, struct nb_procs_blob *b,
+		      struct nb_err *err)
 {
 	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
 	json_t *a;
@@ -381,8 +358,7 @@ static int ask_object(struct peer *p, const char *line, json_t **data,
 }
 
 /* Get the images of the policies that the generation has. */
-static int export_images(struct peer *p, const json_t *policies,
-			 struct nb_procs_result *r)
+static int export_images(struct peer *p, const json_t *policies, struct nb_procs_result *r)
 {
 	size_t n = json_array_size(policies);
 	int rc = 0;
@@ -393,10 +369,8 @@ static int export_images(struct peer *p, const json_t *policies,
 		json_t *data = NULL;
 		char line[96];
 
-		snprintf(line, sizeof(line), "policy export %.64s",
-			 nb_view_str(policy, "digest"));
-		rc = nb_procs_blob_name(b, nb_view_str(policy, "name"),
-					&r->err);
+		snprintf(line, sizeof(line), "policy export %.64s", nb_view_str(policy, "digest"));
+		rc = nb_procs_blob_name(b, nb_view_str(policy, "name"), &r->err);
 		if (!rc)
 			rc = ask_object(p, line, &data, b, &r->err);
 		json_decref(data);
@@ -410,22 +384,18 @@ static int order_export(struct peers *all, const struct nb_procs_order *o,
 {
 	for (size_t i = 0; i < all->n; i++) {
 		json_t *data = NULL;
-		int rc = ask_object(&all->at[i], "change export", &data,
-				    &r->data, &r->err);
+		int rc = ask_object(&all->at[i], "change export", &data, &r->data, &r->err);
 		bool ours = !strcmp(nb_view_str(data, "change"), o->digest);
 
 		if (!rc && ours)
-			rc = export_images(&all->at[i],
-					   json_object_get(data, "policies"),
-					   r);
+			rc = export_images(&all->at[i], json_object_get(data, "policies"), r);
 		json_decref(data);
 		if (rc || ours)
 			return rc;
 		free(r->data.bytes);
 		r->data.bytes = NULL;
 	}
-	return nb_fail(&r->err, NB_E_REFUSED, 0,
-		       "no process of this site has generation %.12s",
+	return nb_fail(&r->err, NB_E_REFUSED, 0, "no process of this site has generation %.12s",
 		       o->digest);
 }
 
@@ -437,10 +407,8 @@ static int order_proposal(struct peers *all, struct nb_procs_result *r)
 	for (size_t i = 0; rc && i < all->n; i++) {
 		json_t *data = NULL;
 
-		rc = ask_object(&all->at[i], "controller export", &data,
-				&r->data, &r->err);
-		snprintf(r->digest, sizeof(r->digest), "%s",
-			 nb_view_str(data, "change"));
+		rc = ask_object(&all->at[i], "controller export", &data, &r->data, &r->err);
+		snprintf(r->digest, sizeof(r->digest), "%s", nb_view_str(data, "change"));
 		json_decref(data);
 	}
 	return rc;
@@ -458,10 +426,8 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 	peers_open(&all, &p->dir);
 	r->processes = (uint32_t)all.n;
 	if (*all.stuck)
-		rc = nb_fail(
-			&r->err, NB_E_TIMEOUT, 0,
-			"%s accepts no connection: is the process stopped?",
-			all.stuck);
+		rc = nb_fail(&r->err, NB_E_TIMEOUT, 0,
+			     "%s accepts no connection: is the process stopped?", all.stuck);
 	else if (!all.n)
 		rc = nb_fail(&r->err, NB_E_REFUSED, 0,
 			     "no process of the job has a control socket here");
@@ -479,10 +445,8 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 
 		snprintf(r->digest, sizeof(r->digest), "%s", o->digest);
 		snprintf(line, sizeof(line),
-			 commit ? "change commit %s fleet=%llu%s%s"
-				: "change abort %s",
-			 o->digest, (unsigned long long)o->n,
-			 *o->maker ? " maker=" : "", o->maker);
+			 commit ? "change commit %s fleet=%llu%s%s" : "change abort %s", o->digest,
+			 (unsigned long long)o->n, *o->maker ? " maker=" : "", o->maker);
 		rc = ask(&all, commit ? 1 : all.n, line, NULL, NULL, &r->err);
 	}
 	if (!rc)
@@ -517,8 +481,7 @@ static void *procs_main(void *arg)
 	return NULL;
 }
 
-int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
-		 struct nb_err *err)
+int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir, struct nb_err *err)
 {
 	struct nb_procs *p = calloc(1, sizeof(*p));
 
@@ -533,8 +496,7 @@ int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
 		if (p->event >= 0)
 			close(p->event);
 		free(p);
-		return nb_fail(err, NB_E_NOMEM, 0, "no thread: %s",
-			       strerror(errno));
+		return nb_fail(err, NB_E_NOMEM, 0, "no thread: %s", strerror(errno));
 	}
 	*out = p;
 	return 0;
@@ -629,22 +591,19 @@ void nb_procs_order_maker(struct nb_procs_order *o, const char *text)
 			*p = '_';
 }
 
-static int check_line(struct nb_request *req, char copy[4096], const char *line,
-		      struct nb_err *err)
+static int check_line(struct nb_request *req, char copy[4096], const char *line, struct nb_err *err)
 {
 	size_t size = strlen(line);
 
 	if (size >= 4096) {
-		nb_fail(err, NB_E_LIMIT, 0,
-			"the request has %zu bytes (allowed: 4095)", size);
+		nb_fail(err, NB_E_LIMIT, 0, "the request has %zu bytes (allowed: 4095)", size);
 		return NB_E_LIMIT;
 	}
 	memcpy(copy, line, size + 1);
 	return nb_request_parse(req, copy, size, err);
 }
 
-int nb_procs_order_line(struct nb_procs_order *o, const char *line,
-			struct nb_err *err)
+int nb_procs_order_line(struct nb_procs_order *o, const char *line, struct nb_err *err)
 {
 	struct nb_request req;
 	char copy[sizeof(o->line)];
@@ -654,33 +613,29 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 		return rc;
 	if (req.has_id || nb_request_opt(&req, "commit") ||
 	    !strstr(req.spec->syntax, "[commit=no]"))
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"%s cannot be part of a fleet's change (allowed: "
-			"a command that has the option commit=no, without that option)",
-			req.spec->words);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%s cannot be part of a fleet's change (allowed: "
+			       "a command that has the option commit=no, without that option)",
+			       req.spec->words);
 	memcpy(o->line, line, strlen(line) + 1);
 	return 0;
 }
 
-int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
-		       struct nb_err *err)
+int nb_procs_blob_name(struct nb_procs_blob *b, const char *name, struct nb_err *err)
 {
 	struct nb_request req;
 	char line[128], copy[4096];
 	int rc;
 
 	if (strlen(name) >= sizeof(b->name))
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "a policy's name has %zu bytes (allowed: %zu)",
+		return nb_fail(err, NB_E_LIMIT, 0, "a policy's name has %zu bytes (allowed: %zu)",
 			       strlen(name), sizeof(b->name) - 1);
 	snprintf(line, sizeof(line), "policy load %s", name);
 	rc = check_line(&req, copy, line, err);
 	if (rc)
 		return rc;
 	if (req.narg != 1 || req.nopt || strcmp(req.arg[0], name))
-		return nb_fail(err, NB_E_ARG, 0, "%s is not a policy name",
-			       name);
+		return nb_fail(err, NB_E_ARG, 0, "%s is not a policy name", name);
 	memcpy(b->name, name, strlen(name) + 1);
 	return 0;
 }

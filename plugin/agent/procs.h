@@ -77,8 +77,7 @@ struct nb_procs_result {
 	size_t nimages;
 };
 
-int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
-		 struct nb_err *err);
+int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir, struct nb_err *err);
 void nb_procs_free(struct nb_procs *p);
 /* Returns a descriptor that is readable when a result is ready. */
 int nb_procs_fd(const struct nb_procs *p);
@@ -103,10 +102,8 @@ void nb_procs_order_free(struct nb_procs_order *o);
  * @name must be a policy name. Return 0, NB_E_ARG, NB_E_LIMIT, or the parser's
  * error.
  */
-int nb_procs_order_line(struct nb_procs_order *o, const char *line,
-			struct nb_err *err);
-int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
-		       struct nb_err *err);
+int nb_procs_order_line(struct nb_procs_order *o, const char *line, struct nb_err *err);
+int nb_procs_blob_name(struct nb_procs_blob *b, const char *name, struct nb_err *err);
 /*
  * Set the value of the option maker= of a commit. Other characters than
  * letters, digits and "_.:/@+,-" become "_", so the text is one word.

@@ -46,8 +46,7 @@ static struct nb_seg_comm *entry(const struct nb_site *s, uint32_t i)
 
 static bool is_shared(const struct nb_seg_comm *c)
 {
-	return load32(&c->in_use) && c->has_id &&
-	       load32(&c->fleet) != NB_FLEET_NOT;
+	return load32(&c->in_use) && c->has_id && load32(&c->fleet) != NB_FLEET_NOT;
 }
 
 bool nb_site_shared(const struct nb_site *s, uint32_t i)
@@ -87,15 +86,13 @@ void nb_site_measure(struct nb_site *s)
 
 		if (!is_shared(entry(s, i)))
 			continue;
-		if (k->comm_id != entry(s, i)->comm_id ||
-		    !load64(&entry(s, i)->fleet_since))
+		if (k->comm_id != entry(s, i)->comm_id || !load64(&entry(s, i)->fleet_since))
 			begin_comm(k, entry(s, i));
 		if (k->at_us && now < k->at_us + RATE_US)
 			continue;
 		n = announced(s, i);
 		if (k->at_us && n >= k->announced)
-			k->per_s =
-				(n - k->announced) * 1000000 / (now - k->at_us);
+			k->per_s = (n - k->announced) * 1000000 / (now - k->at_us);
 		k->announced = n;
 		k->at_us = now;
 	}
@@ -106,8 +103,7 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		n += load32(&c->slot[i].state) == NB_SLOT_LIVE &&
-		     load64(&c->slot[i].waiting);
+		n += load32(&c->slot[i].state) == NB_SLOT_LIVE && load64(&c->slot[i].waiting);
 	return n;
 }
 
@@ -115,8 +111,7 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
  * Encode a record as a fence word. Returns false if the record is invalid or
  * the segment has no generation number for it.
  */
-static bool word_of(const struct nb_site *s, const json_t *record,
-		    uint64_t *word)
+static bool word_of(const struct nb_site *s, const json_t *record, uint64_t *word)
 {
 	const char *state = nb_view_str(record, "state");
 	const json_t *fence = json_object_get(record, "fence");
@@ -128,14 +123,14 @@ static bool word_of(const struct nb_site *s, const json_t *record,
 	*word = 0;
 	if (!record || !strcmp(state, "none"))
 		return true;
-	if ((!is_armed && strcmp(state, "commit")) || n < 0 ||
-	    !json_is_integer(fence) || json_integer_value(fence) < 0 ||
+	if ((!is_armed && strcmp(state, "commit")) || n < 0 || !json_is_integer(fence) ||
+	    json_integer_value(fence) < 0 ||
 	    json_integer_value(fence) > (json_int_t)NB_FENCE_MAX_SEQ ||
 	    nb_digest_parse(digest, nb_view_str(record, "digest"), NULL) ||
 	    nb_segment_gen_of_fleet(s->seg, (uint64_t)n, digest, &number, NULL))
 		return false;
-	*word = nb_fence_word(is_armed ? NB_FENCE_ARMED : NB_FENCE_COMMIT,
-			      number, (uint64_t)json_integer_value(fence));
+	*word = nb_fence_word(is_armed ? NB_FENCE_ARMED : NB_FENCE_COMMIT, number,
+			      (uint64_t)json_integer_value(fence));
 	return true;
 }
 
@@ -166,14 +161,12 @@ static bool is_of(const struct nb_seg_comm *c, uint64_t comm_id, int64_t made)
 {
 	uint64_t since = load64(&c->fleet_since);
 
-	return is_shared(c) && c->comm_id == comm_id && since &&
-	       (uint64_t)made >= since;
+	return is_shared(c) && c->comm_id == comm_id && since && (uint64_t)made >= since;
 }
 
 void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
 {
-	__atomic_store_n(&entry(s, i)->fleet_since, (uint64_t)revision,
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&entry(s, i)->fleet_since, (uint64_t)revision, __ATOMIC_SEQ_CST);
 }
 
 void nb_site_forget(struct nb_site *s, int64_t revision)
@@ -222,13 +215,11 @@ void nb_site_suspect(struct nb_site *s)
  * record made of the sites' copies may: its member "from" has the id of each
  * site's copy. @word: the record's word
  */
-static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r,
-		       uint64_t word)
+static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r, uint64_t word)
 {
 	const struct nb_seg_comm *c = entry(s, i);
 	int64_t have = (int64_t)load64(&c->fleet_id);
-	const json_t *from = json_object_get(json_object_get(r, "from"),
-					     s->seg->mem->agent.site);
+	const json_t *from = json_object_get(json_object_get(r, "from"), s->seg->mem->agent.site);
 
 	if (json_is_integer(from) && json_integer_value(from) == have)
 		return true;
@@ -243,8 +234,8 @@ static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r,
  * Write the copy of entry @i. If the agent dies meanwhile, fleet_copied is not
  * fleet_id, and the next agent copies the record again.
  */
-static void write_copy(struct nb_site *s, uint32_t i, const json_t *r,
-		       int64_t mod, uint64_t word, uint64_t back)
+static void write_copy(struct nb_site *s, uint32_t i, const json_t *r, int64_t mod, uint64_t word,
+		       uint64_t back)
 {
 	struct nb_seg_comm *c = entry(s, i);
 	struct nb_site_comm *k = &s->comm[i];
@@ -267,8 +258,8 @@ static void write_copy(struct nb_site *s, uint32_t i, const json_t *r,
 				    .per_s = k->per_s };
 }
 
-bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
-		  int64_t made, int64_t mod)
+bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record, int64_t made,
+		  int64_t mod)
 {
 	uint64_t word, back;
 	bool fine;
@@ -340,8 +331,7 @@ uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from)
 {
 	uint32_t i = from;
 
-	while (i < NB_SEG_COMMS &&
-	       (!is_shared(entry(s, i)) || !count_waiting(entry(s, i))))
+	while (i < NB_SEG_COMMS && (!is_shared(entry(s, i)) || !count_waiting(entry(s, i))))
 		i++;
 	return i;
 }
@@ -364,8 +354,7 @@ static bool holds(const struct nb_site *s, const struct nb_seg_proc *p,
  * that holds the generation keeps it while the word names it
  * (nb_gens_sweep).
  */
-static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c,
-		     uint64_t word)
+static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c, uint64_t word)
 {
 	static const uint8_t no_policies[NB_SHA256_SIZE];
 	uint8_t digest[NB_SHA256_SIZE];
@@ -378,8 +367,7 @@ static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c,
 		const struct nb_seg_slot *slot = &c->slot[i];
 
 		if (load32(&slot->state) == NB_SLOT_LIVE &&
-		    !holds(s, &s->seg->mem->proc[slot->proc % NB_SEG_PROCS],
-			   digest))
+		    !holds(s, &s->seg->mem->proc[slot->proc % NB_SEG_PROCS], digest))
 			return false;
 	}
 	return true;
@@ -418,12 +406,10 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 			stand = stand_of(s, i);
 		while ((!strcmp(stand, "at") || !strcmp(stand, "unstaged")) &&
 		       nb_clock_system() < end);
-	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev",
-			 (json_int_t)k->mod, "id",
-			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
-			 "announced", (json_int_t)announced(s, i), "per_s",
-			 (json_int_t)k->per_s, "stand", stand, "taken",
-			 !is_pending(s, i), "waiting", (int)count_waiting(c));
+	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod, "id",
+			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id), "announced",
+			 (json_int_t)announced(s, i), "per_s", (json_int_t)k->per_s, "stand", stand,
+			 "taken", !is_pending(s, i), "waiting", (int)count_waiting(c));
 }
 
 json_t *nb_site_seen(const struct nb_site *s)
@@ -435,8 +421,7 @@ json_t *nb_site_seen(const struct nb_site *s)
 
 		if (!is_shared(entry(s, i)))
 			continue;
-		snprintf(id, sizeof(id), "%016llx",
-			 (unsigned long long)entry(s, i)->comm_id);
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)entry(s, i)->comm_id);
 		json_object_set_new(comms, id, seen_of(s, i));
 	}
 	return json_pack("{s:o}", "comms", comms);
@@ -448,20 +433,17 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 	json_t *list = json_array();
 	uint32_t i = 0;
 
-	while (i < NB_SEG_SLOTS - 1 &&
-	       load32(&c->slot[i].state) == NB_SLOT_FREE)
+	while (i < NB_SEG_SLOTS - 1 && load32(&c->slot[i].state) == NB_SLOT_FREE)
 		i++;
 	for (int k = 0; list && k < NB_NSETTINGS; k++) {
-		const struct nb_seg_proc *p =
-			&s->seg->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
+		const struct nb_seg_proc *p = &s->seg->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
 		uint32_t v = p->setting[k];
 
 		if (k == NB_SETTING_ABI)
 			v = c->record.abi;
 		else if (k == NB_SETTING_CHAIN_TUNER)
 			v = c->record.chain_tuner;
-		else if (k == NB_SETTING_FENCE_MARGIN ||
-			 k == NB_SETTING_FENCE_TIMEOUT_MS)
+		else if (k == NB_SETTING_FENCE_MARGIN || k == NB_SETTING_FENCE_TIMEOUT_MS)
 			/*
 			 * the fences of a fleet do not use these settings, so
 			 * all sites report 0
@@ -482,8 +464,7 @@ static json_t *ranks_here(const struct nb_site *s, const struct nb_seg_comm *c)
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *slot = &c->slot[i];
-		const struct nb_seg_proc *p =
-			&s->seg->mem->proc[slot->proc % NB_SEG_PROCS];
+		const struct nb_seg_proc *p = &s->seg->mem->proc[slot->proc % NB_SEG_PROCS];
 
 		if (load32(&slot->state) == NB_SLOT_FREE)
 			continue;
@@ -507,12 +488,10 @@ static json_t *record_of_word(const struct nb_site *s, uint64_t word)
 	    !nb_segment_digest(s->seg, number, digest))
 		return json_pack("{s:s}", "state", "none");
 	nb_sha256_text(digest, hex);
-	return json_pack(
-		"{s:s,s:I,s:s,s:I}", "state",
-		nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed"
-							    : "commit",
-		"n", (json_int_t)nb_segment_fleet_number(s->seg, number),
-		"digest", hex, "fence", (json_int_t)nb_fence_word_seq(word));
+	return json_pack("{s:s,s:I,s:s,s:I}", "state",
+			 nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed" : "commit", "n",
+			 (json_int_t)nb_segment_fleet_number(s->seg, number), "digest", hex,
+			 "fence", (json_int_t)nb_fence_word_seq(word));
 }
 
 /*
@@ -530,8 +509,8 @@ static json_t *lost_copy(const struct nb_site *s, uint32_t i)
 	o = record_of_word(s, k->word);
 	if (nb_fence_word_state(k->word) == NB_FENCE_ARMED)
 		json_object_set_new(o, "back", record_of_word(s, k->back));
-	return nb_record_chain(o, (int64_t)load64(&c->fleet_id),
-			       (int64_t)c->fleet_was, (int64_t)c->fleet_base);
+	return nb_record_chain(o, (int64_t)load64(&c->fleet_id), (int64_t)c->fleet_was,
+			       (int64_t)c->fleet_base);
 }
 
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
@@ -545,10 +524,9 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 	else if (nb_site_lost(s, i))
 		snprintf(why, sizeof(why), "%s", NB_TARGET_LOST);
 	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s,s:o*}", "since",
-			 (json_int_t)load64(&c->fleet_since), "nranks",
-			 (json_int_t)c->nranks, "ranks",
-			 (json_int_t)nb_seg_registered(c), "who",
-			 ranks_here(s, c), "clock",
+			 (json_int_t)load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
+			 "ranks", (json_int_t)nb_seg_registered(c), "who", ranks_here(s, c),
+			 "clock",
 			 !begun				     ? "unknown"
 			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
 			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
@@ -557,8 +535,7 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 nb_site_lost(s, i) ? lost_copy(s, i) : NULL);
 }
 
-void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
-		      size_t size)
+void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_t size)
 {
 	uint8_t first[NB_SHA256_SIZE], other[NB_SHA256_SIZE];
 	uint64_t first_pid = 0;
@@ -575,11 +552,8 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 			return;
 		}
 		if (first_pid && memcmp(first, other, sizeof(first))) {
-			snprintf(
-				why, size,
-				"processes %llu and %llu have different policies",
-				(unsigned long long)first_pid,
-				(unsigned long long)p->pid);
+			snprintf(why, size, "processes %llu and %llu have different policies",
+				 (unsigned long long)first_pid, (unsigned long long)p->pid);
 			return;
 		}
 		memcpy(first, other, sizeof(first));
@@ -639,21 +613,17 @@ json_t *nb_site_self(const struct nb_site *s)
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}",
-			 "change", (json_int_t)last_change(s), "run",
-			 (json_int_t)s->seg->mem->agent.runs, "since",
-			 (json_int_t)s->seg->mem->agent.since, "processes",
-			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,
-			 "communicators", (int)comms, "baseline", digest,
-			 "differs", why, "version", NCCLBPF_VERSION, "elected",
-			 (json_int_t)elected.pid, "elected_ns",
-			 (json_int_t)elected.ns);
+	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}", "change",
+			 (json_int_t)last_change(s), "run", (json_int_t)s->seg->mem->agent.runs,
+			 "since", (json_int_t)s->seg->mem->agent.since, "processes",
+			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks, "communicators",
+			 (int)comms, "baseline", digest, "differs", why, "version", NCCLBPF_VERSION,
+			 "elected", (json_int_t)elected.pid, "elected_ns", (json_int_t)elected.ns);
 }
 
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
 		if (is_shared(entry(s, i)) && entry(s, i)->comm_id == comm_id)
-			snprintf(entry(s, i)->fleet_why,
-				 sizeof(entry(s, i)->fleet_why), "%s", why);
+			snprintf(entry(s, i)->fleet_why, sizeof(entry(s, i)->fleet_why), "%s", why);
 }

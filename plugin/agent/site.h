@@ -83,8 +83,8 @@ void nb_site_measure(struct nb_site *s);
  * Returns false if the segment is busy: try again. Call nb_site_barrier before
  * reading the ranks.
  */
-bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
-		  int64_t made, int64_t mod);
+bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record, int64_t made,
+		  int64_t mod);
 /*
  * Run membarrier(2) after writing copies. Returns false if the kernel refuses;
  * the site then must not answer for these copies, and tries again.
@@ -121,8 +121,7 @@ json_t *nb_site_self(const struct nb_site *s);
  * Write the digest of the baseline that all processes share, as 64 hexadecimal
  * digits. If baselines differ, @digest is "" and @why explains the difference.
  */
-void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
-		      size_t size);
+void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_t size);
 
 /*
  * Returns the number of processes that lack the site's generation, because they

@@ -13,11 +13,9 @@
 #include "core/job/segment/format.h"
 #include "plugin/agent/view.h"
 
-static const char zero[65] =
-	"0000000000000000000000000000000000000000000000000000000000000000";
+static const char zero[65] = "0000000000000000000000000000000000000000000000000000000000000000";
 
-static const struct nb_view_key *record_of(const struct nb_view *v,
-					   const char *id)
+static const struct nb_view_key *record_of(const struct nb_view *v, const char *id)
 {
 	char key[40];
 
@@ -26,16 +24,12 @@ static const struct nb_view_key *record_of(const struct nb_view *v,
 }
 
 /* Returns what a site last answered about communicator @id. */
-static const json_t *answer_of(const struct nb_view *v, const char *site,
-			       const char *id)
+static const json_t *answer_of(const struct nb_view *v, const char *site, const char *id)
 {
-	return json_object_get(
-		json_object_get(nb_view_at_site(v, "answer", site), "comms"),
-		id);
+	return json_object_get(json_object_get(nb_view_at_site(v, "answer", site), "comms"), id);
 }
 
-static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
-			 size_t size)
+static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why, size_t size)
 {
 	static const char *const names[] = {
 #define SETTING(name, text, values) text,
@@ -50,13 +44,12 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 
 		if (m == n)
 			continue;
-		snprintf(why, size, "%s of site %s: %lld; of site %s: %lld",
-			 names[i], nb_group_site(v, a), (long long)m,
-			 nb_group_site(v, b), (long long)n);
+		snprintf(why, size, "%s of site %s: %lld; of site %s: %lld", names[i],
+			 nb_group_site(v, a), (long long)m, nb_group_site(v, b), (long long)n);
 		return;
 	}
-	snprintf(why, size, "sites %s and %s differ in their settings",
-		 nb_group_site(v, a), nb_group_site(v, b));
+	snprintf(why, size, "sites %s and %s differ in their settings", nb_group_site(v, a),
+		 nb_group_site(v, b));
 }
 
 /*
@@ -75,8 +68,7 @@ static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
 		const char *site = nb_group_site(v, i);
 
 		/* an older revision is that of an earlier communicator */
-		if (since &&
-		    nb_view_int(answer_of(v, site, g->id), "rev") >= since)
+		if (since && nb_view_int(answer_of(v, site, g->id), "rev") >= since)
 			return true;
 	}
 	return false;
@@ -108,8 +100,7 @@ static bool mark_ranks(bool here[NAMED], const json_t *who)
  * Write which ranks of the group have not registered: "ranks 2-3,7", or "the
  * others" if their numbers are unknown.
  */
-static void say_missing(const struct nb_view *v, const struct nb_group *g,
-			char text[80])
+static void say_missing(const struct nb_view *v, const struct nb_group *g, char text[80])
 {
 	bool one = g->nranks - g->ranks == 1;
 	const char *noun = one ? "rank " : "ranks ";
@@ -121,8 +112,7 @@ static void say_missing(const struct nb_view *v, const struct nb_group *g,
 		const json_t *o = v->at[i].value, *who;
 
 		who = json_object_get(o, "who");
-		known = (json_int_t)json_array_size(who) ==
-				nb_view_int(o, "ranks") &&
+		known = (json_int_t)json_array_size(who) == nb_view_int(o, "ranks") &&
 			mark_ranks(here, who);
 	}
 	snprintf(text, 80, "the others have");
@@ -137,19 +127,17 @@ static void say_missing(const struct nb_view *v, const struct nb_group *g,
 			snprintf(text + at, 80 - at, " and others have");
 			return;
 		}
-		at += (size_t)snprintf(text + at, 80 - at, "%s%lld",
-				       at ? "," : noun, (long long)first);
+		at += (size_t)snprintf(text + at, 80 - at, "%s%lld", at ? "," : noun,
+				       (long long)first);
 		if (n > first)
-			at += (size_t)snprintf(text + at, 80 - at, "-%lld",
-					       (long long)n);
+			at += (size_t)snprintf(text + at, 80 - at, "-%lld", (long long)n);
 	}
 	if (at)
 		snprintf(text + at, 80 - at, one ? " has" : " have");
 }
 
 /* Write why the fleet cannot change the communicator, or "" if it can. */
-static void group_why(const struct nb_view *v, const struct nb_group *g,
-		      char *why, size_t size)
+static void group_why(const struct nb_view *v, const struct nb_group *g, char *why, size_t size)
 {
 	const json_t *first = v->at[g->first].value;
 	char missing[80];
@@ -161,67 +149,57 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 		const char *clock = nb_view_str(o, "clock");
 
 		if (*differs)
-			snprintf(why, size, "on site %s: %s",
-				 nb_group_site(v, i), differs);
-		else if (nb_view_int(o, "nranks") !=
-			 nb_view_int(first, "nranks"))
-			snprintf(
-				why, size,
-				"sites %s and %s have communicators of the same identity "
-				"but different sizes",
-				nb_group_site(v, g->first),
-				nb_group_site(v, i));
+			snprintf(why, size, "on site %s: %s", nb_group_site(v, i), differs);
+		else if (nb_view_int(o, "nranks") != nb_view_int(first, "nranks"))
+			snprintf(why, size,
+				 "sites %s and %s have communicators of the same identity "
+				 "but different sizes",
+				 nb_group_site(v, g->first), nb_group_site(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
 			say_settings(v, g->first, i, why, size);
 		else if (!strcmp(clock, "none"))
-			snprintf(
-				why, size,
-				"NCCL 2.29 and later may ask some tuners only, and ranks of site "
-				"%s count no API calls: "
-				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
-				nb_group_site(v, i));
+			snprintf(why, size,
+				 "NCCL 2.29 and later may ask some tuners only, and ranks of site "
+				 "%s count no API calls: "
+				 "set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
+				 nb_group_site(v, i));
 		else if (strcmp(clock, "unknown") &&
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&
 			 strcmp(clock, nb_view_str(first, "clock")))
-			snprintf(
-				why, size,
-				"site %s counts %s and site %s counts %s: "
-				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
-				"and NCCLBPF_API_CLOCK to one value",
-				nb_group_site(v, g->first),
-				nb_view_str(first, "clock"),
-				nb_group_site(v, i), clock);
+			snprintf(why, size,
+				 "site %s counts %s and site %s counts %s: "
+				 "set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
+				 "and NCCLBPF_API_CLOCK to one value",
+				 nb_group_site(v, g->first), nb_view_str(first, "clock"),
+				 nb_group_site(v, i), clock);
 	}
 	if (!*why && record_is_lost(v, g))
 		snprintf(why, size, "%s", NB_TARGET_LOST);
 	else if (!*why && g->ranks > g->nranks)
-		snprintf(
-			why, size,
-			"%u sites report %lld ranks of %lld: "
-			"two communicators have this identity, probably of two jobs of one name",
-			g->sites, (long long)g->ranks, (long long)g->nranks);
+		snprintf(why, size,
+			 "%u sites report %lld ranks of %lld: "
+			 "two communicators have this identity, probably of two jobs of one name",
+			 g->sites, (long long)g->ranks, (long long)g->nranks);
 	else if (!*why && g->ranks != g->nranks && nb_group_left(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks have registered: "
 			 "the lease of the agent of site %s has ended",
-			 (long long)g->ranks, (long long)g->nranks,
-			 nb_group_left(v, g));
+			 (long long)g->ranks, (long long)g->nranks, nb_group_left(v, g));
 	else if (!*why && g->ranks != g->nranks && first_gone(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks are left: "
 			 "site %s has ended or destroyed the communicator",
 			 (long long)g->ranks, (long long)g->nranks,
-			 nb_group_gone(v, g, nb_group_members(v, g),
-				       &(size_t){ 0 }));
+			 nb_group_gone(v, g, nb_group_members(v, g), &(size_t){ 0 }));
 	if (*why || g->ranks == g->nranks)
 		return;
 	say_missing(v, g, missing);
 	snprintf(why, size,
 		 "%lld of %lld ranks have registered, on %u site%s: "
 		 "%s no ncclbpf, no agent, or no NCCLBPF_FLEET",
-		 (long long)g->ranks, (long long)g->nranks, g->sites,
-		 g->sites == 1 ? "" : "s", missing);
+		 (long long)g->ranks, (long long)g->nranks, g->sites, g->sites == 1 ? "" : "s",
+		 missing);
 }
 
 /* Has each site registered, and have its ranks made their first decision? */
@@ -239,8 +217,7 @@ bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
 	bool newer = false;
 
 	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
-	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix);
-	     i++) {
+	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix); i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
 
 		if (since && since <= k->made)
@@ -257,14 +234,11 @@ static const char *digest_of(const json_t *record)
 	/* the change is undecided: the ranks may have either generation */
 	if (!strcmp(state, "armed"))
 		return "";
-	return !record || strcmp(state, "commit")
-		       ? zero
-		       : nb_view_str(record, "digest");
+	return !record || strcmp(state, "commit") ? zero : nb_view_str(record, "digest");
 }
 
 /* Copy the names of the group's sites. Returns false if there is no memory. */
-static bool keep_sites(struct nb_target *x, const struct nb_view *v,
-		       const struct nb_group *g)
+static bool keep_sites(struct nb_target *x, const struct nb_view *v, const struct nb_group *g)
 {
 	x->site = calloc(g->sites, sizeof(*x->site));
 	for (size_t i = g->first; x->site && i < g->end; i++)
@@ -273,8 +247,7 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v,
 	return x->site != NULL;
 }
 
-static bool target_fill(struct nb_target *x, const struct nb_view *v,
-			const struct nb_group *g)
+static bool target_fill(struct nb_target *x, const struct nb_view *v, const struct nb_group *g)
 {
 	const struct nb_view_key *k = record_of(v, g->id);
 
@@ -307,8 +280,7 @@ static void target_free(struct nb_target *x)
 	json_decref(x->undone);
 }
 
-void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
-		     const char *digest)
+void nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest)
 {
 	struct nb_group g;
 
@@ -316,8 +288,7 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 	t->at = calloc(NB_TARGETS, sizeof(*t->at));
 	if (!t->at)
 		return;
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end) {
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		const struct nb_view_key *k = record_of(v, g.id);
 
 		if (t->n == NB_TARGETS)
@@ -353,8 +324,7 @@ void nb_targets_free(struct nb_targets *t)
  * has left has no key in the store, although its ranks continue: its state
  * counts as unknown.
  */
-static bool is_there(const struct nb_view *v, const struct nb_target *x,
-		     uint32_t i)
+static bool is_there(const struct nb_view *v, const struct nb_target *x, uint32_t i)
 {
 	char key[128];
 
@@ -377,8 +347,7 @@ struct sums {
  * Combine the decision numbers that all sites have announced. @id: id of the
  * record that a site must have reported to count as known; 0 accepts any
  */
-static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
-			  int64_t id)
+static struct sums sum_up(const struct nb_view *v, const struct nb_target *x, int64_t id)
 {
 	struct sums s = { .taken = true };
 
@@ -392,14 +361,12 @@ static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 		s.per_s = r > s.per_s ? r : s.per_s;
 		if (!s.unknown && (!known || !is_there(v, x, i)))
 			s.unknown = x->site[i];
-		s.taken &= nb_view_int(o, "id") == id &&
-			   json_is_true(json_object_get(o, "taken"));
+		s.taken &= nb_view_int(o, "id") == id && json_is_true(json_object_get(o, "taken"));
 	}
 	return s;
 }
 
-bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
-		      char *why, size_t size)
+bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v, char *why, size_t size)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct nb_target *x = &t->at[i];
@@ -418,11 +385,10 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 				 "how far its ranks of communicator %s are",
 				 s.unknown, x->comm);
 		else
-			snprintf(
-				why, size,
-				"some ranks of communicator %s have not reached the fence "
-				"of the previous change",
-				x->comm);
+			snprintf(why, size,
+				 "some ranks of communicator %s have not reached the fence "
+				 "of the previous change",
+				 x->comm);
 		return false;
 	}
 	return true;
@@ -430,8 +396,8 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 
 enum { LEAST = 4 };
 
-void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
-		       unsigned tries, uint64_t lead_ms)
+void nb_targets_choose(struct nb_targets *t, const struct nb_view *v, unsigned tries,
+		       uint64_t lead_ms)
 {
 	uint64_t least = (uint64_t)LEAST << tries;
 
@@ -449,18 +415,15 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 		 * again; the answers will show if a rank has passed it
 		 * meanwhile
 		 */
-		if (!strcmp(nb_view_str(x->back, "state"), "commit") &&
-		    s.announced <= old)
+		if (!strcmp(nb_view_str(x->back, "state"), "commit") && s.announced <= old)
 			x->fence = old;
 		if (x->fence > NB_FENCE_MAX_SEQ)
-			snprintf(
-				x->why, sizeof(x->why),
-				"the communicator's decision numbers are beyond 2^40");
+			snprintf(x->why, sizeof(x->why),
+				 "the communicator's decision numbers are beyond 2^40");
 	}
 }
 
-enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
-				       const struct nb_view *v,
+enum nb_targets_stand nb_targets_stand(const struct nb_targets *t, const struct nb_view *v,
 				       const char **site)
 {
 	enum nb_targets_stand worst = NB_TARGETS_BELOW;
@@ -480,8 +443,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 			const json_t *o = answer_of(v, x->site[i], x->comm);
 			const char *stand = nb_view_str(o, "stand");
 
-			if (nb_view_int(o, "id") != x->id ||
-			    !is_there(v, x, i)) {
+			if (nb_view_int(o, "id") != x->id || !is_there(v, x, i)) {
 				if (worst != NB_TARGETS_UNKNOWN)
 					*site = x->site[i];
 				worst = NB_TARGETS_UNKNOWN;
@@ -490,8 +452,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				return NB_TARGETS_UNSTAGED;
 			} else if (!strcmp(stand, "beyond")) {
 				beyond = true;
-			} else if (strcmp(stand, "below") &&
-				   worst == NB_TARGETS_BELOW) {
+			} else if (strcmp(stand, "below") && worst == NB_TARGETS_BELOW) {
 				worst = NB_TARGETS_AT;
 			}
 		}
@@ -517,16 +478,14 @@ void nb_targets_committed(struct nb_targets *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!*t->at[i].why)
-			snprintf(t->at[i].state, sizeof(t->at[i].state),
-				 "committed");
+			snprintf(t->at[i].state, sizeof(t->at[i].state), "committed");
 }
 
 /* Returns what the record said before it was armed. */
 static json_t *before_arming(const struct nb_target *x)
 {
-	return *nb_view_str(x->back, "state")
-		       ? nb_record_bare(x->back)
-		       : json_pack("{s:s}", "state", "none");
+	return *nb_view_str(x->back, "state") ? nb_record_bare(x->back)
+					      : json_pack("{s:s}", "state", "none");
 }
 
 json_t *nb_target_back(struct nb_target *x)
@@ -539,12 +498,10 @@ json_t *nb_target_back(struct nb_target *x)
 	return nb_record_chain(o, x->next, x->id, x->was);
 }
 
-json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
-			 const char *digest)
+json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n, const char *digest)
 {
-	json_t *o = json_pack("{s:s,s:I,s:s,s:I}", "state", state, "n",
-			      (json_int_t)n, "digest", digest, "fence",
-			      (json_int_t)x->fence);
+	json_t *o = json_pack("{s:s,s:I,s:s,s:I}", "state", state, "n", (json_int_t)n, "digest",
+			      digest, "fence", (json_int_t)x->fence);
 	bool is_armed = !strcmp(state, "armed");
 
 	if (is_armed) {
@@ -563,12 +520,10 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
 		const struct nb_target *x = &t->at[i];
 
 		json_array_append_new(
-			list, json_pack("{s:s,s:s,s:I,s:i,s:i,s:o}", "comm_id",
-					x->comm, "state",
-					check && !*x->why ? "staged" : x->state,
-					"fence", (json_int_t)x->fence, "ranks",
-					(int)x->ranks, "sites", (int)x->sites,
-					"why", nb_view_text(x->why)));
+			list, json_pack("{s:s,s:s,s:I,s:i,s:i,s:o}", "comm_id", x->comm, "state",
+					check && !*x->why ? "staged" : x->state, "fence",
+					(json_int_t)x->fence, "ranks", (int)x->ranks, "sites",
+					(int)x->sites, "why", nb_view_text(x->why)));
 	}
 	return list;
 }
@@ -577,15 +532,13 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
  * Returns the baseline digest that all sites of the group share, or "" if they
  * differ.
  */
-static const char *common_baseline(const struct nb_view *v,
-				   const struct nb_group *g)
+static const char *common_baseline(const struct nb_view *v, const struct nb_group *g)
 {
 	const char *first = "";
 
 	for (size_t i = g->first; i < g->end; i++) {
-		const char *d = nb_view_str(
-			nb_view_at_site(v, "site", nb_group_site(v, i)),
-			"baseline");
+		const char *d =
+			nb_view_str(nb_view_at_site(v, "site", nb_group_site(v, i)), "baseline");
 
 		if (i == g->first)
 			first = d;
@@ -601,11 +554,9 @@ json_t *nb_targets_notes(const struct nb_view *v)
 	struct nb_group g;
 	char why[160];
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end) {
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		group_why(v, &g, why, sizeof(why));
-		if (!*why && group_begun(v, &g) && !record_of(v, g.id) &&
-		    !*common_baseline(v, &g))
+		if (!*why && group_begun(v, &g) && !record_of(v, g.id) && !*common_baseline(v, &g))
 			snprintf(why, sizeof(why),
 				 "its sites began with different policies "
 				 "(NCCLBPF_POLICY); policy use FILE... gives "
@@ -621,8 +572,7 @@ bool nb_targets_lacking(const struct nb_view *v)
 	struct nb_group g;
 	char why[160];
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end) {
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		const struct nb_view_key *k = record_of(v, g.id);
 		const char *want = common_baseline(v, &g);
 
@@ -639,21 +589,19 @@ bool nb_targets_started(const struct nb_view *v)
 	struct nb_group g;
 	bool any = false;
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end) {
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		any = true;
 		if (g.ranks == g.nranks)
 			return true;
 	}
-	for (size_t i = nb_view_first(v, "site/");
-	     !any && nb_view_below(v, i, "site/"); i++)
+	for (size_t i = nb_view_first(v, "site/"); !any && nb_view_below(v, i, "site/"); i++)
 		if (nb_view_int(v->at[i].value, "communicators") > 0)
 			return true;
 	return false;
 }
 
-json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
-			     int64_t n, int64_t since, bool *waits)
+json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites, int64_t n, int64_t since,
+			     bool *waits)
 {
 	json_t *list = json_array();
 
@@ -668,14 +616,12 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 		if (nb_view_int(o, "n") < n || !strcmp(state, "staged")) {
 			*waits = true;
 			text = "has not reported that it has committed";
-		} else if (!strcmp(state, "failed") &&
-			   nb_view_int(o, "n") == n) {
+		} else if (!strcmp(state, "failed") && nb_view_int(o, "n") == n) {
 			text = nb_view_str(o, "text");
 		} else {
 			continue;
 		}
-		json_array_append_new(list, json_pack("{s:s,s:s}", "site", name,
-						      "text", text));
+		json_array_append_new(list, json_pack("{s:s,s:s}", "site", name, "text", text));
 	}
 	return list;
 }

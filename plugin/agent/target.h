@@ -24,7 +24,7 @@ struct nb_target {
 	 * is being written (plugin/agent/view.h)
 	 */
 	int64_t id, was, next;
-	json_t *back; /* contents of the record before it was armed, or NULL */
+	json_t *back;	/* contents of the record before it was armed, or NULL */
 	json_t *undone; /* ids that its next record names (record.h) */
 	uint64_t fence;
 	uint32_t ranks, sites;
@@ -62,24 +62,22 @@ enum { NB_TARGETS = 60 };
  * that have this generation, and leaves those beyond NB_TARGETS for a later
  * change.
  */
-void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
-		     const char *digest);
+void nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest);
 void nb_targets_free(struct nb_targets *t);
 
 /*
  * Returns true if fences may be armed. While ranks move towards an earlier
  * fence it returns false, with the reason in @why.
  */
-bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
-		      char *why, size_t size);
+bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v, char *why, size_t size);
 /*
  * Choose a fence for each communicator. It lies above what the fastest rank can
  * decide until all sites have received the arming and answered it.
  * @tries: number of fences tried before
  * @lead_ms: time in which all sites should answer and get the outcome
  */
-void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
-		       unsigned tries, uint64_t lead_ms);
+void nb_targets_choose(struct nb_targets *t, const struct nb_view *v, unsigned tries,
+		       uint64_t lead_ms);
 
 /*
  * Position of all ranks relative to the fences, according to the sites'
@@ -96,16 +94,14 @@ enum nb_targets_stand {
 	/* somebody has changed record *@site since it was armed */
 	NB_TARGETS_TAKEN
 };
-enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
-				       const struct nb_view *v,
+enum nb_targets_stand nb_targets_stand(const struct nb_targets *t, const struct nb_view *v,
 				       const char **site);
 
 void nb_targets_armed(struct nb_targets *t, int64_t revision);
 void nb_targets_committed(struct nb_targets *t);
 
 /* Build the next value of a record in the store. */
-json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
-			 const char *digest);
+json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n, const char *digest);
 json_t *nb_target_back(struct nb_target *x);
 /*
  * Returns true if the record belongs to a communicator that has ended, because
@@ -125,8 +121,8 @@ json_t *nb_targets_notes(const struct nb_view *v);
  * communicators, as {"site":, "text":}. *@waits is set if one of them may still
  * commit. A site whose processes have all ended since revision @since need not.
  */
-json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
-			     int64_t n, int64_t since, bool *waits);
+json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites, int64_t n, int64_t since,
+			     bool *waits);
 /*
  * Returns true if some communicator lacks the generation that all of its sites
  * have.

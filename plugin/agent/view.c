@@ -64,8 +64,8 @@ void nb_view_clear(struct nb_view *v)
 	*v = (struct nb_view){ 0 };
 }
 
-static bool view_insert(struct nb_view *v, size_t i, const char *key,
-			json_t *value, int64_t made, int64_t mod)
+static bool view_insert(struct nb_view *v, size_t i, const char *key, json_t *value, int64_t made,
+			int64_t mod)
 {
 	if (v->n == v->room) {
 		size_t room = v->room ? v->room * 2 : 64;
@@ -86,8 +86,7 @@ static bool view_insert(struct nb_view *v, size_t i, const char *key,
 	return true;
 }
 
-static bool view_set(struct nb_view *v, const char *key, json_t *value,
-		     int64_t made, int64_t mod)
+static bool view_set(struct nb_view *v, const char *key, json_t *value, int64_t made, int64_t mod)
 {
 	size_t i = nb_view_first(v, key);
 
@@ -118,21 +117,18 @@ static bool row_key(char key[128], const char *comm, const char *site)
 }
 
 /* Replace the communicators of @site: @old and @facts are values of its key. */
-static void set_rows(struct nb_view *v, const char *site, const json_t *old,
-		     const json_t *facts, int64_t made, int64_t mod)
+static void set_rows(struct nb_view *v, const char *site, const json_t *old, const json_t *facts,
+		     int64_t made, int64_t mod)
 {
 	json_t *was = json_object_get(old, "comms");
 	json_t *now = json_object_get(facts, "comms"), *row;
 	char key[128];
 	const char *comm;
 
-	json_object_foreach(
-		was, comm,
-		row) if (!json_is_object(json_object_get(now, comm)) &&
-			 row_key(key, comm, site)) view_delete(v, key);
-	json_object_foreach(now, comm, row) if (json_is_object(row) &&
-						row_key(key, comm, site))(void)
-		view_set(v, key, row, made, mod);
+	json_object_foreach(was, comm, row) if (!json_is_object(json_object_get(now, comm)) &&
+						row_key(key, comm, site)) view_delete(v, key);
+	json_object_foreach(now, comm, row) if (json_is_object(row) && row_key(key, comm, site))(
+		void) view_set(v, key, row, made, mod);
 }
 
 static bool is_site(const char *key)
@@ -140,8 +136,7 @@ static bool is_site(const char *key)
 	return !strncmp(key, "site/", 5);
 }
 
-bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
-		      int64_t made, int64_t mod)
+bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value, int64_t made, int64_t mod)
 {
 	const struct nb_view_key *k = is_site(key) ? nb_view_get(v, key) : NULL;
 	json_t *old = k ? json_incref(k->value) : NULL;
@@ -162,8 +157,8 @@ void nb_view_remove(struct nb_view *v, const char *key)
 	view_delete(v, key);
 }
 
-bool nb_view_put(struct nb_view *v, const char *key, const char *value,
-		 size_t size, int64_t made, int64_t mod)
+bool nb_view_put(struct nb_view *v, const char *key, const char *value, size_t size, int64_t made,
+		 int64_t mod)
 {
 	json_t *o = json_loadb(value, size, JSON_REJECT_DUPLICATES, NULL);
 	bool fine = json_is_object(o) && nb_view_put_json(v, key, o, made, mod);
@@ -207,8 +202,7 @@ json_t *nb_view_text(const char *text)
 	return o;
 }
 
-const json_t *nb_view_at_site(const struct nb_view *v, const char *family,
-			      const char *site)
+const json_t *nb_view_at_site(const struct nb_view *v, const char *family, const char *site)
 {
 	char key[128];
 	const struct nb_view_key *k;
@@ -280,8 +274,7 @@ int64_t nb_group_registered(const struct nb_view *v, const struct nb_group *g)
 	return last;
 }
 
-const json_t *nb_group_members(const struct nb_view *v,
-			       const struct nb_group *g)
+const json_t *nb_group_members(const struct nb_view *v, const struct nb_group *g)
 {
 	char key[32];
 	const struct nb_view_key *k;
@@ -293,18 +286,16 @@ const json_t *nb_group_members(const struct nb_view *v,
 	return k->value;
 }
 
-const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
-			  const json_t *members, size_t *i)
+const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g, const json_t *members,
+			  size_t *i)
 {
 	const json_t *sites = json_object_get(members, "sites");
 
 	while (*i < json_array_size(sites)) {
-		const char *name =
-			json_string_value(json_array_get(sites, (*i)++));
+		const char *name = json_string_value(json_array_get(sites, (*i)++));
 		char key[128];
 
-		snprintf(key, sizeof(key), "comm/%s/%s", g->id,
-			 name ? name : "");
+		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name ? name : "");
 		if (name && !nb_view_get(v, key))
 			return name;
 	}
@@ -328,16 +319,14 @@ bool nb_groups_whole(const struct nb_view *v, char *why, size_t size)
 {
 	struct nb_group g;
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end) {
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		const char *left = nb_group_left(v, &g);
 
 		if (!left)
 			continue;
-		snprintf(
-			why, size,
-			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
-			left, g.id);
+		snprintf(why, size,
+			 "site %.72s has ranks of communicator %s, and its agent's lease has ended",
+			 left, g.id);
 		return false;
 	}
 	return true;
@@ -347,16 +336,13 @@ bool nb_groups_registered(const struct nb_view *v)
 {
 	struct nb_group g;
 
-	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
-	     i = g.end)
-		if (g.nranks && g.ranks == g.nranks &&
-		    !nb_group_registered(v, &g))
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end)
+		if (g.nranks && g.ranks == g.nranks && !nb_group_registered(v, &g))
 			return false;
 	return true;
 }
 
-json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32],
-			  int64_t *mod)
+json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32], int64_t *mod)
 {
 	struct nb_group g;
 
@@ -364,19 +350,16 @@ json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32],
 		const struct nb_view_key *k;
 		json_t *sites;
 
-		if (g.ranks != g.nranks || !nb_group_registered(v, &g) ||
-		    nb_group_members(v, &g))
+		if (g.ranks != g.nranks || !nb_group_registered(v, &g) || nb_group_members(v, &g))
 			continue;
 		snprintf(members, 32, "members/%s", g.id);
 		k = nb_view_get(v, members);
 		*mod = k ? k->mod : 0;
 		sites = json_array();
 		for (size_t n = g.first; n < g.end; n++)
-			json_array_append_new(sites,
-					      json_string(nb_group_site(v, n)));
+			json_array_append_new(sites, json_string(nb_group_site(v, n)));
 		*i = g.end;
-		return json_pack("{s:I,s:o}", "since",
-				 (json_int_t)nb_group_registered(v, &g),
+		return json_pack("{s:I,s:o}", "since", (json_int_t)nb_group_registered(v, &g),
 				 "sites", sites);
 	}
 	return NULL;
@@ -413,8 +396,7 @@ json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base)
 
 json_t *nb_record_bare(const json_t *record)
 {
-	static const char *const links[] = { "id",   "was",  "base",
-					     "from", "back", "undone" };
+	static const char *const links[] = { "id", "was", "base", "from", "back", "undone" };
 	/* json_copy takes no const value but changes nothing */
 	json_t *bare = json_copy((json_t *)(uintptr_t)record);
 
@@ -428,14 +410,13 @@ json_t *nb_record_undo(const json_t *armed)
 	const json_t *back = json_object_get(armed, "back");
 	json_t *undo, *undone = nb_record_undone(armed);
 
-	nb_record_undone_add(undone, nb_record_id(armed),
-			     nb_view_int(armed, "was"));
+	nb_record_undone_add(undone, nb_record_id(armed), nb_view_int(armed, "was"));
 	if (!json_is_object(back)) {
 		json_decref(undone);
 		return NULL;
 	}
-	undo = nb_record_chain(nb_record_bare(back), nb_record_draw(),
-			       nb_record_id(armed), nb_view_int(armed, "was"));
+	undo = nb_record_chain(nb_record_bare(back), nb_record_draw(), nb_record_id(armed),
+			       nb_view_int(armed, "was"));
 	json_object_set_new(undo, "undone", undone);
 	return undo;
 }

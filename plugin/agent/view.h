@@ -36,11 +36,10 @@ struct nb_view {
  * Insert a key or replace its value. Returns false if there is no memory or
  * @value is not a JSON object.
  */
-bool nb_view_put(struct nb_view *v, const char *key, const char *value,
-		 size_t size, int64_t made, int64_t mod);
+bool nb_view_put(struct nb_view *v, const char *key, const char *value, size_t size, int64_t made,
+		 int64_t mod);
 /* Like nb_view_put, for a parsed value; the view keeps a reference to it. */
-bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
-		      int64_t made, int64_t mod);
+bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value, int64_t made, int64_t mod);
 void nb_view_remove(struct nb_view *v, const char *key);
 void nb_view_clear(struct nb_view *v);
 
@@ -70,8 +69,7 @@ json_t *nb_view_text(const char *text);
 /*
  * Returns the value of key @family/@site; borrowed, NULL: no such key.
  */
-const json_t *nb_view_at_site(const struct nb_view *v, const char *family,
-			      const char *site);
+const json_t *nb_view_at_site(const struct nb_view *v, const char *family, const char *site);
 
 /*
  * Returns true if all processes of the site have ended since revision @since.
@@ -107,16 +105,15 @@ int64_t nb_group_registered(const struct nb_view *v, const struct nb_group *g);
  * registered. Returns NULL if it has not written them, or if the key belongs to
  * an earlier communicator of the same identity.
  */
-const json_t *nb_group_members(const struct nb_view *v,
-			       const struct nb_group *g);
+const json_t *nb_group_members(const struct nb_view *v, const struct nb_group *g);
 /*
  * Returns the next member without ranks in the group, or NULL: the site has
  * ended, or has destroyed the communicator.
  * @members: result of nb_group_members
  * @i: in: index of the first member to look at; out: index to continue with
  */
-const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
-			  const json_t *members, size_t *i);
+const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g, const json_t *members,
+			  size_t *i);
 /*
  * Returns the first of the members that has neither ranks in the group nor an
  * agent, or NULL. A site with an agent has destroyed the communicator. A site
@@ -149,8 +146,7 @@ bool nb_groups_registered(const struct nb_view *v);
  *
  * Returns the value to write, or NULL if no communicator is left.
  */
-json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32],
-			  int64_t *mod);
+json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32], int64_t *mod);
 
 /*
  * The chain of a communicator's records (key order/record/COMM). Each write has

@@ -54,11 +54,9 @@ static struct {
 
 void nb_change_by(uint32_t uid, uint32_t pid, const char *text)
 {
-	by.maker = (struct nb_seg_maker){
-		.uid = uid,
-		.pid = pid ? pid : NB_SEG_MAKER_UNSEEN,
-		.start = pid ? nb_process_start((pid_t)pid) : 0
-	};
+	by.maker = (struct nb_seg_maker){ .uid = uid,
+					  .pid = pid ? pid : NB_SEG_MAKER_UNSEEN,
+					  .start = pid ? nb_process_start((pid_t)pid) : 0 };
 	snprintf(by.maker.text, sizeof(by.maker.text), "%s", text ? text : "");
 }
 
@@ -74,8 +72,7 @@ void nb_change_of_fleet(uint64_t number)
 
 const char *nb_change_state_word(enum nb_change_state s)
 {
-	static const char *const words[] = { "staged", "committed", "aborted",
-					     "unchangeable" };
+	static const char *const words[] = { "staged", "committed", "aborted", "unchangeable" };
 
 	return words[s];
 }
@@ -90,15 +87,13 @@ static void pause_ms(long ms)
 	nb_clock_sleep((uint64_t)ms * 1000000);
 }
 
-static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
-			     struct nb_err *err)
+static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	bool fits;
 
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	fits = nb_gens.staged &&
-	       !memcmp(nb_gens.staged->digest, digest, NB_SHA256_SIZE);
+	fits = nb_gens.staged && !memcmp(nb_gens.staged->digest, digest, NB_SHA256_SIZE);
 	nb_unlock(NB_LOCK_STATE);
 	return fits ? 0
 		    : nb_fail(err, NB_E_REFUSED, 0,
@@ -108,16 +103,15 @@ static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 /* Name a process for a message; its PID alone may be another's, too. */
 static void name_proc(const struct nb_seg_proc *p, char *text, size_t size)
 {
-	int n = snprintf(text, size, "process %llu",
-			 (unsigned long long)p->pid);
+	int n = snprintf(text, size, "process %llu", (unsigned long long)p->pid);
 
 	if (p->ns != nb_self.seg->ns)
 		snprintf(text + n, size - (size_t)n, " of PID namespace %llu",
 			 (unsigned long long)p->ns);
 }
 
-static int check_procs(const struct nb_seg *mem,
-		       const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+static int check_procs(const struct nb_seg *mem, const uint8_t digest[NB_SHA256_SIZE],
+		       struct nb_err *err)
 {
 	char who[64];
 
@@ -129,12 +123,11 @@ static int check_procs(const struct nb_seg *mem,
 			continue;
 		name_proc(p, who, sizeof(who));
 		if (!(p->flags & NB_SEG_PROC_CONTROL))
-			return nb_fail(
-				err, NB_E_REFUSED, 0,
-				"%s of the job has no control socket and refuses changes",
-				who);
-		return nb_fail(err, NB_E_REFUSED, 0,
-			       "%s of the job has not staged this change", who);
+			return nb_fail(err, NB_E_REFUSED, 0,
+				       "%s of the job has no control socket and refuses changes",
+				       who);
+		return nb_fail(err, NB_E_REFUSED, 0, "%s of the job has not staged this change",
+			       who);
 	}
 	return 0;
 }
@@ -152,8 +145,7 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 }
 
 /* Returns the back end of communicator @c's record, for reading. */
-static struct nb_record record_of(const struct nb_segment *s,
-				  struct nb_seg_comm *c)
+static struct nb_record record_of(const struct nb_segment *s, struct nb_seg_comm *c)
 {
 	return nb_record_here(s, c, false);
 }
@@ -169,26 +161,22 @@ static bool is_of_fleet(const struct nb_seg_comm *c)
 	return __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
 }
 
-static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
-			   struct nb_err *err)
+static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here, struct nb_err *err)
 {
 	if (c->has_id) {
 		nb_fail(err, NB_E_REFUSED, 0,
 			"%u of %u ranks of communicator %016llx are not on this host, "
 			"or their processes have no ncclbpf",
-			c->nranks - here, c->nranks,
-			(unsigned long long)c->comm_id);
+			c->nranks - here, c->nranks, (unsigned long long)c->comm_id);
 		return c->nnodes < 2
 			       ? err->code
-			       : nb_hint(err,
-					 "set NCCLBPF_FLEET in all processes: "
-					 "then all hosts change together (docs/fleet.md)");
+			       : nb_hint(err, "set NCCLBPF_FLEET in all processes: "
+					      "then all hosts change together (docs/fleet.md)");
 	}
-	return nb_fail(
-		err, NB_E_REFUSED, 0,
-		"%u of %u ranks of a communicator without identity have not registered, "
-		"are not on this host, or their processes have no ncclbpf",
-		c->nranks - here, c->nranks);
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "%u of %u ranks of a communicator without identity have not registered, "
+		       "are not on this host, or their processes have no ncclbpf",
+		       c->nranks - here, c->nranks);
 }
 
 /*
@@ -202,15 +190,13 @@ static int check_complete(const struct nb_segment *s, struct nb_err *err)
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 		uint32_t here = comm_in_use(c) ? nb_seg_registered(c) : 0;
 
-		if (nb_startup_for_good(c) ||
-		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
+		if (nb_startup_for_good(c) || nb_startup_apart(s, c) != NB_DIFFER_NOT)
 			/*
 			 * NCCL decides alone for this communicator, so its
 			 * ranks need not be complete
 			 */
 			continue;
-		if (here && here < c->nranks && !is_of_fleet(c) &&
-		    (c->has_id || c->nnodes < 2))
+		if (here && here < c->nranks && !is_of_fleet(c) && (c->has_id || c->nnodes < 2))
 			return fail_incomplete(c, here, err);
 	}
 	return 0;
@@ -245,8 +231,7 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 static bool needs_membarrier(const struct nb_seg *mem)
 {
 	for (int i = 0; i < NB_SEG_PROCS; i++)
-		if (mem->proc[i].pid &&
-		    (mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
+		if (mem->proc[i].pid && (mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
 			return true;
 	return false;
 }
@@ -255,10 +240,9 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 {
 	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
 		return 0;
-	return nb_fail(
-		err, NB_E_REFUSED, 0,
-		"the kernel refuses membarrier(2) to this process, "
-		"and other processes of the job rely on it: commit from another process");
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "the kernel refuses membarrier(2) to this process, "
+		       "and other processes of the job rely on it: commit from another process");
 }
 
 /*
@@ -266,8 +250,7 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
  * only while all ranks count decisions in the same way. If only the ranks'
  * answers differ, they may still change to NCCL's own choice (@empty).
  */
-static int check_ranks_agree(const struct nb_segment *s, bool empty,
-			     struct nb_err *err)
+static int check_ranks_agree(const struct nb_segment *s, bool empty, struct nb_err *err)
 {
 	/* static, because it is large; protected by the segment's lock */
 	static struct nb_agree a;
@@ -277,9 +260,8 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (!comm_in_use(c) || !nb_agree(&job, i, &a) ||
-		    !nb_agree_broken(&a) || (empty && a.aligned) ||
-		    (!is_of_fleet(c) && nb_startup_fixed(s, c, fixed)))
+		if (!comm_in_use(c) || !nb_agree(&job, i, &a) || !nb_agree_broken(&a) ||
+		    (empty && a.aligned) || (!is_of_fleet(c) && nb_startup_fixed(s, c, fixed)))
 			continue;
 		nb_agree_text(&a, text, sizeof(text));
 		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
@@ -304,8 +286,8 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
  */
 static uint64_t job_generation(void)
 {
-	uint32_t n = nb_seg_baseline(
-		__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_ACQUIRE));
+	uint32_t n =
+		nb_seg_baseline(__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_ACQUIRE));
 
 	return n ? n : nb_gens.baseline_number;
 }
@@ -323,9 +305,7 @@ static int check_expected(uint64_t expected, struct nb_err *err)
 	nb_fail(err, NB_E_STALE, 0,
 		"the job has generation %llu (allowed: %llu, as if_generation says)",
 		(unsigned long long)found, (unsigned long long)expected);
-	return nb_hint(
-		err,
-		"a concurrent change was made: read the generation again, and retry");
+	return nb_hint(err, "a concurrent change was made: read the generation again, and retry");
 }
 
 int nb_change_expect(uint64_t expected, struct nb_err *err)
@@ -349,8 +329,7 @@ static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
  * Run all checks once, with the segment's lock. @staged: also check that every
  * process has staged the generation
  */
-static int check_once(struct nb_segment *s,
-		      const uint8_t digest[NB_SHA256_SIZE], bool staged,
+static int check_once(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE], bool staged,
 		      struct nb_err *err)
 {
 	int rc = 0;
@@ -383,8 +362,8 @@ static int check_once(struct nb_segment *s,
  * segment's lock is held. It is free between tries, so that ranks can join or
  * reach a fence.
  */
-static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
-			   uint64_t expected, struct nb_err *err)
+static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
+			   struct nb_err *err)
 {
 	struct nb_segment *s = nb_self.seg;
 	uint64_t deadline = now_us() + JOIN_MS * 1000;
@@ -400,16 +379,15 @@ static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
 		if (!rc)
 			return 0;
 		nb_segment_unlock(s);
-		if (now_us() >= deadline || rc == NB_E_DISAGREE ||
-		    rc == NB_E_STALE || check_procs(s->mem, digest, NULL))
+		if (now_us() >= deadline || rc == NB_E_DISAGREE || rc == NB_E_STALE ||
+		    check_procs(s->mem, digest, NULL))
 			return rc;
 		pause_ms(POLL_MS);
 	}
 }
 
 static void commit_comm(const struct nb_record *record, uint32_t number,
-			const struct nb_fence_opts *opts,
-			struct nb_change_comm *out)
+			const struct nb_fence_opts *opts, struct nb_change_comm *out)
 {
 	struct nb_seg_comm *c = record->comm;
 	struct nb_fence_result r = { 0, 0 };
@@ -449,8 +427,7 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
  * Report a communicator that keeps its generation while it lives. Returns false
  * if a fence can move it.
  */
-static bool report_fixed(const struct nb_segment *s,
-			 const struct nb_seg_comm *c,
+static bool report_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 struct nb_change_comm *out)
 {
 	if (!nb_startup_fixed(s, c, out->why))
@@ -465,8 +442,8 @@ static bool report_fixed(const struct nb_segment *s,
 static void list_unchangeable(struct nb_change *out)
 {
 	nb_lock(NB_LOCK_STATE);
-	for (const struct nb_comm *c = nb_comms.first;
-	     c && out->ncomms < NB_CHANGE_COMMS; c = c->next) {
+	for (const struct nb_comm *c = nb_comms.first; c && out->ncomms < NB_CHANGE_COMMS;
+	     c = c->next) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
 		if (c->seg || nb_comm_changeable(c, to->why))
@@ -480,8 +457,7 @@ static void list_unchangeable(struct nb_change *out)
 }
 
 /* Report that the change has no effect, because NCCL asks another tuner. */
-static void note_no_tuner(const uint8_t digest[NB_SHA256_SIZE],
-			  struct nb_change *out)
+static void note_no_tuner(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *out)
 {
 	nb_lock(NB_LOCK_STATE);
 	if (!out->ncomms && nb_gen_tunes(nb_gens_find(digest)))
@@ -489,8 +465,7 @@ static void note_no_tuner(const uint8_t digest[NB_SHA256_SIZE],
 	nb_unlock(NB_LOCK_STATE);
 }
 
-static void count_outcomes(const struct nb_change *c, uint32_t *committed,
-			   uint32_t *aborted)
+static void count_outcomes(const struct nb_change *c, uint32_t *committed, uint32_t *aborted)
 {
 	*committed = *aborted = 0;
 	for (uint32_t i = 0; i < c->ncomms; i++) {
@@ -508,39 +483,34 @@ static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 {
 	for (int i = 0; i < NB_SEG_PROCS; i++)
 		mem->proc[i].staged = 0;
-	return __atomic_compare_exchange_n(
-		&mem->baseline, &before,
-		(before & ~(uint64_t)UINT32_MAX) | number, false,
-		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&mem->baseline, &before,
+					   (before & ~(uint64_t)UINT32_MAX) | number, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /* Read the baseline, and check that no rank prevents changes of it. */
-static int check_barred(const struct nb_segment *s, uint64_t *before,
-			struct nb_err *err)
+static int check_barred(const struct nb_segment *s, uint64_t *before, struct nb_err *err)
 {
 	*before = __atomic_load_n(&s->mem->baseline, __ATOMIC_SEQ_CST);
 	if (!nb_startup_barred(s))
 		return 0;
-	return nb_fail(
-		err, NB_E_REFUSED, 0,
-		"a rank of a communicator without identity could not register in time: "
-		"the rank's peers must keep their initial policies while the rank lives");
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "a rank of a communicator without identity could not register in time: "
+		       "the rank's peers must keep their initial policies while the rank lives");
 }
 
-static int fail_held_fast(uint32_t number, uint32_t committed,
-			  struct nb_err *err)
+static int fail_held_fast(uint32_t number, uint32_t committed, struct nb_err *err)
 {
 	if (!committed)
 		return nb_fail(
 			err, NB_E_BUSY, 0,
 			"a rank of a communicator without identity could not wait for the change; "
 			"nothing has changed");
-	return nb_fail(
-		err, NB_E_BUSY, 0,
-		"a rank of a communicator without identity could not wait for the change: "
-		"existing communicators moved to generation %u, "
-		"new ones still use the old policies",
-		number);
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "a rank of a communicator without identity could not wait for the change: "
+		       "existing communicators moved to generation %u, "
+		       "new ones still use the old policies",
+		       number);
 }
 
 /*
@@ -574,17 +544,15 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 	pause_ms(REST_MS);
 	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_record r =
-			nb_record_here(nb_self.seg, &comm[i], membarrier);
+		const struct nb_record r = nb_record_here(nb_self.seg, &comm[i], membarrier);
 		uint64_t now = now_us();
 		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
 		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 
-		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
-		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
+		if (!comm_in_use(&comm[i]) || !comm[i].has_id || is_of_fleet(&comm[i]) ||
+		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (report_fixed(nb_self.seg, &comm[i],
-				 &out->comm[out->ncomms])) {
+		if (report_fixed(nb_self.seg, &comm[i], &out->comm[out->ncomms])) {
 			out->ncomms++;
 			continue;
 		}
@@ -605,8 +573,7 @@ static int fail_aborted(const struct nb_change *c, struct nb_err *err)
 
 	while (i + 1 < c->ncomms && c->comm[i].state != NB_CHANGE_ABORTED)
 		i++;
-	return nb_fail(err, NB_E_BUSY, 0,
-		       "communicator %016llx: %.120s; nothing has changed",
+	return nb_fail(err, NB_E_BUSY, 0, "communicator %016llx: %.120s; nothing has changed",
 		       (unsigned long long)c->comm[i].comm_id, c->comm[i].why);
 }
 
@@ -614,18 +581,16 @@ static int fail_aborted(const struct nb_change *c, struct nb_err *err)
  * Commit all communicators. All checks have passed, and the caller holds the
  * segment's lock.
  */
-static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
-		      struct nb_change *out, struct nb_err *err)
+static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *out,
+		      struct nb_err *err)
 {
 	uint32_t number, committed, aborted;
 	uint64_t before;
 	int rc = check_barred(nb_self.seg, &before, err);
 
 	if (!rc)
-		rc = by.fleet ? nb_segment_gen_of_fleet(nb_self.seg, by.fleet,
-							digest, &number, err)
-			      : nb_segment_gen(nb_self.seg, digest, true,
-					       &number, err);
+		rc = by.fleet ? nb_segment_gen_of_fleet(nb_self.seg, by.fleet, digest, &number, err)
+			      : nb_segment_gen(nb_self.seg, digest, true, &number, err);
 	if (rc)
 		return rc;
 	NB_STEP(NUMBERED);
@@ -644,9 +609,8 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	NB_STEP(BASELINE);
 	out->generation = number;
 	out->shown = nb_history_number(number);
-	out->state = committed || (!out->ncomms && !out->why[0])
-			     ? NB_CHANGE_COMMITTED
-			     : NB_CHANGE_UNCHANGEABLE;
+	out->state = committed || (!out->ncomms && !out->why[0]) ? NB_CHANGE_COMMITTED
+								 : NB_CHANGE_UNCHANGEABLE;
 	return 0;
 }
 
@@ -658,8 +622,8 @@ static void forecast_comms(struct nb_change *out)
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
-		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
-		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
+		if (!comm_in_use(&comm[i]) || !comm[i].has_id || is_of_fleet(&comm[i]) ||
+		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (!report_fixed(nb_self.seg, &comm[i], to)) {
 			to->comm_id = comm[i].comm_id;
@@ -685,8 +649,8 @@ static int begin_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 	return rc ? rc : lock_when_ready(digest, expected, err);
 }
 
-int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
-		    struct nb_change *out, struct nb_err *err)
+int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
+		    struct nb_err *err)
 {
 	uint64_t before;
 	int rc = begin_commit(digest, expected, out, err);
@@ -704,8 +668,8 @@ int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 	return rc;
 }
 
-int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
-		     struct nb_change *out, struct nb_err *err)
+int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
+		     struct nb_err *err)
 {
 	uint64_t began = now_us();
 	int rc = begin_commit(digest, expected, out, err);

@@ -44,8 +44,8 @@ const char *nb_change_state_word(enum nb_change_state s);
  * NB_E_BUSY (another commit runs, or ranks have yet to pass an earlier fence),
  * NB_E_DISAGREE (ranks have decided differently) or NB_E_STALE (@expected).
  */
-int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
-		     struct nb_change *out, struct nb_err *err);
+int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
+		     struct nb_err *err);
 /*
  * nb_change_check - run all checks of nb_change_commit without changing
  * anything
@@ -53,8 +53,8 @@ int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
  * On 0, @out has each communicator as staged or unchangeable. Otherwise it
  * returns the error that a commit would return now.
  */
-int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
-		    struct nb_change *out, struct nb_err *err);
+int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
+		    struct nb_err *err);
 /*
  * Set the client that the history records for the next commits. @pid 0: the
  * client's PID namespace is not ours or below ours. @text: what the client says

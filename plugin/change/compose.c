@@ -27,8 +27,7 @@ static uint32_t order_find(const struct order *o, const struct nb_policy *p)
  * Returns the index of a policy in use, found by name or digest, or o->n if it
  * is not in use.
  */
-static uint32_t find_used(const struct order *o, const char *name,
-			  struct nb_err *err)
+static uint32_t find_used(const struct order *o, const char *name, struct nb_err *err)
 {
 	struct nb_held *h;
 	uint32_t i;
@@ -55,13 +54,12 @@ static struct nb_policy *order_remove(struct order *o, uint32_t i)
 	struct nb_policy *p = o->at[i];
 
 	o->n--;
-	memmove(&o->at[i], &o->at[i + 1],
-		(o->n - i) * sizeof(struct nb_policy *));
+	memmove(&o->at[i], &o->at[i + 1], (o->n - i) * sizeof(struct nb_policy *));
 	return p;
 }
 
-static int order_insert(struct order *o, const struct nb_edit *edit,
-			struct nb_policy *p, struct nb_err *err)
+static int order_insert(struct order *o, const struct nb_edit *edit, struct nb_policy *p,
+			struct nb_err *err)
 {
 	uint32_t i = edit->first ? 0 : o->n;
 
@@ -75,15 +73,13 @@ static int order_insert(struct order *o, const struct nb_edit *edit,
 			return why.code;
 		}
 	}
-	memmove(&o->at[i + 1], &o->at[i],
-		(o->n - i) * sizeof(struct nb_policy *));
+	memmove(&o->at[i + 1], &o->at[i], (o->n - i) * sizeof(struct nb_policy *));
 	o->at[i] = p;
 	o->n++;
 	return 0;
 }
 
-static int compose_add(struct order *o, const struct nb_edit *edit,
-		       struct nb_err *err)
+static int compose_add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 {
 	struct nb_err why = { 0 };
 	struct nb_held *h = nb_held_find(edit->name, &why);
@@ -94,20 +90,16 @@ static int compose_add(struct order *o, const struct nb_edit *edit,
 		return why.code;
 	}
 	if (order_find(o, h->policy) < o->n) {
-		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already",
-			edit->name);
-		return nb_hint(err, "policy move %.64s changes its position",
-			       edit->name);
+		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already", edit->name);
+		return nb_hint(err, "policy move %.64s changes its position", edit->name);
 	}
 	if (o->n == NB_GEN_MAX_POLICIES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%d policies are in use, which is the limit",
+		return nb_fail(err, NB_E_LIMIT, 0, "%d policies are in use, which is the limit",
 			       NB_GEN_MAX_POLICIES);
 	return order_insert(o, edit, h->policy, err);
 }
 
-static int compose_move(struct order *o, const struct nb_edit *edit,
-			struct nb_err *err)
+static int compose_move(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 {
 	struct nb_err why = { 0 };
 	uint32_t i = find_used(o, edit->name, &why);
@@ -119,16 +111,13 @@ static int compose_move(struct order *o, const struct nb_edit *edit,
 		return why.code;
 	}
 	if (edit->before && find_used(o, edit->before, NULL) == i)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "policy %.64s cannot go before itself",
+		return nb_fail(err, NB_E_ARG, 0, "policy %.64s cannot go before itself",
 			       edit->name);
 	p = order_remove(o, i);
-	return edit->what == NB_COMPOSE_REMOVE ? 0
-					       : order_insert(o, edit, p, err);
+	return edit->what == NB_COMPOSE_REMOVE ? 0 : order_insert(o, edit, p, err);
 }
 
-int nb_compose_apply(const struct nb_edit *edit,
-		     struct nb_policy *policies[NB_GEN_MAX_POLICIES],
+int nb_compose_apply(const struct nb_edit *edit, struct nb_policy *policies[NB_GEN_MAX_POLICIES],
 		     uint32_t *n, struct nb_err *err)
 {
 	struct order o = { policies, *n };

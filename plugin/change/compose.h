@@ -31,8 +31,7 @@ struct nb_edit {
  * (the policy is not held or not in use), NB_E_EXISTS (an added policy is in
  * use already), NB_E_ARG (a policy goes before itself) or NB_E_LIMIT.
  */
-int nb_compose_apply(const struct nb_edit *edit,
-		     struct nb_policy *policies[NB_GEN_MAX_POLICIES],
+int nb_compose_apply(const struct nb_edit *edit, struct nb_policy *policies[NB_GEN_MAX_POLICIES],
 		     uint32_t *n, struct nb_err *err);
 
 #endif

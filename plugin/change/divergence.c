@@ -74,8 +74,7 @@ static void reset_to_baseline(struct watched *w)
 
 	w->reset = rc == NB_E_BUSY || rc == NB_E_DISAGREE;
 	if (!rc && out->state == NB_CHANGE_UNCHANGEABLE)
-		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ON_DIVERGENCE=baseline: no communicator changes: %s",
+		nb_log(NB_LOG_WARN, "NCCLBPF_ON_DIVERGENCE=baseline: no communicator changes: %s",
 		       out->ncomms ? out->comm[0].why : out->why);
 	else if (!rc)
 		nb_log(NB_LOG_WARN,
@@ -96,14 +95,13 @@ static void watch_comm(uint32_t index, struct nb_agree *a)
 	const struct nb_job job = nb_segment_job(nb_self.seg);
 	uint64_t none = 0;
 
-	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
-	    !has_decided(w, c) || !nb_agree(&job, index, a) ||
-	    !nb_agree_broken(a))
+	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !has_decided(w, c) ||
+	    !nb_agree(&job, index, a) || !nb_agree_broken(a))
 		return;
 	log_divergence(w, a);
 	/* the process that finds the divergence first acts on it */
-	if (__atomic_compare_exchange_n(&c->diverged, &none, a->seq + 1, false,
-					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (__atomic_compare_exchange_n(&c->diverged, &none, a->seq + 1, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
 		w->reset = nb_params.num[NB_P_ON_DIVERGENCE];
 	if (w->reset)
 		reset_to_baseline(w);

@@ -30,15 +30,13 @@ static bool is_listed(const struct nb_change *change, uint64_t comm_id)
 static void add_moved(struct nb_change *change, struct nb_seg_comm *c)
 {
 	uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
-	bool is_fleet =
-		__atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
+	bool is_fleet = __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
 	struct nb_change_comm *to = &change->comm[change->ncomms];
 	struct nb_record r;
 
 	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 	    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
-	    nb_fence_word_gen(w) != change->generation ||
-	    c->first == change->generation)
+	    nb_fence_word_gen(w) != change->generation || c->first == change->generation)
 		/*
 		 * the communicator started with this generation, so the change
 		 * did not move it
@@ -82,8 +80,7 @@ static void add_moved_later(struct nb_change *change)
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
 		if (change->ncomms < NB_CHANGE_COMMS &&
-		    __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) !=
-			    NB_FLEET_NOT &&
+		    __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT &&
 		    !is_listed(change, c->comm_id))
 			add_moved(change, c);
 	}
@@ -91,8 +88,7 @@ static void add_moved_later(struct nb_change *change)
 
 static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
 {
-	if (a->npolicies != b->npolicies ||
-	    !nb_order_same(&a->order, &b->order) ||
+	if (a->npolicies != b->npolicies || !nb_order_same(&a->order, &b->order) ||
 	    !nb_scopes_same(&a->scopes, &b->scopes))
 		return false;
 	for (uint32_t i = 0; i < a->npolicies; i++)
@@ -112,8 +108,7 @@ static bool by_controllers(uint32_t number, const struct nb_gen *g)
 	uint64_t at_s;
 
 	return nb_controllers_wanted(g) && same_policies(g, nb_gens.baseline) &&
-	       nb_segment_signed(nb_self.seg, number, &at_s, &maker) &&
-	       !maker.pid;
+	       nb_segment_signed(nb_self.seg, number, &at_s, &maker) && !maker.pid;
 }
 
 void nb_change_sync(void)
@@ -125,8 +120,7 @@ void nb_change_sync(void)
 
 	if (!nb_self.seg)
 		return;
-	n = nb_seg_baseline(
-		__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_SEQ_CST));
+	n = nb_seg_baseline(__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_SEQ_CST));
 	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
 	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
 		return;
@@ -156,15 +150,15 @@ static struct nb_seg_comm *find_entry(uint64_t comm_id)
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
-		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
-		    c->has_id && c->comm_id == comm_id)
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->has_id &&
+		    c->comm_id == comm_id)
 			return c;
 	}
 	return NULL;
 }
 
-void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
-		      bool *has_last, struct nb_change *out)
+void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE], bool *has_last,
+		      struct nb_change *out)
 {
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
@@ -177,13 +171,11 @@ void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
 		add_moved_later(out);
 	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];
-		struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
-						? find_entry(c->comm_id)
-						: NULL;
+		struct nb_seg_comm *e =
+			c->state == NB_CHANGE_COMMITTED ? find_entry(c->comm_id) : NULL;
 
 		if (e) {
-			const struct nb_record r =
-				nb_record_here(nb_self.seg, e, false);
+			const struct nb_record r = nb_record_here(nb_self.seg, e, false);
 
 			c->passed = nb_fence_passed(&r, c->fence);
 			c->behind = nb_fence_behind(&r, c->fence);

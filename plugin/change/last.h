@@ -25,7 +25,7 @@ void nb_change_sync(void);
  * *@out, with the passed ranks counted again. *@has_last is false if there was
  * no change. No argument may be NULL.
  */
-void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
-		      bool *has_last, struct nb_change *out);
+void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE], bool *has_last,
+		      struct nb_change *out);
 
 #endif

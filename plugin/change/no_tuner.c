@@ -39,8 +39,7 @@ bool nb_no_tuner(char *why, size_t size)
 	snprintf(why, size,
 		 "NCCL has made %u communicator%s without ncclbpf's tuner "
 		 "(NCCL_TUNER_PLUGIN%s%.120s): %s",
-		 made, made == 1 ? "" : "s", *named ? "=" : " is not set",
-		 named, set);
+		 made, made == 1 ? "" : "s", *named ? "=" : " is not set", named, set);
 	return true;
 }
 

@@ -25,21 +25,18 @@ static int add_comm(struct nb_selector *r, const char *text, struct nb_err *err)
 	if (rc)
 		return rc;
 	if (r->n == NB_SCOPE_MAX_COMMS)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "option comm=: more than %d communicators",
+		return nb_fail(err, NB_E_LIMIT, 0, "option comm=: more than %d communicators",
 			       NB_SCOPE_MAX_COMMS);
 	for (uint32_t i = 0; i < r->n; i++)
 		if (r->comm[i] == id)
 			return nb_fail(err, NB_E_ARG, 0,
-				       "option comm=: communicator %016" PRIx64
-				       " is named twice",
+				       "option comm=: communicator %016" PRIx64 " is named twice",
 				       id);
 	r->comm[r->n++] = id;
 	return 0;
 }
 
-int nb_selector_parse(struct nb_selector *out, const char *text,
-		      struct nb_err *err)
+int nb_selector_parse(struct nb_selector *out, const char *text, struct nb_err *err)
 {
 	char one[24];
 	int rc = 0;
@@ -66,8 +63,8 @@ static bool in_job(const struct nb_segment *s, uint64_t comm)
 	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
-		    c->has_id && c->comm_id == comm)
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->has_id &&
+		    c->comm_id == comm)
 			return true;
 	}
 	return false;
@@ -83,12 +80,10 @@ static uint32_t list_comms(const struct nb_segment *s, char *text, size_t size)
 	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
-		    !c->has_id)
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !c->has_id)
 			continue;
 		if (++n <= 6 && at < size)
-			at += (size_t)snprintf(text + at, size - at,
-					       "%s%016" PRIx64,
+			at += (size_t)snprintf(text + at, size - at, "%s%016" PRIx64,
 					       n > 1 ? ", " : "", c->comm_id);
 	}
 	if (n > 6 && at < size)
@@ -102,13 +97,11 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 	char text[200];
 
 	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
-		return nb_fail(
-			err, NB_E_NOTSUP, 0,
-			"tuner interface v%u gives communicators no identity (allowed: "
-			"v5 and later), so a change cannot select some of them",
-			c->init.abi);
-	nb_fail(err, NB_E_NOENT, 0,
-		"the job has no communicator %016" PRIx64 "%s%s", comm,
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "tuner interface v%u gives communicators no identity (allowed: "
+			       "v5 and later), so a change cannot select some of them",
+			       c->init.abi);
+	nb_fail(err, NB_E_NOENT, 0, "the job has no communicator %016" PRIx64 "%s%s", comm,
 		*text ? "; it has " : "", text);
 	return nb_hint(err, "comm list shows them");
 }
@@ -117,8 +110,7 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
 {
 	for (uint32_t i = 0; i < reach->n; i++)
 		if (!in_job(nb_self.seg, reach->comm[i]) &&
-		    nb_scopes_find(&nb_gens.baseline->scopes, reach->comm[i]) <
-			    0)
+		    nb_scopes_find(&nb_gens.baseline->scopes, reach->comm[i]) < 0)
 			return fail_no_comm(reach->comm[i], err);
 	return 0;
 }
@@ -136,23 +128,19 @@ struct lists {
 
 static void lists_open(struct lists *l, const struct nb_gen *g)
 {
-	*l = (struct lists){ .n = g->npolicies,
-			     .common = g->order,
-			     .scopes = g->scopes };
+	*l = (struct lists){ .n = g->npolicies, .common = g->order, .scopes = g->scopes };
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		l->policy[i] = g->policy[i].policy;
 }
 
-static int lists_number(struct lists *l, struct nb_policy *p, uint8_t *out,
-			struct nb_err *err)
+static int lists_number(struct lists *l, struct nb_policy *p, uint8_t *out, struct nb_err *err)
 {
 	uint32_t i = 0;
 
 	while (i < l->n && l->policy[i] != p)
 		i++;
 	if (i == 2 * NB_GEN_MAX_POLICIES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "more than %d policies in all lists together",
+		return nb_fail(err, NB_E_LIMIT, 0, "more than %d policies in all lists together",
 			       NB_GEN_MAX_POLICIES);
 	l->policy[i] = p;
 	l->n += i == l->n;
@@ -160,9 +148,8 @@ static int lists_number(struct lists *l, struct nb_policy *p, uint8_t *out,
 	return 0;
 }
 
-static int make_order(struct lists *l, struct nb_order *o,
-		      struct nb_policy *const *policies, uint32_t n,
-		      struct nb_err *err)
+static int make_order(struct lists *l, struct nb_order *o, struct nb_policy *const *policies,
+		      uint32_t n, struct nb_err *err)
 {
 	int rc = 0;
 
@@ -191,10 +178,9 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 			uint8_t from = o->at[i];
 
 			if (!(seen >> from & 1) && n == NB_GEN_MAX_POLICIES)
-				return nb_fail(
-					err, NB_E_LIMIT, 0,
-					"more than %d policies in all lists together",
-					NB_GEN_MAX_POLICIES);
+				return nb_fail(err, NB_E_LIMIT, 0,
+					       "more than %d policies in all lists together",
+					       NB_GEN_MAX_POLICIES);
 			if (!(seen >> from & 1)) {
 				used[n] = l->policy[from];
 				to[from] = (uint8_t)n++;
@@ -203,13 +189,11 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 			o->at[i] = to[from];
 		}
 	}
-	return nb_gen_scoped(out, used, n, &l->common, &l->scopes,
-			     nb_gens.baseline, err);
+	return nb_gen_scoped(out, used, n, &l->common, &l->scopes, nb_gens.baseline, err);
 }
 
 int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
-		    struct nb_policy *const *policies, uint32_t n,
-		    struct nb_err *err)
+		    struct nb_policy *const *policies, uint32_t n, struct nb_err *err)
 {
 	struct nb_order order;
 	struct lists l;
@@ -223,28 +207,25 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 	if (!rc && reach->what == NB_SELECT_OTHERS)
 		l.common = order;
 	else if (!rc)
-		rc = nb_scopes_put(&l.scopes, reach->comm, reach->n, &order,
-				   err);
+		rc = nb_scopes_put(&l.scopes, reach->comm, reach->n, &order, err);
 	return rc ? rc : lists_close(out, &l, err);
 }
 
-int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
-		       struct nb_err *err)
+int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach, struct nb_err *err)
 {
 	struct lists l;
 
 	*out = NULL;
 	if (reach->what != NB_SELECT_SOME)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "policy use common: comm=ID expected");
+		return nb_fail(err, NB_E_ARG, 0, "policy use common: comm=ID expected");
 	lists_open(&l, nb_gens.baseline);
 	for (uint32_t i = 0; i < reach->n; i++)
 		nb_scopes_drop(&l.scopes, reach->comm[i]);
 	return lists_close(out, &l, err);
 }
 
-static int edit_order(struct lists *l, const struct nb_edit *edit,
-		      struct nb_order *o, struct nb_err *err)
+static int edit_order(struct lists *l, const struct nb_edit *edit, struct nb_order *o,
+		      struct nb_err *err)
 {
 	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
 	uint32_t n = o->n;
@@ -260,19 +241,16 @@ static int edit_order(struct lists *l, const struct nb_edit *edit,
  * Edit each list of policies that permits the edit. If none does, return the
  * first list's error.
  */
-static int edit_all(struct lists *l, const struct nb_edit *edit,
-		    struct nb_err *err)
+static int edit_all(struct lists *l, const struct nb_edit *edit, struct nb_err *err)
 {
 	bool done = false;
 	int first = 0;
 
 	for (int s = -1; s < (int)l->scopes.n; s++) {
-		int rc =
-			edit_order(l, edit, order_of(l, s), first ? NULL : err);
+		int rc = edit_order(l, edit, order_of(l, s), first ? NULL : err);
 
 		if (rc && rc != NB_E_NOENT && rc != NB_E_EXISTS)
-			return first ? edit_order(l, edit, order_of(l, s), err)
-				     : rc;
+			return first ? edit_order(l, edit, order_of(l, s), err) : rc;
 		first = first ? first : rc;
 		done |= !rc;
 	}
@@ -283,8 +261,8 @@ static int edit_all(struct lists *l, const struct nb_edit *edit,
  * Edit the list that all selected communicators have in common, and use the
  * result only for them.
  */
-static int edit_some(struct lists *l, const struct nb_selector *reach,
-		     const struct nb_edit *edit, struct nb_err *err)
+static int edit_some(struct lists *l, const struct nb_selector *reach, const struct nb_edit *edit,
+		     struct nb_err *err)
 {
 	int scope = nb_scopes_find(&l->scopes, reach->comm[0]);
 	struct nb_order order = *order_of(l, scope);
@@ -292,15 +270,12 @@ static int edit_some(struct lists *l, const struct nb_selector *reach,
 
 	for (uint32_t i = 1; i < reach->n; i++)
 		if (nb_scopes_find(&l->scopes, reach->comm[i]) != scope)
-			return nb_fail(
-				err, NB_E_ARG, 0,
-				"communicators %016" PRIx64 " and %016" PRIx64
-				" have different policies: one at a time, or policy use",
-				reach->comm[0], reach->comm[i]);
+			return nb_fail(err, NB_E_ARG, 0,
+				       "communicators %016" PRIx64 " and %016" PRIx64
+				       " have different policies: one at a time, or policy use",
+				       reach->comm[0], reach->comm[i]);
 	rc = edit_order(l, edit, &order, err);
-	return rc ? rc
-		  : nb_scopes_put(&l->scopes, reach->comm, reach->n, &order,
-				  err);
+	return rc ? rc : nb_scopes_put(&l->scopes, reach->comm, reach->n, &order, err);
 }
 
 int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,

@@ -34,8 +34,7 @@ struct nb_selector {
  *
  * Returns 0, NB_E_ARG (an invalid or repeated identity) or NB_E_LIMIT.
  */
-int nb_selector_parse(struct nb_selector *out, const char *text,
-		      struct nb_err *err);
+int nb_selector_parse(struct nb_selector *out, const char *text, struct nb_err *err);
 
 /*
  * Check that the job has these communicators, or that a scope of the baseline
@@ -52,15 +51,13 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err);
  * reference. Returns an error of nb_gen_scoped or nb_scopes_put.
  */
 int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
-		    struct nb_policy *const *policies, uint32_t n,
-		    struct nb_err *err);
+		    struct nb_policy *const *policies, uint32_t n, struct nb_err *err);
 
 /*
  * Remove the selected communicators from their scopes. Returns NB_E_ARG if none
  * is named.
  */
-int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
-		       struct nb_err *err);
+int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach, struct nb_err *err);
 
 /*
  * nb_selector_edit - add, remove or move one policy

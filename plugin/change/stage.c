@@ -22,8 +22,7 @@ enum { LOCK_MS = 3000 };
  * Stage @g, a kept generation. Announce it in the segment first, so that no
  * coordinator can commit the previously staged generation.
  */
-static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
-		      struct nb_err *err)
+static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_seg_proc *self;
 	int rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
@@ -48,8 +47,7 @@ static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 }
 
 /* Keep and stage a new generation. Takes ownership of the reference. */
-static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
-		     struct nb_err *err)
+static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_gen *before, *kept;
 	int rc;
@@ -71,14 +69,13 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	return rc;
 }
 
-int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
-			struct nb_err *err)
+int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	return stage_new(g, digest, err);
 }
 
-static int find_all(const char *const *names, uint32_t n,
-		    struct nb_policy **policies, struct nb_err *err)
+static int find_all(const char *const *names, uint32_t n, struct nb_policy **policies,
+		    struct nb_err *err)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct nb_err why = { 0 };
@@ -94,8 +91,7 @@ static int find_all(const char *const *names, uint32_t n,
 	return 0;
 }
 
-int nb_change_stage_for(const struct nb_selector *reach,
-			const char *const *names, uint32_t n,
+int nb_change_stage_for(const struct nb_selector *reach, const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
@@ -103,8 +99,7 @@ int nb_change_stage_for(const struct nb_selector *reach,
 	int rc;
 
 	if (n > NB_GEN_MAX_POLICIES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%u policies at once (allowed: %d)", n,
+		return nb_fail(err, NB_E_LIMIT, 0, "%u policies at once (allowed: %d)", n,
 			       NB_GEN_MAX_POLICIES);
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
@@ -117,8 +112,8 @@ int nb_change_stage_for(const struct nb_selector *reach,
 	return rc ? rc : stage_new(g, digest, err);
 }
 
-int nb_change_stage_common(const struct nb_selector *reach,
-			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+int nb_change_stage_common(const struct nb_selector *reach, uint8_t digest[NB_SHA256_SIZE],
+			   struct nb_err *err)
 {
 	struct nb_gen *g = NULL;
 	int rc;
@@ -132,8 +127,7 @@ int nb_change_stage_common(const struct nb_selector *reach,
 	return rc ? rc : stage_new(g, digest, err);
 }
 
-int nb_change_stage_edit(const struct nb_edit *edit,
-			 const struct nb_selector *reach,
+int nb_change_stage_edit(const struct nb_edit *edit, const struct nb_selector *reach,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_gen *g = NULL;
@@ -150,37 +144,32 @@ int nb_change_stage_edit(const struct nb_edit *edit,
 
 static int fail_not_kept(uint64_t to, struct nb_err *err)
 {
-	nb_fail(err, NB_E_NOENT, 0,
-		"generation %llu is not kept in this process",
+	nb_fail(err, NB_E_NOENT, 0, "generation %llu is not kept in this process",
 		(unsigned long long)to);
 	return nb_hint(err, "policy history shows the kept generations");
 }
 
-int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
-			 struct nb_err *err)
+int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_gen *g;
 
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	g = to == NB_CHANGE_ANY ? nb_gens.previous
-				: nb_history_find((uint32_t)to);
+	g = to == NB_CHANGE_ANY ? nb_gens.previous : nb_history_find((uint32_t)to);
 	if (g)
 		g = nb_gen_get(g);
 	nb_unlock(NB_LOCK_STATE);
 	if (!g && to != NB_CHANGE_ANY)
 		return fail_not_kept(to, err);
 	if (!g)
-		return nb_fail(
-			err, NB_E_NOENT, 0,
-			"there is no generation to return to: "
-			"no change has been committed since this process started");
+		return nb_fail(err, NB_E_NOENT, 0,
+			       "there is no generation to return to: "
+			       "no change has been committed since this process started");
 	return stage_new(g, digest, err);
 }
 
-int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
-			uint32_t nops, uint8_t digest[NB_SHA256_SIZE],
-			struct nb_err *err)
+int nb_change_stage_map(const char *map, const struct nb_map_op *ops, uint32_t nops,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_map_ref ref;
 	struct nb_gen *g = NULL;
@@ -190,19 +179,16 @@ int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
 	nb_change_sync();
 	rc = nb_held_map_find(map, &ref, err);
 	if (!rc && !ref.coherent)
-		rc = nb_fail(
-			err, NB_E_READONLY, 0,
-			"map %s is local: it changes at once, without a generation",
-			ref.spec->name);
+		rc = nb_fail(err, NB_E_READONLY, 0,
+			     "map %s is local: it changes at once, without a generation",
+			     ref.spec->name);
 	else if (!rc && !ref.in_use)
-		rc = nb_fail(
-			err, NB_E_NOENT, 0,
-			"policy %s is not in use, so its coherent map %s has no contents yet: "
-			"policy use first",
-			ref.policy->img->name, ref.spec->name);
+		rc = nb_fail(err, NB_E_NOENT, 0,
+			     "policy %s is not in use, so its coherent map %s has no contents yet: "
+			     "policy use first",
+			     ref.policy->img->name, ref.spec->name);
 	if (!rc)
-		rc = nb_gen_map_change(&g, nb_gens.baseline,
-				       (uint32_t)nb_gens_position(ref.policy),
+		rc = nb_gen_map_change(&g, nb_gens.baseline, (uint32_t)nb_gens_position(ref.policy),
 				       ref.map, ops, nops, err);
 	nb_unlock(NB_LOCK_STATE);
 	return rc ? rc : stage_new(g, digest, err);
@@ -216,14 +202,12 @@ int nb_change_abort(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 		return rc;
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	if (nb_gens.staged &&
-	    !memcmp(nb_gens.staged->digest, digest, NB_SHA256_SIZE)) {
+	if (nb_gens.staged && !memcmp(nb_gens.staged->digest, digest, NB_SHA256_SIZE)) {
 		nb_gens.staged = NULL;
 		nb_self.seg->mem->proc[nb_self.seg->proc].staged = 0;
 		nb_gens_sweep();
 	} else {
-		rc = nb_fail(err, NB_E_NOENT, 0,
-			     "no change of that digest is staged here");
+		rc = nb_fail(err, NB_E_NOENT, 0, "no change of that digest is staged here");
 	}
 	nb_unlock(NB_LOCK_STATE);
 	nb_segment_unlock(nb_self.seg);

@@ -20,15 +20,14 @@ struct nb_selector;
  * Returns 0, NB_E_NOENT, NB_E_EXISTS (a policy is named twice), NB_E_LIMIT,
  * NB_E_NOMEM or an error of nb_selector_check or nb_selector_use.
  */
-int nb_change_stage_for(const struct nb_selector *reach,
-			const char *const *names, uint32_t n,
+int nb_change_stage_for(const struct nb_selector *reach, const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 /*
  * Stage the removal of the selected communicators from their scopes. Returns an
  * error of nb_selector_check or nb_selector_common.
  */
-int nb_change_stage_common(const struct nb_selector *reach,
-			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+int nb_change_stage_common(const struct nb_selector *reach, uint8_t digest[NB_SHA256_SIZE],
+			   struct nb_err *err);
 
 /*
  * Stage the baseline's policies with one policy added, removed or moved, for
@@ -36,8 +35,7 @@ int nb_change_stage_common(const struct nb_selector *reach,
  * nb_selector_edit.
  */
 struct nb_edit;
-int nb_change_stage_edit(const struct nb_edit *edit,
-			 const struct nb_selector *reach,
+int nb_change_stage_edit(const struct nb_edit *edit, const struct nb_selector *reach,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
@@ -46,15 +44,13 @@ int nb_change_stage_edit(const struct nb_edit *edit,
  * Takes ownership of the reference. Returns 0, NB_E_LIMIT or an error of
  * nb_segment_lock.
  */
-int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
-			struct nb_err *err);
+int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
  * Stage generation @to of the history; NB_CHANGE_ANY stages the generation
  * before the last committed change. Returns NB_E_NOENT if there is none.
  */
-int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
-			 struct nb_err *err);
+int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
  * Stage a change of a coherent map of the baseline.
@@ -63,9 +59,8 @@ int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
  * Returns 0, NB_E_NOENT, NB_E_READONLY (the map is local: write it directly) or
  * an error of nb_gen_map_change.
  */
-int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
-			uint32_t nops, uint8_t digest[NB_SHA256_SIZE],
-			struct nb_err *err);
+int nb_change_stage_map(const char *map, const struct nb_map_op *ops, uint32_t nops,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /* Drop the staged change if its digest is @digest, else return NB_E_NOENT. */
 int nb_change_abort(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);

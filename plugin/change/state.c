@@ -31,14 +31,13 @@ int nb_change_export(struct nb_buf *out, struct nb_gen **g, struct nb_err *err)
 static struct nb_policy *find_held(const uint8_t *digest)
 {
 	for (uint32_t i = 0; i < nb_held.n; i++)
-		if (!memcmp(nb_held.at[i].policy->img->digest, digest,
-			    NB_SHA256_SIZE))
+		if (!memcmp(nb_held.at[i].policy->img->digest, digest, NB_SHA256_SIZE))
 			return nb_held.at[i].policy;
 	return NULL;
 }
 
-int nb_change_import(const void *bytes, size_t size,
-		     uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+int nb_change_import(const void *bytes, size_t size, uint8_t digest[NB_SHA256_SIZE],
+		     struct nb_err *err)
 {
 	struct nb_gen *g = NULL;
 	int rc;

@@ -24,7 +24,7 @@ int nb_change_export(struct nb_buf *out, struct nb_gen **g, struct nb_err *err);
  * Stage the generation that these bytes describe. The process must hold its
  * policies. Returns an error of nb_gen_state_read or nb_change_stage_gen.
  */
-int nb_change_import(const void *bytes, size_t size,
-		     uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+int nb_change_import(const void *bytes, size_t size, uint8_t digest[NB_SHA256_SIZE],
+		     struct nb_err *err);
 
 #endif

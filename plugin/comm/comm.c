@@ -64,8 +64,7 @@ uint32_t nb_comm_local_ranks(const struct nb_comm *c)
 	if (c->seg)
 		return nb_seg_registered(c->seg);
 	for (const struct nb_comm *i = nb_comms.first; i; i = i->next)
-		n += i->init.has_id && c->init.has_id &&
-		     i->init.comm_id == c->init.comm_id;
+		n += i->init.has_id && c->init.has_id && i->init.comm_id == c->init.comm_id;
 	return n ? n : 1;
 }
 
@@ -85,15 +84,12 @@ bool nb_comm_changeable(const struct nb_comm *c, char why[NB_STARTUP_WHY])
 	return !*why;
 }
 
-bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
-		      struct nb_decision *out)
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq, struct nb_decision *out)
 {
-	return seq < nb_comm_decisions(c) &&
-	       nb_unpack(&c->ring[seq % NB_RING], seq, out);
+	return seq < nb_comm_decisions(c) && nb_unpack(&c->ring[seq % NB_RING], seq, out);
 }
 
-bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
-		    struct nb_decision *out)
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket, struct nb_decision *out)
 {
 	const struct nb_latest *l;
 
@@ -106,9 +102,7 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 
 		if (!n)
 			return false;
-		if (nb_unpack(&l->decision,
-			      __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE),
-			      out)) {
+		if (nb_unpack(&l->decision, __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE), out)) {
 			out->count = n;
 			return true;
 		}
@@ -134,16 +128,15 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 
 	if (c->lost)
 		tell_lost(c);
-	if (c->told || !c->seg ||
-	    !__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
+	if (c->told || !c->seg || !__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	c->told = true;
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
 	       "communicator %016llx: its ranks started with different %s (%s), "
 	       "so it uses none of the policies and NCCL decides; %s",
-	       (unsigned long long)c->init.comm_id,
-	       good ? "settings" : "policies", text, nb_startup_remedy(c->seg));
+	       (unsigned long long)c->init.comm_id, good ? "settings" : "policies", text,
+	       nb_startup_remedy(c->seg));
 }
 
 enum { FLEET_TICKS = 3 };
@@ -156,15 +149,13 @@ void nb_comm_tell_fleet(struct nb_comm *c)
 	if (c->fleet_ticks < FLEET_TICKS)
 		return;
 	c->told_fleet = true;
-	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: %.159s; NCCL decides for it on this site",
+	nb_log(NB_LOG_WARN, "communicator %016llx: %.159s; NCCL decides for it on this site",
 	       (unsigned long long)c->init.comm_id, c->seg->fleet_why);
 }
 
 bool nb_comm_uncompared(const struct nb_comm *c)
 {
-	return c->init.nodes > 1 && !nb_params_fleet() && c->gen &&
-	       c->gen->npolicies;
+	return c->init.nodes > 1 && !nb_params_fleet() && c->gen && c->gen->npolicies;
 }
 
 uint64_t nb_comms_decisions(void)

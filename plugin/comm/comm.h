@@ -257,14 +257,12 @@ struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
  */
 const struct nb_packed *nb_comm_ring(const struct nb_comm *c);
 /* Copy decision @seq. Returns false if it was overwritten or not yet made. */
-bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
-		      struct nb_decision *out);
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq, struct nb_decision *out);
 /*
  * Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1).
  * Returns false if there is none.
  */
-bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
-		    struct nb_decision *out);
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket, struct nb_decision *out);
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
 /*
  * Returns the generation that the communicator decides with, or its scope in

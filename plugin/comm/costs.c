@@ -55,13 +55,10 @@ static inline uint32_t bits_of(const __m128 mask[6])
 #pragma GCC unroll 6
 	for (int v = 0; v < 6; v++)
 		m[v] = _mm_castps_si128(mask[v]);
-	low = _mm_packs_epi16(_mm_packs_epi32(m[0], m[1]),
-			      _mm_packs_epi32(m[2], m[3]));
-	high = _mm_packs_epi16(_mm_packs_epi32(m[4], m[5]),
-			       _mm_setzero_si128());
+	low = _mm_packs_epi16(_mm_packs_epi32(m[0], m[1]), _mm_packs_epi32(m[2], m[3]));
+	high = _mm_packs_epi16(_mm_packs_epi32(m[4], m[5]), _mm_setzero_si128());
 	last = (uint32_t)_mm_movemask_epi8(high);
-	return (uint32_t)_mm_movemask_epi8(low) | (last & 0x0f) << 16 |
-	       (last & 0x80) << 13;
+	return (uint32_t)_mm_movemask_epi8(low) | (last & 0x0f) << 16 | (last & 0x80) << 13;
 }
 
 /*
@@ -98,20 +95,17 @@ static inline void scan_seven(const float *table, struct nb_costs *out)
 		mask[v] = _mm_cmpeq_ps(cost[v], least);
 	equal = bits_of(mask) & usable;
 	out->usable = usable;
-	out->best = !equal ? NB_COSTS_NONE
-		    : nb_nccl_last_of_equal()
-			    ? 31 - (uint32_t)__builtin_clz(equal)
-			    : (uint32_t)__builtin_ctz(equal);
+	out->best = !equal		      ? NB_COSTS_NONE
+		    : nb_nccl_last_of_equal() ? 31 - (uint32_t)__builtin_clz(equal)
+					      : (uint32_t)__builtin_ctz(equal);
 	out->best_cost = equal ? _mm_cvtss_f32(least) : -1.0f;
 }
 
 #endif
 
-bool nb_costs_read(const float *table, int nalgo, int nproto,
-		   struct nb_costs *out)
+bool nb_costs_read(const float *table, int nalgo, int nproto, struct nb_costs *out)
 {
-	if (!table || nproto != NB_COSTS_PROTOS || nalgo < 1 ||
-	    nalgo > NB_COSTS_MAX_ALGOS) {
+	if (!table || nproto != NB_COSTS_PROTOS || nalgo < 1 || nalgo > NB_COSTS_MAX_ALGOS) {
 		costs_none(out);
 		return false;
 	}
@@ -125,8 +119,7 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 	return true;
 }
 
-void nb_costs_choose(float *table, uint32_t n, uint32_t index,
-		     const struct nb_costs *was)
+void nb_costs_choose(float *table, uint32_t n, uint32_t index, const struct nb_costs *was)
 {
 	if (was->best_cost <= 0.0f)
 		for (uint32_t i = 0; i < n; i++)
@@ -139,8 +132,7 @@ void nb_costs_choose(float *table, uint32_t n, uint32_t index,
 void nb_seen_derive(struct nb_seen *s)
 {
 	uint64_t cost = nb_packed_float(s->costs.best_cost);
-	uint64_t coll = (uint32_t)s->coll < NCCL_NUM_COLLS ? (uint32_t)s->coll
-							   : NB_PACKED_COLL;
+	uint64_t coll = (uint32_t)s->coll < NCCL_NUM_COLLS ? (uint32_t)s->coll : NB_PACKED_COLL;
 
 	s->nccl_algo = s->nccl_proto = -1;
 	if (s->costs.best < NB_COSTS_KNOWN) {
@@ -149,10 +141,8 @@ void nb_seen_derive(struct nb_seen *s)
 	}
 	s->offered = s->costs.usable;
 	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE;
-	s->asked = coll << NB_PACKED_AT_COLL | (uint64_t)s->costs.best
-						       << NB_PACKED_AT_BEST;
-	s->outcome = s->asked |
-		     nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
+	s->asked = coll << NB_PACKED_AT_COLL | (uint64_t)s->costs.best << NB_PACKED_AT_BEST;
+	s->outcome = s->asked | nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
 	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
 	s->step = nb_hash_step(s->bytes, s->outcome);
 }
@@ -168,13 +158,12 @@ static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
 		float none = -1.0f;
 
-		__atomic_store(&s->table[i], i < n ? &table[i] : &none,
-			       __ATOMIC_RELEASE);
+		__atomic_store(&s->table[i], i < n ? &table[i] : &none, __ATOMIC_RELEASE);
 	}
 }
 
-void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
-		  int coll, uint64_t bytes)
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto, int coll,
+		  uint64_t bytes)
 {
 	uint32_t version = s->version;
 
@@ -190,8 +179,7 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 	nb_seen_derive(s);
 }
 
-bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
-		  float table[NB_COSTS_KNOWN])
+bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, float table[NB_COSTS_KNOWN])
 {
 	uint32_t version = __atomic_load_n(&s->version, __ATOMIC_ACQUIRE);
 	bool same;
@@ -202,6 +190,5 @@ bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
 	       __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE) == bytes;
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
 		__atomic_load(&s->table[i], &table[i], __ATOMIC_ACQUIRE);
-	return same &&
-	       __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
+	return same && __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
 }

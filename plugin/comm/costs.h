@@ -45,8 +45,7 @@ struct nb_costs {
  * first, or from 2.31 on the last (nb_nccl_last_of_equal). Returns false, with
  * no usable entry, if there is no table or its shape is unknown.
  */
-bool nb_costs_read(const float *table, int nalgo, int nproto,
-		   struct nb_costs *out);
+bool nb_costs_read(const float *table, int nalgo, int nproto, struct nb_costs *out);
 
 /*
  * A question that NCCL asked before: its table of 7 algorithms and 3 protocols,
@@ -98,11 +97,9 @@ enum { NB_SEEN = 128 };
  * two from 8 bytes to 512 GiB of one collective never share an entry
  * (test_tuner.c).
  */
-static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
-					   uint64_t bytes, int coll)
+static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN], uint64_t bytes, int coll)
 {
-	uint64_t h = (bytes ^ (uint64_t)(uint32_t)coll << 58) *
-		     UINT64_C(0xdc6d267f0478a4a1);
+	uint64_t h = (bytes ^ (uint64_t)(uint32_t)coll << 58) * UINT64_C(0xdc6d267f0478a4a1);
 
 	return &seen[h >> 57];
 }
@@ -111,8 +108,7 @@ static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
  * Returns true if the entry has this question, with the same bits in all 21
  * floats of @table.
  */
-static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
-			      int coll, uint64_t bytes)
+static inline bool nb_seen_is(const struct nb_seen *s, const float *table, int coll, uint64_t bytes)
 {
 #ifdef __SSE2__
 	__m128i same = _mm_set1_epi32(-1);
@@ -131,11 +127,9 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 
 		same = _mm_and_si128(same, _mm_cmpeq_epi32(a, b));
 	}
-	memcpy(&kept, (const char *)s + offsetof(struct nb_seen, table[20]),
-	       sizeof(kept));
+	memcpy(&kept, (const char *)s + offsetof(struct nb_seen, table[20]), sizeof(kept));
 	memcpy(&last, &table[20], sizeof(last));
-	return s->bytes == bytes && s->coll == coll &&
-	       kept == (last | UINT64_C(1) << 32) &&
+	return s->bytes == bytes && s->coll == coll && kept == (last | UINT64_C(1) << 32) &&
 	       _mm_movemask_epi8(same) == 0xffff;
 #else
 	return s->bytes == bytes && s->coll == coll && s->filled &&
@@ -148,14 +142,13 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
  * of the known algorithms, or -1 for missing ones. s->filled says whether
  * nb_decide may use the entry (decide.h).
  */
-void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
-		  int coll, uint64_t bytes);
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto, int coll,
+		  uint64_t bytes);
 /*
  * Copy the table of a question, if @s still has it. Any thread may call it
  * while another thread fills @s.
  */
-bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
-		  float table[NB_COSTS_KNOWN]);
+bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, float table[NB_COSTS_KNOWN]);
 /* Set the fields that are derived from s->costs. */
 void nb_seen_derive(struct nb_seen *s);
 
@@ -170,8 +163,7 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out);
  * set it to 0. All other entries of 0 become the smallest positive number,
  * because NCCL's versions choose different ones of equal entries.
  */
-void nb_costs_choose(float *table, uint32_t n, uint32_t index,
-		     const struct nb_costs *was);
+void nb_costs_choose(float *table, uint32_t n, uint32_t index, const struct nb_costs *was);
 
 /*
  * nb_costs_close - withdraw NCCL's offer of an entry

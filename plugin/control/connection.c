@@ -48,8 +48,8 @@ struct nb_conn {
 	void (*kept_free)(void *state);
 };
 
-struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
-			    const struct nb_peer *peer, uint64_t now_ms)
+struct nb_conn *nb_conn_new(struct nb_control *control, int fd, const struct nb_peer *peer,
+			    uint64_t now_ms)
 {
 	struct nb_conn *c = calloc(1, sizeof(*c));
 
@@ -83,8 +83,7 @@ static void stream_fini(struct stream *s)
 	*s = (struct stream){ .used = false };
 }
 
-void nb_conn_keep(struct nb_conn *c, void *state,
-		  void (*free_state)(void *state))
+void nb_conn_keep(struct nb_conn *c, void *state, void (*free_state)(void *state))
 {
 	if (c->kept)
 		c->kept_free(c->kept);
@@ -143,9 +142,8 @@ static bool has_stream(const struct nb_conn *c)
 /* Returns the length of the first complete line, or -1 if there is none. */
 static ssize_t whole_line(struct nb_conn *c)
 {
-	char *lf = c->nin > c->scanned ? memchr(c->in + c->scanned, '\n',
-						c->nin - c->scanned)
-				       : NULL;
+	char *lf =
+		c->nin > c->scanned ? memchr(c->in + c->scanned, '\n', c->nin - c->scanned) : NULL;
 
 	if (!lf) {
 		c->scanned = c->nin;
@@ -157,14 +155,13 @@ static ssize_t whole_line(struct nb_conn *c)
 
 static bool wants_input(const struct nb_conn *c)
 {
-	return !c->closing && !c->eof && !has_output(c) &&
-	       c->nin < NB_WIRE_LINE && c->scanned == c->nin;
+	return !c->closing && !c->eof && !has_output(c) && c->nin < NB_WIRE_LINE &&
+	       c->scanned == c->nin;
 }
 
 short nb_conn_events(const struct nb_conn *c)
 {
-	return (short)((wants_input(c) ? POLLIN : 0) |
-		       (has_output(c) ? POLLOUT : 0));
+	return (short)((wants_input(c) ? POLLIN : 0) | (has_output(c) ? POLLOUT : 0));
 }
 
 int nb_conn_patience(const struct nb_conn *c)
@@ -185,8 +182,8 @@ static bool write_output(struct nb_conn *c)
 					 c->out.size - c->sent, c->fd_out);
 
 		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ||
-			       errno == ENOBUFS || errno == ENOMEM;
+			return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ||
+			       errno == ENOMEM;
 		if (c->fd_out >= 0)
 			close(c->fd_out);
 		c->fd_out = -1;
@@ -212,8 +209,7 @@ static void close_long(struct nb_conn *c)
 {
 	struct nb_err err;
 
-	nb_fail(&err, NB_E_LIMIT, 0,
-		"a request line is longer than %d bytes, the limit",
+	nb_fail(&err, NB_E_LIMIT, 0, "a request line is longer than %d bytes, the limit",
 		NB_WIRE_LINE);
 	close_with(c, &err);
 }
@@ -242,8 +238,7 @@ static bool read_input(struct nb_conn *c)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	c->nfds +=
-		nb_wire_take_fds(&m, c->fds + c->nfds, NB_CONN_FDS - c->nfds);
+	c->nfds += nb_wire_take_fds(&m, c->fds + c->nfds, NB_CONN_FDS - c->nfds);
 	if (n == 0)
 		c->eof = true;
 	if (!c->nin)
@@ -275,8 +270,7 @@ static void end_streams(struct nb_conn *c)
 /* Answer the first line, which has @size bytes before its line feed. */
 static bool answer_line(struct nb_conn *c, size_t size)
 {
-	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out,
-				      &c->fd_out);
+	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out, &c->fd_out);
 
 	c->nin -= size + 1;
 	memmove(c->in, c->in + size + 1, c->nin);
@@ -303,17 +297,15 @@ static bool answer_lines(struct nb_conn *c)
 		if (!answer_line(c, (size_t)size) || !write_output(c))
 			return false;
 	}
-	if (!has_output(c) && !c->closing && c->nin == NB_WIRE_LINE &&
-	    whole_line(c) < 0)
+	if (!has_output(c) && !c->closing && c->nin == NB_WIRE_LINE && whole_line(c) < 0)
 		close_long(c);
 	if (!c->nin)
 		close_fds(c);
 	return true;
 }
 
-int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
-		   nb_stream_poll_fn *poll, void *state,
-		   void (*free_state)(void *state), struct nb_err *err)
+int nb_conn_follow(struct nb_conn *c, const struct nb_request *req, nb_stream_poll_fn *poll,
+		   void *state, void (*free_state)(void *state), struct nb_err *err)
 {
 	struct stream *slot = NULL;
 
@@ -332,8 +324,7 @@ int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
 				       (unsigned long long)req->id);
 	}
 	if (!slot)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%d streams run on this connection, %d allowed",
+		return nb_fail(err, NB_E_LIMIT, 0, "%d streams run on this connection, %d allowed",
 			       NB_CONN_STREAMS, NB_CONN_STREAMS);
 	*slot = (struct stream){ .used = true,
 				 .req = { .has_id = true, .id = req->id },
@@ -350,8 +341,7 @@ int nb_conn_cancel(struct nb_conn *c, uint64_t id, struct nb_err *err)
 			c->streams[i].ending = true;
 			return 0;
 		}
-	return nb_fail(err, NB_E_NOENT, 0,
-		       "no stream of this connection has id %llu",
+	return nb_fail(err, NB_E_NOENT, 0, "no stream of this connection has id %llu",
 		       (unsigned long long)id);
 }
 
@@ -410,8 +400,7 @@ static bool in_time(struct nb_conn *c)
 		return true;
 	if (!c->peer.greeted && now - c->born_ms >= NB_CONN_GREET_MS)
 		close_late(c, "no hello", NB_CONN_GREET_MS);
-	else if (c->nin && whole_line(c) < 0 &&
-		 now - c->line_ms >= NB_CONN_LINE_MS)
+	else if (c->nin && whole_line(c) < 0 && now - c->line_ms >= NB_CONN_LINE_MS)
 		close_late(c, "an incomplete request line", NB_CONN_LINE_MS);
 	return true;
 }
@@ -421,13 +410,11 @@ bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)
 	c->now_ms = now_ms;
 	if (revents & (POLLERR | POLLNVAL))
 		return false;
-	if (has_output(c) && (revents & (POLLOUT | POLLHUP)) &&
-	    !write_output(c))
+	if (has_output(c) && (revents & (POLLOUT | POLLHUP)) && !write_output(c))
 		return false;
 	if (wants_input(c) && (revents & (POLLIN | POLLHUP)) && !read_input(c))
 		return false;
-	if (!answer_lines(c) || !poll_streams(c) || !in_time(c) ||
-	    !write_output(c))
+	if (!answer_lines(c) || !poll_streams(c) || !in_time(c) || !write_output(c))
 		return false;
 	if (has_output(c))
 		return true;

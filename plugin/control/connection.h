@@ -32,8 +32,8 @@ enum {
  * Returns a new connection, or NULL if there is no memory. @fd is borrowed and
  * non-blocking.
  */
-struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
-			    const struct nb_peer *peer, uint64_t now_ms);
+struct nb_conn *nb_conn_new(struct nb_control *control, int fd, const struct nb_peer *peer,
+			    uint64_t now_ms);
 void nb_conn_free(struct nb_conn *c);
 int nb_conn_fd(const struct nb_conn *c);
 /* Returns the events to wait for with poll(2). */
@@ -64,8 +64,7 @@ int nb_conn_take_fd(struct nb_conn *c);
  * once with @state: when the connection ends, or with the next call. @state may
  * be NULL.
  */
-void nb_conn_keep(struct nb_conn *c, void *state,
-		  void (*free_state)(void *state));
+void nb_conn_keep(struct nb_conn *c, void *state, void (*free_state)(void *state));
 /* Returns the object that the connection keeps, or NULL. */
 void *nb_conn_kept(const struct nb_conn *c);
 
@@ -76,8 +75,7 @@ void *nb_conn_kept(const struct nb_conn *c);
  * filled, the stream ends. @free_state (may be NULL) is called once with
  * @state.
  */
-typedef int nb_stream_poll_fn(void *state, struct nb_json *out,
-			      struct nb_err *err);
+typedef int nb_stream_poll_fn(void *state, struct nb_json *out, struct nb_err *err);
 
 /*
  * nb_conn_follow - continue the reply to @req as a stream
@@ -86,9 +84,8 @@ typedef int nb_stream_poll_fn(void *state, struct nb_json *out,
  *   it takes ownership of @state. Returns 0, NB_E_USAGE, NB_E_EXISTS or
  *   NB_E_LIMIT.
  */
-int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
-		   nb_stream_poll_fn *poll, void *state,
-		   void (*free_state)(void *state), struct nb_err *err);
+int nb_conn_follow(struct nb_conn *c, const struct nb_request *req, nb_stream_poll_fn *poll,
+		   void *state, void (*free_state)(void *state), struct nb_err *err);
 
 /*
  * Stop stream @id. The stream's end line follows the reply. Returns 0 or

@@ -25,8 +25,7 @@ static const struct {
 	nb_handler_fn *fn;
 	enum hold hold;
 } handlers[] = {
-#define HANDLER(row, function, hold) \
-	[NB_CMD_##row] = { nb_cmd_##function, hold },
+#define HANDLER(row, function, hold) [NB_CMD_##row] = { nb_cmd_##function, hold },
 #include "plugin/control/handlers.h"
 };
 
@@ -47,17 +46,15 @@ static void put_extra(struct nb_json *j, void *arg)
 }
 
 /* Write the request as text for the log, with long arguments truncated. */
-static void describe_request(const struct nb_request *req, char *text,
-			     size_t size)
+static void describe_request(const struct nb_request *req, char *text, size_t size)
 {
 	size_t n = (size_t)snprintf(text, size, "%s", req->spec->words);
 
 	for (unsigned i = 0; i < req->narg && n < size; i++)
-		n += (size_t)snprintf(text + n, size - n, " %.40s",
-				      req->arg[i]);
+		n += (size_t)snprintf(text + n, size - n, " %.40s", req->arg[i]);
 	for (unsigned i = 0; i < req->nopt && n < size; i++)
-		n += (size_t)snprintf(text + n, size - n, " %s=%.20s",
-				      req->opt[i].name, req->opt[i].value);
+		n += (size_t)snprintf(text + n, size - n, " %s=%.20s", req->opt[i].name,
+				      req->opt[i].value);
 }
 
 static void log_change(const struct nb_call *call, int rc)
@@ -66,13 +63,11 @@ static void log_change(const struct nb_call *call, int rc)
 
 	describe_request(call->req, what, sizeof(what));
 	if (rc)
-		nb_log(NB_LOG_WARN,
-		       "control: uid %u pid %d asked \"%s\": %s: %.200s",
-		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
-		       nb_err_word(rc), call->err->text);
+		nb_log(NB_LOG_WARN, "control: uid %u pid %d asked \"%s\": %s: %.200s",
+		       (unsigned)call->peer->uid, (int)call->peer->pid, what, nb_err_word(rc),
+		       call->err->text);
 	else
-		nb_log(NB_LOG_INFO,
-		       "control: uid %u pid %d asked \"%s\": done%s%s",
+		nb_log(NB_LOG_INFO, "control: uid %u pid %d asked \"%s\": done%s%s",
 		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
 		       call->note[0] ? ", " : "", call->note);
 }
@@ -120,29 +115,25 @@ static int make_reply(struct nb_call *call, struct nb_buf *out)
  */
 enum { ANSWER = 16 << 10 };
 
-static int reserve_reply(const struct nb_request *req, struct nb_buf *one,
-			 struct nb_buf *out, struct nb_err *err)
+static int reserve_reply(const struct nb_request *req, struct nb_buf *one, struct nb_buf *out,
+			 struct nb_err *err)
 {
 	if (req->spec->role != NB_ROLE_CONTROL ||
 	    (nb_buf_reserve(one, ANSWER) && nb_buf_reserve(out, ANSWER)))
 		return 0;
-	return nb_fail(err, NB_E_NOMEM, 0,
-		       "%s: no memory for the answer; nothing was done",
+	return nb_fail(err, NB_E_NOMEM, 0, "%s: no memory for the answer; nothing was done",
 		       req->spec->words);
 }
 
-bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
-		       char *line, size_t size, struct nb_buf *out, int *fd_out)
+bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer, char *line, size_t size,
+		       struct nb_buf *out, int *fd_out)
 {
 	struct nb_request req;
 	struct nb_err err = { .code = 0 };
 	struct nb_json json;
-	struct nb_call call = { .conn = conn,
-				.req = &req,
-				.peer = peer,
-				.out = &json,
-				.err = &err,
-				.fd_out = -1 };
+	struct nb_call call = {
+		.conn = conn, .req = &req, .peer = peer, .out = &json, .err = &err, .fd_out = -1
+	};
 	struct nb_buf one;
 	int rc;
 
@@ -155,13 +146,11 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 	if (!rc)
 		rc = make_reply(&call, &one);
 	if (!rc && one.no_memory)
-		rc = nb_fail(&err, NB_E_NOMEM, 0,
-			     "%s: no memory for the answer", req.spec->words);
+		rc = nb_fail(&err, NB_E_NOMEM, 0, "%s: no memory for the answer", req.spec->words);
 	else if (!rc && !nb_buf_ok(&one))
-		rc = nb_fail(
-			&err, NB_E_LIMIT, 0,
-			"%s: the answer is longer than %d bytes, the limit of a reply",
-			req.spec->words, NB_WIRE_REPLY);
+		rc = nb_fail(&err, NB_E_LIMIT, 0,
+			     "%s: the answer is longer than %d bytes, the limit of a reply",
+			     req.spec->words, NB_WIRE_REPLY);
 	if (rc) {
 		nb_buf_fini(&one);
 		nb_buf_init(&one, NB_WIRE_REPLY);

@@ -64,8 +64,7 @@ typedef int nb_handler_fn(struct nb_call *call);
  * Every line gets a reply. A request of the control role writes one line to the
  * log. Returns false if there is no memory even for an error.
  */
-bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
-		       char *line, size_t size, struct nb_buf *out,
-		       int *fd_out);
+bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer, char *line, size_t size,
+		       struct nb_buf *out, int *fd_out);
 
 #endif

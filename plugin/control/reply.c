@@ -20,8 +20,7 @@ bool nb_cmd_room(const struct nb_json *j)
 	return j->out->size < NB_CMD_ROOM;
 }
 
-void nb_cmd_digest(struct nb_json *j, const char *key,
-		   const uint8_t digest[NB_SHA256_SIZE])
+void nb_cmd_digest(struct nb_json *j, const char *key, const uint8_t digest[NB_SHA256_SIZE])
 {
 	nb_json_khex(j, key, digest, NB_SHA256_SIZE);
 }
@@ -70,8 +69,7 @@ void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto)
 	nb_json_end_obj(j);
 }
 
-void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
-		   uint32_t channels)
+void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto, uint32_t channels)
 {
 	nb_json_kobj(j, key);
 	put_algo_proto(j, algo, proto);
@@ -95,8 +93,7 @@ void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d)
 	nb_json_ku64(j, "generation", nb_history_number(d->generation));
 }
 
-void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
-		    const struct nb_decision *d)
+void nb_cmd_context(struct nb_json *j, const struct nb_comm *c, const struct nb_decision *d)
 {
 	float table[NB_COSTS_KNOWN];
 
@@ -112,8 +109,7 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 	nb_json_end_obj(j);
 	nb_json_key(j, "costs_us");
 	if (d->coll < 0 ||
-	    !nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll,
-			  d->bytes, table)) {
+	    !nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll, d->bytes, table)) {
 		nb_json_null(j);
 		return;
 	}
@@ -144,8 +140,7 @@ static void change_comm(struct nb_json *j, const struct nb_change_comm *c)
 	nb_json_end_obj(j);
 }
 
-void nb_cmd_change_short(struct nb_json *j,
-			 const uint8_t digest[NB_SHA256_SIZE],
+void nb_cmd_change_short(struct nb_json *j, const uint8_t digest[NB_SHA256_SIZE],
 			 enum nb_change_state state)
 {
 	nb_cmd_digest(j, "change", digest);
@@ -164,8 +159,7 @@ void nb_cmd_change(struct nb_json *j, const struct nb_change *change)
 	nb_json_end_arr(j);
 }
 
-int nb_cmd_finish_change(struct nb_call *call,
-			 const uint8_t digest[NB_SHA256_SIZE])
+int nb_cmd_finish_change(struct nb_call *call, const uint8_t digest[NB_SHA256_SIZE])
 {
 	char text[NB_CMD_SHORT];
 	struct nb_change *change;
@@ -185,19 +179,16 @@ int nb_cmd_finish_change(struct nb_call *call,
 		nb_cmd_change_short(call->out, digest, NB_CHANGE_STAGED);
 		return 0;
 	}
-	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid,
-		     NULL);
+	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid, NULL);
 	change = calloc(1, sizeof(*change));
 	if (!change) {
 		nb_change_abort(digest, NULL);
-		return nb_fail(call->err, NB_E_NOMEM, 0,
-			       "%s: no memory for the change's record",
+		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory for the change's record",
 			       call->req->spec->words);
 	}
 	rc = nb_change_commit(digest, expected, change, call->err);
 	if (!rc) {
-		snprintf(call->note, sizeof(call->note),
-			 "digest %s generation %llu", text,
+		snprintf(call->note, sizeof(call->note), "digest %s generation %llu", text,
 			 (unsigned long long)change->shown);
 		nb_cmd_change(call->out, change);
 	} else {
@@ -208,15 +199,14 @@ int nb_cmd_finish_change(struct nb_call *call,
 	return rc;
 }
 
-int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
-		  uint64_t most, uint64_t *out)
+int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least, uint64_t most,
+		  uint64_t *out)
 {
 	const char *text = nb_request_opt(call->req, name);
 	char what[40];
 
 	snprintf(what, sizeof(what), "option %s=", name);
-	return text ? nb_wire_number(out, text, least, most, what, call->err)
-		    : 0;
+	return text ? nb_wire_number(out, text, least, most, what, call->err) : 0;
 }
 
 int nb_cmd_expected(struct nb_call *call, uint64_t *out)
@@ -244,8 +234,7 @@ int nb_page_options(struct nb_call *call, struct nb_page *page)
 
 	*page = (struct nb_page){ .limit = UINT32_MAX };
 	rc = nb_cmd_number(call, "limit", 1, UINT32_MAX, &page->limit);
-	return rc ? rc
-		  : nb_cmd_number(call, "after", 0, UINT32_MAX, &page->after);
+	return rc ? rc : nb_cmd_number(call, "after", 0, UINT32_MAX, &page->after);
 }
 
 bool nb_page_takes(struct nb_page *page, const struct nb_json *j)

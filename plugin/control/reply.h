@@ -24,12 +24,10 @@ enum { NB_CMD_ROOM = NB_WIRE_REPLY - (160 << 10) };
 bool nb_cmd_room(const struct nb_json *j);
 
 /* Write @key with a digest of 64 hexadecimal digits. */
-void nb_cmd_digest(struct nb_json *j, const char *key,
-		   const uint8_t digest[NB_SHA256_SIZE]);
+void nb_cmd_digest(struct nb_json *j, const char *key, const uint8_t digest[NB_SHA256_SIZE]);
 /* Write the first 12 hexadecimal digits of a digest, for log lines. */
 enum { NB_CMD_SHORT = 13 };
-void nb_cmd_short(char text[NB_CMD_SHORT],
-		  const uint8_t digest[NB_SHA256_SIZE]);
+void nb_cmd_short(char text[NB_CMD_SHORT], const uint8_t digest[NB_SHA256_SIZE]);
 
 /*
  * Write "policies": the names of a generation's policies in their order. @g may
@@ -42,8 +40,7 @@ void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g);
 /* Write @key with {"algo":…,"proto":…}. A value of -1 becomes null. */
 void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);
 /* Write @key with {"algo":…,"proto":…,"channels":…}. */
-void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
-		   uint32_t channels);
+void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto, uint32_t channels);
 /*
  * Write what a decision chose, by which policy, and at what cost: members
  * "nccl" to "generation".
@@ -57,12 +54,10 @@ void nb_cmd_cost(struct nb_json *j, const char *key, double us);
  * "costs_us", NCCL's 21 predictions. A choice that NCCL does not offer has the
  * cost -1. "costs_us" is null if the table is no longer kept.
  */
-void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
-		    const struct nb_decision *d);
+void nb_cmd_context(struct nb_json *j, const struct nb_comm *c, const struct nb_decision *d);
 
 /* Write a change as JSON members: its digest and state. */
-void nb_cmd_change_short(struct nb_json *j,
-			 const uint8_t digest[NB_SHA256_SIZE],
+void nb_cmd_change_short(struct nb_json *j, const uint8_t digest[NB_SHA256_SIZE],
 			 enum nb_change_state state);
 /*
  * Write a change as JSON members: its description, and each communicator's
@@ -77,8 +72,7 @@ void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
  * A refused commit leaves nothing staged. The outcome is noted for the log.
  * Returns 0 or the error of nb_change_commit.
  */
-int nb_cmd_finish_change(struct nb_call *call,
-			 const uint8_t digest[NB_SHA256_SIZE]);
+int nb_cmd_finish_change(struct nb_call *call, const uint8_t digest[NB_SHA256_SIZE]);
 
 /* The functions below read options and arguments. They return 0 or NB_E_ARG. */
 
@@ -86,8 +80,8 @@ int nb_cmd_finish_change(struct nb_call *call,
  * Read option @name, a number from @least to @most. *@out is unchanged if the
  * option is absent.
  */
-int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
-		  uint64_t most, uint64_t *out);
+int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least, uint64_t most,
+		  uint64_t *out);
 /*
  * Read option if_generation=, the generation that the job must have. *@out is
  * NB_CHANGE_ANY if it is absent.

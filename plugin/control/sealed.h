@@ -17,7 +17,6 @@
  * descriptor came, or the file is not sealed), NB_E_LIMIT, NB_E_IO or
  * NB_E_NOMEM. Control thread only.
  */
-int nb_sealed_take(struct nb_call *call, const char *what, void **out,
-		   size_t *size);
+int nb_sealed_take(struct nb_call *call, const char *what, void **out, size_t *size);
 
 #endif

@@ -84,8 +84,7 @@ static void reject_peer(int fd, const struct nb_err *err)
 	close(fd);
 }
 
-static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
-			struct nb_err *err)
+static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer, struct nb_err *err)
 {
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
@@ -94,9 +93,7 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 		nb_fail(err, NB_E_IO, 0, "SO_PEERCRED: %s", strerror(errno));
 		return false;
 	}
-	*peer = (struct nb_peer){ .pid = cred.pid,
-				  .uid = cred.uid,
-				  .gid = cred.gid };
+	*peer = (struct nb_peer){ .pid = cred.pid, .uid = cred.uid, .gid = cred.gid };
 	if (cred.uid != geteuid() && cred.uid != 0) {
 		nb_fail(err, NB_E_PERM, 0,
 			"this socket belongs to uid %u and serves that uid and root; "
@@ -108,8 +105,7 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 		return false;
 	}
 	if (c->nconn == NB_CONTROL_CONNS) {
-		nb_fail(err, NB_E_BUSY, 0,
-			"%d connections are open, %d allowed: close one",
+		nb_fail(err, NB_E_BUSY, 0, "%d connections are open, %d allowed: close one",
 			NB_CONTROL_CONNS, NB_CONTROL_CONNS);
 		return false;
 	}
@@ -139,8 +135,7 @@ static void add_conn(struct nb_control *c, int fd, uint64_t now)
 static void accept_all(struct nb_control *c, uint64_t now)
 {
 	for (int i = 0; i < BACKLOG; i++) {
-		int fd = accept4(c->listener, NULL, NULL,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
 			add_conn(c, fd, now);
@@ -187,12 +182,10 @@ static void serve_once(struct nb_control *c)
 	uint64_t now = socket_now_ms();
 
 	p[0] = (struct pollfd){ .fd = c->wake, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = now < c->deaf_until_ms ? -1 : c->listener,
-				.events = POLLIN };
+	p[1] = (struct pollfd){ .fd = now < c->deaf_until_ms ? -1 : c->listener, .events = POLLIN };
 	for (unsigned i = 0; i < n; i++)
-		p[2 + i] =
-			(struct pollfd){ .fd = nb_conn_fd(c->conn[i]),
-					 .events = nb_conn_events(c->conn[i]) };
+		p[2 + i] = (struct pollfd){ .fd = nb_conn_fd(c->conn[i]),
+					    .events = nb_conn_events(c->conn[i]) };
 	if (poll(p, 2 + n, poll_timeout(c)) < 0)
 		for (unsigned i = 0; i < 2 + n; i++)
 			p[i].revents = 0;
@@ -218,26 +211,23 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (!nb_jobdir_address(c->place, c->name, a.sun_path))
-		return nb_fail(
-			err, NB_E_IO, 0,
-			"control socket %s: the path has more than %d bytes",
-			c->path, NB_JOBDIR_SUN - 1);
+		return nb_fail(err, NB_E_IO, 0,
+			       "control socket %s: the path has more than %d bytes", c->path,
+			       NB_JOBDIR_SUN - 1);
 	if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 		return 0;
 	if (errno == EADDRINUSE) {
 		if (nb_jobdir_served(c->place, c->name) == 1)
-			return nb_fail(
-				err, NB_E_BUSY, 0,
-				"control socket %s: "
-				"another copy of ncclbpf in this process serves it",
-				c->path);
+			return nb_fail(err, NB_E_BUSY, 0,
+				       "control socket %s: "
+				       "another copy of ncclbpf in this process serves it",
+				       c->path);
 		/* a dead process that had our PID left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 			return 0;
 	}
-	return nb_fail(err, NB_E_IO, 0, "control socket %s: bind: %s", c->path,
-		       strerror(errno));
+	return nb_fail(err, NB_E_IO, 0, "control socket %s: bind: %s", c->path, strerror(errno));
 }
 
 /* Create the listening socket, in c->listener. */
@@ -246,18 +236,15 @@ static int open_listener(struct nb_control *c, struct nb_err *err)
 	struct stat st;
 	int rc;
 
-	c->listener =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listener < 0)
-		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "control socket: %s", strerror(errno));
 	/*
 	 * fchmod before bind sets the mode of the socket file, so it is never
 	 * wider; the process's umask may make it narrower
 	 */
 	if (fchmod(c->listener, 0600))
-		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s",
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s", strerror(errno));
 	rc = bind_here(c, err);
 	if (rc)
 		return rc;
@@ -268,8 +255,7 @@ static int open_listener(struct nb_control *c, struct nb_err *err)
 	if (fchmodat(c->place->dirfd, c->name, 0600, 0) ||
 	    fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    listen(c->listener, BACKLOG)) {
-		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,
-			     strerror(errno));
+		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path, strerror(errno));
 		unlinkat(c->place->dirfd, c->name, 0);
 		return rc;
 	}
@@ -281,8 +267,7 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 {
 	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->wake < 0)
-		return nb_fail(err, NB_E_IO, 0, "control socket: eventfd: %s",
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "control socket: eventfd: %s", strerror(errno));
 	return open_listener(c, err);
 }
 
@@ -337,8 +322,7 @@ static void *serve_socket(void *arg)
 	pthread_setname_np(pthread_self(), "ncclbpf");
 	while (!atomic_load(&c->stop)) {
 		serve_once(c);
-		if (socket_now_ms() - ticked >=
-		    (uint64_t)nb_controllers_patience()) {
+		if (socket_now_ms() - ticked >= (uint64_t)nb_controllers_patience()) {
 			restore_socket(c);
 			c->tick();
 			ticked = socket_now_ms();
@@ -369,8 +353,7 @@ static int start_thread(struct nb_control *c, struct nb_err *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc)
-		return nb_fail(err, NB_E_IO, 0, "control thread: %s",
-			       strerror(rc));
+		return nb_fail(err, NB_E_IO, 0, "control thread: %s", strerror(rc));
 	return 0;
 }
 
@@ -385,12 +368,11 @@ static void close_all(struct nb_control *c)
 	pthread_mutex_unlock(&c->fds_lock);
 }
 
-int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
-		     const struct nb_jobdir *place, struct nb_err *err)
+int nb_control_start(struct nb_control **out, nb_tick_fn *tick, const struct nb_jobdir *place,
+		     struct nb_err *err)
 {
 	struct nb_control *c = calloc(1, sizeof(*c));
-	const struct nb_jobdir_process self = { nb_pid_namespace(), getpid(),
-						place->rank };
+	const struct nb_jobdir_process self = { nb_pid_namespace(), getpid(), place->rank };
 	int rc;
 
 	*out = NULL;
@@ -449,8 +431,7 @@ bool nb_control_quit(struct nb_control *c)
 	if (!c || c->pid != getpid())
 		return true;
 	ask_to_end(c);
-	while ((rc = pthread_tryjoin_np(c->thread, NULL)) == EBUSY &&
-	       socket_now_ms() < until)
+	while ((rc = pthread_tryjoin_np(c->thread, NULL)) == EBUSY && socket_now_ms() < until)
 		nb_clock_sleep(200000);
 	remove_socket(c);
 	return rc == 0;

@@ -10,14 +10,12 @@
 #include "plugin/controller/election.h"
 #include "plugin/job/segment.h"
 
-bool nb_controllers_read_state(const struct nb_mailbox *b,
-			       const struct nb_seg *mem, uint32_t i,
+bool nb_controllers_read_state(const struct nb_mailbox *b, const struct nb_seg *mem, uint32_t i,
 			       struct nb_controllers_state *out)
 {
 	const struct nb_seg_proc *p = &mem->proc[i];
 	struct nb_buf bytes;
-	bool fine = nb_mailbox_read(b, i, NB_MAILBOX_STATE, &bytes) &&
-		    bytes.size == sizeof(*out);
+	bool fine = nb_mailbox_read(b, i, NB_MAILBOX_STATE, &bytes) && bytes.size == sizeof(*out);
 
 	if (fine) {
 		memcpy(out, bytes.data, sizeof(*out));
@@ -29,8 +27,7 @@ bool nb_controllers_read_state(const struct nb_mailbox *b,
 }
 
 int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
-			     const struct nb_gen *g, uint64_t request,
-			     struct nb_err *err)
+			     const struct nb_gen *g, uint64_t request, struct nb_err *err)
 {
 	const struct nb_seg_proc *self = &s->mem->proc[s->proc];
 	const struct nb_controllers_maps head = { self->token, request };
@@ -44,8 +41,7 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 		nb_buf_fini(&maps);
 	}
 	/* post also if packing failed, so that no process waits */
-	if (nb_mailbox_post(b, s->proc, NB_MAILBOX_MAPS, all.data, all.size,
-			    rc ? NULL : err))
+	if (nb_mailbox_post(b, s->proc, NB_MAILBOX_MAPS, all.data, all.size, rc ? NULL : err))
 		rc = NB_E_IO;
 	nb_buf_fini(&all);
 	return rc;
@@ -64,8 +60,7 @@ static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
 
 /* Read the maps that the process of @entry posted under @head. */
 static bool read_maps(const struct nb_controllers *l, uint32_t entry,
-		      const struct nb_controllers_maps *head,
-		      struct nb_buf *out)
+		      const struct nb_controllers_maps *head, struct nb_buf *out)
 {
 	if (!nb_mailbox_read(&l->board, entry, NB_MAILBOX_MAPS, out))
 		return false;
@@ -82,8 +77,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 
 	if (same_head(&l->have[entry], head))
 		return true;
-	if (!nb_mailbox_begins(&l->board, entry, NB_MAILBOX_MAPS, head,
-			       sizeof(*head)) ||
+	if (!nb_mailbox_begins(&l->board, entry, NB_MAILBOX_MAPS, head, sizeof(*head)) ||
 	    !read_maps(l, entry, head, &b))
 		return false;
 	nb_buf_fini(&b);
@@ -104,14 +98,12 @@ bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
 		return false;
 	fits = !nb_controllers_check(own, b.data + at, b.size - at, &err);
 	if (fits)
-		nb_controllers_merge(own, b.data + at, b.size - at,
-				     &l->state.lost);
+		nb_controllers_merge(own, b.data + at, b.size - at, &l->state.lost);
 	nb_buf_fini(&b);
 	return fits;
 }
 
-int nb_controllers_unanswered(struct nb_controllers *l,
-			      const struct nb_election_other *m, int n)
+int nb_controllers_unanswered(struct nb_controllers *l, const struct nb_election_other *m, int n)
 {
 	int missing = 0;
 
@@ -123,13 +115,11 @@ int nb_controllers_unanswered(struct nb_controllers *l,
 	return missing;
 }
 
-bool nb_controllers_want_sites(const struct nb_mailbox *b,
-			       const struct nb_segment *s)
+bool nb_controllers_want_sites(const struct nb_mailbox *b, const struct nb_segment *s)
 {
 	const struct nb_election e = nb_election_read(s);
 	struct nb_controllers_state state;
 
 	return e.entry < NB_SEG_PROCS && !e.paused &&
-	       nb_controllers_read_state(b, s->mem, e.entry, &state) &&
-	       state.merges;
+	       nb_controllers_read_state(b, s->mem, e.entry, &state) && state.merges;
 }

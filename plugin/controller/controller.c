@@ -81,8 +81,7 @@ static bool open_board(void)
 	if (!nb_mailbox_open(&l->board, nb_self.dir.dirfd, name, &err))
 		return true;
 	if (!l->board_failed)
-		nb_log_err("controllers only see the maps of their own process",
-			   &err);
+		nb_log_err("controllers only see the maps of their own process", &err);
 	l->board_failed = true;
 	return false;
 }
@@ -106,8 +105,8 @@ static void post_state(void)
 	l->state.beat++;
 	l->posted_ns = nb_clock_system();
 	if (nb_self.seg->shared && open_board() &&
-	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_STATE,
-			    &l->state, sizeof(l->state), &err))
+	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_STATE, &l->state,
+			    sizeof(l->state), &err))
 		note_failure(&err);
 }
 
@@ -138,8 +137,7 @@ static void take_office(void)
 /* Read the election, and elect this process if none is elected. */
 static void elect_self(void)
 {
-	const enum nb_election_result r =
-		nb_election_run(nb_self.seg, &loop->looked_ns);
+	const enum nb_election_result r = nb_election_run(nb_self.seg, &loop->looked_ns);
 
 	if (r == NB_ELECTION_WON || (r == NB_ELECTION_HELD && !loop->elected))
 		take_office();
@@ -162,8 +160,7 @@ static bool others_staged(void)
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	is = nb_gens.staged &&
-	     (!l->staged ||
-	      memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
+	     (!l->staged || memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
 	nb_unlock(NB_LOCK_STATE);
 	return is;
 }
@@ -179,17 +176,16 @@ static void unstage_change(void)
 }
 
 /* Stage the change @bytes to generation @from; sets l->digest. */
-static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-			size_t size, struct nb_err *err)
+static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes, size_t size,
+			struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
 	uint8_t digest[NB_SHA256_SIZE];
 	int rc;
 
 	if (others_staged())
-		return nb_fail(
-			err, NB_E_BUSY, 0,
-			"another change is staged: change status shows it");
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "another change is staged: change status shows it");
 	rc = nb_proposal_stage(from, bytes, size, digest, err);
 	if (rc)
 		return rc;
@@ -206,8 +202,7 @@ static void answer_request(uint64_t request)
 	nb_lock(NB_LOCK_STATE);
 	g = nb_gen_get(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
-	if (nb_controllers_post_maps(&loop->board, nb_self.seg, g, request,
-				     &err))
+	if (nb_controllers_post_maps(&loop->board, nb_self.seg, g, request, &err))
 		note_failure(&err);
 	nb_lock(NB_LOCK_STATE);
 	nb_gen_put(g);
@@ -224,16 +219,15 @@ static void follow_change(uint32_t elected, uint64_t number)
 	struct nb_buf b;
 
 	unstage_change();
-	if (number &&
-	    nb_mailbox_read(&l->board, elected, NB_MAILBOX_CHANGE, &b)) {
+	if (number && nb_mailbox_read(&l->board, elected, NB_MAILBOX_CHANGE, &b)) {
 		bool whole = b.size >= sizeof(head);
 
 		if (whole) {
 			memcpy(&head, b.data, sizeof(head));
 			whole = head.number == number;
 		}
-		if (whole && stage_change(head.from, b.data + sizeof(head),
-					  b.size - sizeof(head), &err))
+		if (whole &&
+		    stage_change(head.from, b.data + sizeof(head), b.size - sizeof(head), &err))
 			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
@@ -254,8 +248,7 @@ static void follow_elected(void)
 	struct nb_controllers_state s;
 
 	if (e.entry == NB_SEG_PROCS || !open_board() ||
-	    !nb_controllers_read_state(&l->board, nb_self.seg->mem, e.entry,
-				       &s))
+	    !nb_controllers_read_state(&l->board, nb_self.seg->mem, e.entry, &s))
 		return;
 	/*
 	 * another process was elected; it numbers its own requests and changes
@@ -271,8 +264,8 @@ static void follow_elected(void)
 		follow_change(e.entry, s.change);
 }
 
-static void merge_all(struct nb_gen *own, const struct nb_gen *g,
-		      const struct nb_election_other *m, int n)
+static void merge_all(struct nb_gen *own, const struct nb_gen *g, const struct nb_election_other *m,
+		      int n)
 {
 	struct nb_controllers *l = loop;
 	struct nb_err err;
@@ -298,14 +291,13 @@ static void merge_sites(struct nb_gen *own)
 	memset(&l->state.away, 0, sizeof(l->state.away));
 	if (!nb_params_fleet() || !l->state.merges || !open_board())
 		return;
-	nb_sites_merge(&l->board, own, monotonic_ms(), &l->state.lost,
-		       &l->state.away);
+	nb_sites_merge(&l->board, own, monotonic_ms(), &l->state.lost, &l->state.away);
 	l->state.missing += l->state.away.missing;
 }
 
 /* @began: when the merge for this run began */
-static void run_controllers(struct nb_gen *own, struct nb_gen *g,
-			    uint32_t number, int others, uint64_t began)
+static void run_controllers(struct nb_gen *own, struct nb_gen *g, uint32_t number, int others,
+			    uint64_t began)
 {
 	struct nb_controllers *l = loop;
 	uint64_t now = nb_clock_system(), took, all;
@@ -334,16 +326,15 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 	if (ctx.interval_ns > interval_most)
 		ctx.interval_ns = interval_most;
 	l->state.interval_ns = ctx.interval_ns;
-	l->next_ns = now + (ctx.interval_ns > all * SHARE ? ctx.interval_ns
-							  : all * SHARE);
+	l->next_ns = now + (ctx.interval_ns > all * SHARE ? ctx.interval_ns : all * SHARE);
 }
 
 /*
  * Stage the run's changes in this process, and post them for all processes. In
  * a fleet, propose them to the coordinator instead.
  */
-static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
-			  bool alone, struct nb_err *err)
+static int propose_change(const struct nb_gen *g, const struct nb_buf *change, bool alone,
+			  struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
 	struct record_change head = { l->state.runs, { 0 }, { 0 } };
@@ -351,14 +342,12 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	int rc;
 
 	if (nb_self.seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"the last %d generation numbers are reserved for people's changes",
-			RESERVE);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the last %d generation numbers are reserved for people's changes",
+			       RESERVE);
 	l->phase = NB_CONTROLLERS_FLEET;
 	if (nb_params_fleet())
-		return nb_proposal_make(g->digest, change->data, change->size,
-					err);
+		return nb_proposal_make(g->digest, change->data, change->size, err);
 	l->phase = NB_CONTROLLERS_STAGE;
 	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
@@ -369,9 +358,8 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &head, sizeof(head));
 	nb_buf_bytes(&all, change->data, change->size);
-	rc = nb_buf_ok(&all) ? nb_mailbox_post(&l->board, nb_self.seg->proc,
-					       NB_MAILBOX_CHANGE, all.data,
-					       all.size, err)
+	rc = nb_buf_ok(&all) ? nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_CHANGE,
+					       all.data, all.size, err)
 			     : nb_fail(err, NB_E_NOMEM, 0, "no memory");
 	nb_buf_fini(&all);
 	if (!rc)
@@ -435,8 +423,7 @@ static void commit_change(void)
 		       (unsigned long long)c->shown);
 		NB_STEP(LOOP_COMMITTED);
 		if (c->state == NB_CHANGE_UNCHANGEABLE)
-			nb_fail(&err, NB_E_REFUSED, 0,
-				"no communicator changes: %.150s",
+			nb_fail(&err, NB_E_REFUSED, 0, "no communicator changes: %.150s",
 				c->ncomms ? c->comm[0].why : c->why);
 		finish_change(c->state == NB_CHANGE_UNCHANGEABLE ? &err : NULL);
 	}
@@ -448,8 +435,7 @@ static void commit_change(void)
  * Run the controllers on the maps received so far, then stage their changes, if
  * there are any.
  */
-static int run_once(struct nb_gen *g, uint32_t number,
-		    const struct nb_election_other *m, int n,
+static int run_once(struct nb_gen *g, uint32_t number, const struct nb_election_other *m, int n,
 		    struct nb_err *err)
 {
 	struct nb_buf change;
@@ -540,9 +526,8 @@ static void merge_for_others(const struct nb_election_other *m, int n)
 	l->site.processes = (uint32_t)n + 1;
 	l->site.missing = (uint32_t)l->state.missing;
 	l->phase = NB_CONTROLLERS_IDLE;
-	l->next_ns = nb_clock_system() + (l->state.interval_ns > SITE_MS * MS
-						  ? l->state.interval_ns
-						  : SITE_MS * MS);
+	l->next_ns = nb_clock_system() +
+		     (l->state.interval_ns > SITE_MS * MS ? l->state.interval_ns : SITE_MS * MS);
 	if (rc)
 		note_failure(&err);
 }
@@ -615,8 +600,7 @@ static void gather(void (*fn)(const struct nb_election_other *m, int n))
 	}
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
 	n = m ? nb_election_others(nb_self.seg, m) : -1;
-	if (n >= 0 && (!nb_controllers_unanswered(loop, m, n) ||
-		       nb_clock_system() >= l->until_ns))
+	if (n >= 0 && (!nb_controllers_unanswered(loop, m, n) || nb_clock_system() >= l->until_ns))
 		fn(m, n);
 	free(m);
 }
@@ -745,8 +729,7 @@ void nb_controllers_resign(void)
 
 const struct nb_controllers_site *nb_controllers_site_maps(void)
 {
-	return loop && loop->elected && loop->site.maps.size ? &loop->site
-							     : NULL;
+	return loop && loop->elected && loop->site.maps.size ? &loop->site : NULL;
 }
 
 void nb_controllers_status(struct nb_controllers_info *out)
@@ -766,10 +749,9 @@ void nb_controllers_status(struct nb_controllers_info *out)
 	if (out->here) {
 		out->known = true;
 		out->state = loop->state;
-	} else if (e.entry < NB_SEG_PROCS && have_loop() &&
-		   nb_self.seg->shared && open_board()) {
-		out->known = nb_controllers_read_state(
-			&loop->board, nb_self.seg->mem, e.entry, &out->state);
+	} else if (e.entry < NB_SEG_PROCS && have_loop() && nb_self.seg->shared && open_board()) {
+		out->known = nb_controllers_read_state(&loop->board, nb_self.seg->mem, e.entry,
+						       &out->state);
 	}
 }
 

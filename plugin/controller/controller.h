@@ -45,8 +45,8 @@ struct nb_controllers_state {
 	uint64_t missing;
 	bool merges;		     /* the generation has merged maps */
 	struct nb_sites_result away; /* the other sites in the last run */
-	uint64_t elected_us; /* when this process was elected (nb_wall_us) */
-	char error[192];     /* text of the controllers' last failure, or "" */
+	uint64_t elected_us;	     /* when this process was elected (nb_wall_us) */
+	char error[192];	     /* text of the controllers' last failure, or "" */
 };
 
 /* Header of a process's answer: the process and the number of the request. */
@@ -114,16 +114,14 @@ void nb_controllers_resign(void);
  *
  * Returns false if there is none, or if an earlier process posted it.
  */
-bool nb_controllers_read_state(const struct nb_mailbox *b,
-			       const struct nb_seg *mem, uint32_t i,
+bool nb_controllers_read_state(const struct nb_mailbox *b, const struct nb_seg *mem, uint32_t i,
 			       struct nb_controllers_state *out);
 /*
  * Post the merged maps of @g as this process's answer to @request. Returns 0 or
  * an error of nb_controllers_pack or nb_mailbox_post.
  */
 int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
-			     const struct nb_gen *g, uint64_t request,
-			     struct nb_err *err);
+			     const struct nb_gen *g, uint64_t request, struct nb_err *err);
 /*
  * Merge @m's answer to the current request into @own. Returns false if there is
  * none, or if it has maps of another policy, because the job's policy has just
@@ -141,15 +139,13 @@ bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
 /* Returns how many of @n processes have not answered the request yet. */
-int nb_controllers_unanswered(struct nb_controllers *l,
-			      const struct nb_election_other *m, int n);
+int nb_controllers_unanswered(struct nb_controllers *l, const struct nb_election_other *m, int n);
 
 /*
  * Returns true if the controllers of the site's elected process read merged
  * maps. Only then does the agent ask the other sites.
  */
-bool nb_controllers_want_sites(const struct nb_mailbox *b,
-			       const struct nb_segment *s);
+bool nb_controllers_want_sites(const struct nb_mailbox *b, const struct nb_segment *s);
 
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {

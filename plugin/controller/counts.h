@@ -9,8 +9,7 @@ struct nb_seg;
 struct ncclbpf_controller;
 
 /* Set ctx->comms and ctx->ranks: the communicators and ranks of the segment. */
-void nb_run_count_ranks(const struct nb_seg *mem,
-			struct ncclbpf_controller *ctx);
+void nb_run_count_ranks(const struct nb_seg *mem, struct ncclbpf_controller *ctx);
 /*
  * Add the runs of the controllers in @own, the generation that ran, to the
  * counts of @g, the one in use (`policy show`).

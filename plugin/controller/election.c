@@ -14,8 +14,7 @@ enum { LOOK_MS = 500, LOCK_MS = 20 };
 
 static uint64_t word_of(const struct nb_segment *s, uint32_t entry)
 {
-	return (uint64_t)(entry + 1) | (s->mem->proc[entry].token & 0xffffffff)
-					       << 16;
+	return (uint64_t)(entry + 1) | (s->mem->proc[entry].token & 0xffffffff) << 16;
 }
 
 static uint64_t load_word(const struct nb_segment *s)
@@ -25,8 +24,8 @@ static uint64_t load_word(const struct nb_segment *s)
 
 static bool swap_word(struct nb_segment *s, uint64_t from, uint64_t to)
 {
-	return __atomic_compare_exchange_n(&s->mem->loop, &from, to, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&s->mem->loop, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -73,8 +72,7 @@ static bool is_alive(struct nb_segment *s, uint64_t word)
 	return alive;
 }
 
-enum nb_election_result nb_election_run(struct nb_segment *s,
-					uint64_t *looked_ns)
+enum nb_election_result nb_election_run(struct nb_segment *s, uint64_t *looked_ns)
 {
 	const uint64_t word = load_word(s), now = nb_clock_system();
 	const uint64_t mine = word_of(s, s->proc);
@@ -88,8 +86,7 @@ enum nb_election_result nb_election_run(struct nb_segment *s,
 		if (is_alive(s, word))
 			return NB_ELECTION_OTHER;
 	}
-	return swap_word(s, word, mine | (word & PAUSED)) ? NB_ELECTION_WON
-							  : NB_ELECTION_OTHER;
+	return swap_word(s, word, mine | (word & PAUSED)) ? NB_ELECTION_WON : NB_ELECTION_OTHER;
 }
 
 void nb_election_resign(struct nb_segment *s)

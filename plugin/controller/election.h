@@ -23,18 +23,13 @@ struct nb_election {
 };
 struct nb_election nb_election_read(const struct nb_segment *s);
 
-enum nb_election_result {
-	NB_ELECTION_OTHER,
-	NB_ELECTION_HELD,
-	NB_ELECTION_WON
-};
+enum nb_election_result { NB_ELECTION_OTHER, NB_ELECTION_HELD, NB_ELECTION_WON };
 
 /*
  * Elect this process if no process is elected or the elected process is dead.
  * @looked_ns: when the elected process was last checked
  */
-enum nb_election_result nb_election_run(struct nb_segment *s,
-					uint64_t *looked_ns);
+enum nb_election_result nb_election_run(struct nb_segment *s, uint64_t *looked_ns);
 /* A living process of the job, other than this process. */
 struct nb_election_other {
 	uint32_t entry; /* the process's entry in the segment */

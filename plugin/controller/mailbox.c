@@ -41,8 +41,7 @@ static off_t record_offset(uint32_t place, enum nb_mailbox_record record)
 	return (off_t)(place * place_bytes + records[record].at);
 }
 
-static void record_digest(const struct head *h, const void *bytes,
-			  uint8_t digest[NB_SHA256_SIZE])
+static void record_digest(const struct head *h, const void *bytes, uint8_t digest[NB_SHA256_SIZE])
 {
 	struct nb_sha256 s;
 
@@ -53,18 +52,14 @@ static void record_digest(const struct head *h, const void *bytes,
 	nb_sha256_end(&s, digest);
 }
 
-int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
-		    struct nb_err *err)
+int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name, struct nb_err *err)
 {
 	struct stat st;
 
 	*b = (struct nb_mailbox){ .fd = -1 };
-	b->fd = openat(dirfd, name,
-		       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		       0600);
+	b->fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (b->fd < 0)
-		return nb_fail(err, NB_E_IO, 0, "%s cannot be opened: %s", name,
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "%s cannot be opened: %s", name, strerror(errno));
 	(void)fchmod(b->fd, 0600); /* the umask may have removed bits */
 	if (!fstat(b->fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
 		return 0;
@@ -95,17 +90,15 @@ static int write_at(int fd, const char *p, size_t size, off_t at)
 	return 0;
 }
 
-int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
-		    enum nb_mailbox_record record, const void *bytes,
-		    size_t size, struct nb_err *err)
+int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		    const void *bytes, size_t size, struct nb_err *err)
 {
 	struct head h = { MAGIC, ++b->seq[record], size, { 0 } };
 	struct nb_buf all;
 	int rc;
 
 	if (b->fd < 0 || size > records[record].most)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%zu bytes for the mailbox (allowed: %llu)",
+		return nb_fail(err, NB_E_LIMIT, 0, "%zu bytes for the mailbox (allowed: %llu)",
 			       size, (unsigned long long)records[record].most);
 	record_digest(&h, bytes, h.digest);
 	nb_buf_init(&all, 0);
@@ -113,8 +106,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
 	nb_buf_bytes(&all, bytes, size);
 	if (!nb_buf_ok(&all)) {
 		nb_buf_fini(&all);
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
-			       size);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes", size);
 	}
 	rc = write_at(b->fd, all.data, all.size, record_offset(place, record));
 	nb_buf_fini(&all);
@@ -140,9 +132,8 @@ static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)
 	return n == (ssize_t)size;
 }
 
-bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
-		       enum nb_mailbox_record record, const void *bytes,
-		       size_t size)
+bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		       const void *bytes, size_t size)
 {
 	struct {
 		struct head head;
@@ -151,22 +142,20 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 	size_t n = sizeof(is.head) + size;
 
 	return b->fd >= 0 && size <= sizeof(is.bytes) &&
-	       pread(b->fd, &is, n, record_offset(place, record)) ==
-		       (ssize_t)n &&
-	       is.head.magic == MAGIC && is.head.size >= size &&
-	       !memcmp(is.bytes, bytes, size);
+	       pread(b->fd, &is, n, record_offset(place, record)) == (ssize_t)n &&
+	       is.head.magic == MAGIC && is.head.size >= size && !memcmp(is.bytes, bytes, size);
 }
 
-bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
-		     enum nb_mailbox_record record, struct nb_buf *out)
+bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		     struct nb_buf *out)
 {
 	off_t at = record_offset(place, record);
 	uint8_t digest[NB_SHA256_SIZE];
 	struct head h;
 
 	nb_buf_init(out, 0);
-	if (b->fd < 0 || pread(b->fd, &h, sizeof(h), at) != sizeof(h) ||
-	    h.magic != MAGIC || h.size > records[record].most)
+	if (b->fd < 0 || pread(b->fd, &h, sizeof(h), at) != sizeof(h) || h.magic != MAGIC ||
+	    h.size > records[record].most)
 		return false;
 	if (read_at(b->fd, out, h.size, at + (off_t)sizeof(h))) {
 		record_digest(&h, out->data ? out->data : "", digest);

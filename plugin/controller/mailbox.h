@@ -38,16 +38,14 @@ struct nb_mailbox {
  *
  * It is a cheap check before nb_mailbox_read and does not verify the digest.
  */
-bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
-		       enum nb_mailbox_record record, const void *bytes,
-		       size_t size);
+bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		       const void *bytes, size_t size);
 
 /*
  * nb_mailbox_open - open or create the file @name in @dirfd. Returns 0 or
  * NB_E_IO.
  */
-int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
-		    struct nb_err *err);
+int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name, struct nb_err *err);
 /* the mailbox may be closed already */
 void nb_mailbox_close(struct nb_mailbox *b);
 
@@ -56,9 +54,8 @@ void nb_mailbox_close(struct nb_mailbox *b);
  * 0, NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
  * file size limit causes SIGXFSZ.
  */
-int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
-		    enum nb_mailbox_record record, const void *bytes,
-		    size_t size, struct nb_err *err);
+int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		    const void *bytes, size_t size, struct nb_err *err);
 
 /*
  * nb_mailbox_read - read the record at @place into @out
@@ -66,7 +63,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
  * @out is initialised here and freed by the caller. Returns false if there is
  * no valid record.
  */
-bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
-		     enum nb_mailbox_record record, struct nb_buf *out);
+bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		     struct nb_buf *out);
 
 #endif

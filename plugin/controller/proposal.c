@@ -45,8 +45,7 @@ bool nb_proposal_coordinates(void)
 
 	if (!nb_self.seg)
 		return false;
-	at = __atomic_load_n(&nb_self.seg->mem->agent.coordinates_ms,
-			     __ATOMIC_ACQUIRE);
+	at = __atomic_load_n(&nb_self.seg->mem->agent.coordinates_ms, __ATOMIC_ACQUIRE);
 	return at && proposal_clock_ms() < at + SILENT_MS;
 }
 
@@ -62,21 +61,19 @@ void nb_proposal_forked(void)
 	proposal.number = 0;
 }
 
-int nb_proposal_make(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-		     size_t size, struct nb_err *err)
+int nb_proposal_make(const uint8_t from[NB_SHA256_SIZE], const void *bytes, size_t size,
+		     struct nb_err *err)
 {
 	nb_proposal_drop();
 	nb_buf_init(&proposal.bytes, 0);
 	nb_buf_bytes(&proposal.bytes, bytes, size);
 	if (!nb_buf_ok(&proposal.bytes)) {
 		nb_buf_fini(&proposal.bytes);
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for a change of %zu bytes", size);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a change of %zu bytes", size);
 	}
 	memcpy(proposal.from, from, NB_SHA256_SIZE);
 	proposal.since_ms = proposal_clock_ms();
-	proposal.number = __atomic_add_fetch(&nb_self.seg->mem->proposal, 1,
-					     __ATOMIC_ACQ_REL);
+	proposal.number = __atomic_add_fetch(&nb_self.seg->mem->proposal, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
@@ -86,8 +83,7 @@ bool nb_proposal_ended(struct nb_err *why)
 	char text[sizeof(agent->refused)];
 
 	why->code = 0;
-	if (__atomic_load_n(&agent->finished, __ATOMIC_ACQUIRE) ==
-	    proposal.number) {
+	if (__atomic_load_n(&agent->finished, __ATOMIC_ACQUIRE) == proposal.number) {
 		memcpy(text, agent->refused, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
 		if (*text)
@@ -103,23 +99,19 @@ bool nb_proposal_ended(struct nb_err *why)
 	return true;
 }
 
-int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE],
-		       struct nb_err *err)
+int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE], struct nb_err *err)
 {
 	if (!proposal.number)
-		return nb_fail(err, NB_E_NOENT, 0,
-			       "this process proposes no change");
+		return nb_fail(err, NB_E_NOENT, 0, "this process proposes no change");
 	memcpy(from, proposal.from, NB_SHA256_SIZE);
 	nb_buf_bytes(out, proposal.bytes.data, proposal.bytes.size);
 	return nb_buf_ok(out) ? 0
-			      : nb_fail(err, NB_E_NOMEM, 0,
-					"no memory for a change of %zu bytes",
+			      : nb_fail(err, NB_E_NOMEM, 0, "no memory for a change of %zu bytes",
 					proposal.bytes.size);
 }
 
-int nb_proposal_stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-		      size_t size, uint8_t digest[NB_SHA256_SIZE],
-		      struct nb_err *err)
+int nb_proposal_stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes, size_t size,
+		      uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_gen *g = NULL;
 	int rc;
@@ -129,8 +121,7 @@ int nb_proposal_stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 	rc = memcmp(nb_gens.baseline->digest, from, NB_SHA256_SIZE) != 0
 		     ? nb_fail(err, NB_E_BUSY, 0,
 			       "a concurrent change came first: the next run sees it")
-		     : nb_controllers_apply(&g, nb_gens.baseline, bytes, size,
-					    err);
+		     : nb_controllers_apply(&g, nb_gens.baseline, bytes, size, err);
 	nb_unlock(NB_LOCK_STATE);
 	return rc ? rc : nb_change_stage_gen(g, digest, err);
 }

@@ -29,8 +29,8 @@ bool nb_proposal_coordinates(void);
  *
  * Returns 0 or NB_E_NOMEM.
  */
-int nb_proposal_make(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-		     size_t size, struct nb_err *err);
+int nb_proposal_make(const uint8_t from[NB_SHA256_SIZE], const void *bytes, size_t size,
+		     struct nb_err *err);
 
 /*
  * Returns true when the proposed change has ended: @why then has code 0 if all
@@ -47,8 +47,7 @@ void nb_proposal_forked(void);
  * Append the proposed change to @out. Returns 0, NB_E_NOENT (this process
  * proposes nothing) or NB_E_NOMEM.
  */
-int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE],
-		       struct nb_err *err);
+int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
  * nb_proposal_stage - stage a change of controllers in this process
@@ -59,8 +58,7 @@ int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE],
  * Returns 0, NB_E_BUSY (another generation is in use), or an error of
  * nb_controllers_apply or nb_change_stage_gen.
  */
-int nb_proposal_stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-		      size_t size, uint8_t digest[NB_SHA256_SIZE],
-		      struct nb_err *err);
+int nb_proposal_stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes, size_t size,
+		      uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 #endif

@@ -63,13 +63,11 @@ struct nb_sites_maps {
  * The agent calls these functions. They post the list, the state of site @i, or
  * the site's maps, and return 0 or an error of nb_mailbox_post.
  */
-int nb_sites_post_list(struct nb_mailbox *b, const struct nb_sites_list *list,
-		       struct nb_err *err);
-int nb_sites_post_state(struct nb_mailbox *b, uint32_t i,
-			const struct nb_sites_state *state, struct nb_err *err);
-int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
-		       const struct nb_sites_maps *head, const void *bytes,
-		       size_t size, struct nb_err *err);
+int nb_sites_post_list(struct nb_mailbox *b, const struct nb_sites_list *list, struct nb_err *err);
+int nb_sites_post_state(struct nb_mailbox *b, uint32_t i, const struct nb_sites_state *state,
+			struct nb_err *err);
+int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i, const struct nb_sites_maps *head,
+		       const void *bytes, size_t size, struct nb_err *err);
 /* Result of nb_sites_merge. */
 struct nb_sites_result {
 	uint32_t sites, missing_sites; /* numbers of the other sites */
@@ -90,8 +88,7 @@ struct nb_sites_result {
  * It leaves out maps that are too old, and those that nb_controllers_check
  * refuses.
  */
-void nb_sites_merge(const struct nb_mailbox *b, struct nb_gen *own,
-		    uint64_t now_ms, uint64_t *lost,
+void nb_sites_merge(const struct nb_mailbox *b, struct nb_gen *own, uint64_t now_ms, uint64_t *lost,
 		    struct nb_sites_result *out);
 
 #endif

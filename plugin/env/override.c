@@ -73,8 +73,8 @@ static void note_read(struct note *n, const char *plain)
 	uint32_t was = NOT_MET;
 
 	if (GET(n->met) != NOT_MET ||
-	    !__atomic_compare_exchange_n(&n->met, &was, NOTING, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&n->met, &was, NOTING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return;
 	n->had = plain != NULL;
 	snprintf(n->old, sizeof(n->old), "%s", plain ? plain : "");
@@ -99,11 +99,9 @@ static bool good_text(const char *text, size_t size)
 	return true;
 }
 
-static bool same_answer(const struct answer *a, const char *name,
-			const char *value)
+static bool same_answer(const struct answer *a, const char *name, const char *value)
 {
-	return __atomic_load_n(&a->ready, __ATOMIC_ACQUIRE) &&
-	       !strcmp(a->name, name) &&
+	return __atomic_load_n(&a->ready, __ATOMIC_ACQUIRE) && !strcmp(a->name, name) &&
 	       (value ? !a->hides && !strcmp(a->value, value) : a->hides);
 }
 
@@ -142,8 +140,7 @@ static const char *count_dropped(const char *value)
  * Returns the value that programs choose for variable @name. @value is the
  * value without programs; @plain is the environment's.
  */
-static const char *ask_programs(const char *name, const char *value,
-				const char *plain)
+static const char *ask_programs(const char *name, const char *value, const char *plain)
 {
 	struct ncclbpf_env c = { .is_set = value != NULL };
 	size_t length = value ? strlen(value) : 0;
@@ -155,8 +152,7 @@ static const char *ask_programs(const char *name, const char *value,
 	memcpy(&c.name, name, strlen(name));
 	c.length = (uint32_t)length;
 	if (value)
-		memcpy(&c.value, value,
-		       length < sizeof(c.value) ? length : sizeof(c.value) - 1);
+		memcpy(&c.value, value, length < sizeof(c.value) ? length : sizeof(c.value) - 1);
 	nb_run_env(&c);
 	if (!c.answer)
 		return value;
@@ -201,25 +197,20 @@ static bool good_name(const char *name)
 	return n && !name[n] && (name[0] < '0' || name[0] > '9');
 }
 
-static int check_variable(const char *name, const char *value,
-			  struct nb_err *err)
+static int check_variable(const char *name, const char *value, struct nb_err *err)
 {
 	if (!good_name(name))
-		return nb_fail(
-			err, NB_E_ARG, 1,
-			"\"%.80s\" is not a variable name (allowed: letters, digits and _)",
-			name);
+		return nb_fail(err, NB_E_ARG, 1,
+			       "\"%.80s\" is not a variable name (allowed: letters, digits and _)",
+			       name);
 	if (strlen(name) >= NB_OVERRIDE_NAME)
-		return nb_fail(err, NB_E_LIMIT, 1,
-			       "the name has %zu characters (allowed: %d)",
+		return nb_fail(err, NB_E_LIMIT, 1, "the name has %zu characters (allowed: %d)",
 			       strlen(name), NB_OVERRIDE_NAME - 1);
 	if (value && strlen(value) >= NB_OVERRIDE_VALUE)
-		return nb_fail(err, NB_E_LIMIT, 2,
-			       "%s: the value has %zu characters (allowed: %d)",
+		return nb_fail(err, NB_E_LIMIT, 2, "%s: the value has %zu characters (allowed: %d)",
 			       name, strlen(value), NB_OVERRIDE_VALUE - 1);
 	if (value && !good_text(value, NB_OVERRIDE_VALUE))
-		return nb_fail(err, NB_E_ARG, 2,
-			       "%s: the value has control characters", name);
+		return nb_fail(err, NB_E_ARG, 2, "%s: the value has control characters", name);
 	return 0;
 }
 
@@ -235,8 +226,7 @@ static const char *new_text(const char *value)
 	return to;
 }
 
-int nb_override_set(const char *name, const char *value, enum nb_override_by by,
-		    struct nb_err *err)
+int nb_override_set(const char *name, const char *value, enum nb_override_by by, struct nb_err *err)
 {
 	struct entry *e = find_override(name);
 	const char *have = e ? GET(e->value) : NULL, *text = hidden;
@@ -245,16 +235,14 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 	if (rc)
 		return rc;
 	if (!e && nentries == NB_OVERRIDES)
-		return nb_fail(err, NB_E_FULL, 1,
-			       "%d variables are overridden already",
+		return nb_fail(err, NB_E_FULL, 1, "%d variables are overridden already",
 			       NB_OVERRIDES);
 	if (value && have && have != hidden && !strcmp(have, value))
 		return 0;
 	if (value && !(text = new_text(value)))
-		return nb_fail(
-			err, NB_E_FULL, 2,
-			"%d bytes of values are in use, and NCCL may still hold any of them",
-			NB_OVERRIDE_TEXTS);
+		return nb_fail(err, NB_E_FULL, 2,
+			       "%d bytes of values are in use, and NCCL may still hold any of them",
+			       NB_OVERRIDE_TEXTS);
 	if (!e) {
 		e = &entries[nentries];
 		snprintf(e->name, sizeof(e->name), "%s", name);
@@ -272,8 +260,7 @@ int nb_override_forget(const char *name, struct nb_err *err)
 	struct entry *e = find_override(name);
 
 	if (!e || !GET(e->value))
-		return nb_fail(err, NB_E_NOENT, 1, "%.80s is not overridden",
-			       name);
+		return nb_fail(err, NB_E_NOENT, 1, "%.80s is not overridden", name);
 	__atomic_store_n(&e->value, NULL, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -313,8 +300,7 @@ static int read_lines(FILE *f, bool dry, unsigned *number, struct nb_err *err)
 	while (!rc && fgets(line, sizeof(line), f)) {
 		++*number;
 		if (!strchr(line, '\n') && strlen(line) == sizeof(line) - 1)
-			return nb_fail(err, NB_E_LIMIT, 0,
-				       "the line is too long");
+			return nb_fail(err, NB_E_LIMIT, 0, "the line is too long");
 		rc = take_line(line, dry, err);
 	}
 	return rc;
@@ -327,15 +313,13 @@ void nb_override_file(const char *path)
 	unsigned number;
 
 	if (!f) {
-		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ENV: %.300s: %s; no variable is overridden",
-		       path, strerror(errno));
+		nb_log(NB_LOG_WARN, "NCCLBPF_ENV: %.300s: %s; no variable is overridden", path,
+		       strerror(errno));
 		return;
 	}
 	if (read_lines(f, true, &number, &err))
-		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ENV: %.300s:%u: %s; no variable is overridden",
-		       path, number, err.text);
+		nb_log(NB_LOG_WARN, "NCCLBPF_ENV: %.300s:%u: %s; no variable is overridden", path,
+		       number, err.text);
 	else if (read_lines(f, false, &number, &err))
 		nb_log(NB_LOG_WARN,
 		       "NCCLBPF_ENV: %.300s:%u: %s; this line and all lines after it are ignored",
@@ -354,14 +338,13 @@ static const char *by_word(uint32_t by)
 	return words[by];
 }
 
-static void log_override(struct note *n, const char *name, const char *value,
-			 uint32_t by)
+static void log_override(struct note *n, const char *name, const char *value, uint32_t by)
 {
 	if (__atomic_load_n(&n->met, __ATOMIC_ACQUIRE) != MET)
 		return;
-	nb_log(NB_LOG_INFO, "NCCL finds %s %s%.200s, in place of %s%s (%s)",
-	       name, value ? "= " : "not set", value ? value : "",
-	       n->had ? "= " : "not set", n->old, by_word(by));
+	nb_log(NB_LOG_INFO, "NCCL finds %s %s%.200s, in place of %s%s (%s)", name,
+	       value ? "= " : "not set", value ? value : "", n->had ? "= " : "not set", n->old,
+	       by_word(by));
 	__atomic_store_n(&n->met, TOLD, __ATOMIC_RELAXED);
 }
 
@@ -379,22 +362,19 @@ void nb_override_tell(void)
 		const char *value = GET(e->value);
 
 		if (value)
-			log_override(&e->note, e->name,
-				     value == hidden ? NULL : value,
-				     GET(e->by));
+			log_override(&e->note, e->name, value == hidden ? NULL : value, GET(e->by));
 	}
 	for (uint32_t i = 0; i < answers_now(); i++) {
 		struct answer *a = &answers[i];
 
 		if (__atomic_load_n(&a->ready, __ATOMIC_ACQUIRE))
-			log_override(&a->note, a->name,
-				     a->hides ? NULL : a->value,
+			log_override(&a->note, a->name, a->hides ? NULL : a->value,
 				     NB_OVERRIDE_POLICY);
 	}
 }
 
-static void put_override(struct nb_json *j, const char *name, const char *value,
-			 uint32_t by, const struct note *n)
+static void put_override(struct nb_json *j, const char *name, const char *value, uint32_t by,
+			 const struct note *n)
 {
 	bool met = __atomic_load_n(&n->met, __ATOMIC_ACQUIRE) >= MET;
 
@@ -417,14 +397,12 @@ void nb_override_json(struct nb_json *j)
 		const char *value = GET(entries[i].value);
 
 		if (value)
-			put_override(j, entries[i].name,
-				     value == hidden ? NULL : value,
+			put_override(j, entries[i].name, value == hidden ? NULL : value,
 				     GET(entries[i].by), &entries[i].note);
 	}
 	for (uint32_t i = 0; i < answers_now(); i++)
 		if (__atomic_load_n(&answers[i].ready, __ATOMIC_ACQUIRE))
-			put_override(j, answers[i].name,
-				     answers[i].hides ? NULL : answers[i].value,
+			put_override(j, answers[i].name, answers[i].hides ? NULL : answers[i].value,
 				     NB_OVERRIDE_POLICY, &answers[i].note);
 	nb_json_end_arr(j);
 }

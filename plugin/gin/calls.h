@@ -23,23 +23,20 @@ enum nb_gin_face {
 	NB_GIN_DEVICE /* only the table GIN v14 */
 };
 
-int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
-		nb_net_logger *logger, bool usable);
+int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id, nb_net_logger *logger,
+		bool usable);
 int nb_gin_finalize(void *ctx);
 int nb_gin_devices(enum nb_gin_face face, int *n);
-int nb_gin_get_properties(enum nb_gin_face face, int dev,
-			  struct nb_net_props *props);
-int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
-		  void **listen_comm);
+int nb_gin_get_properties(enum nb_gin_face face, int dev, struct nb_net_props *props);
+int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void **listen_comm);
 int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll);
-int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
-		  void **gin_handle);
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle, void **gin_handle);
 int nb_gin_dereg_mr(void *coll, void *mhandle);
 int nb_gin_close_coll(void *coll);
 int nb_gin_close_listen(void *listen_comm);
 
-int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
-			  void **ctx, void **dev_handle);
+int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void **ctx,
+			  void **dev_handle);
 int nb_gin_destroy_context(void *ctx);
 int nb_gin_query_error(void *ctx, bool *failed);
 
@@ -52,8 +49,7 @@ int nb_gin_query_error(void *ctx, bool *failed);
  */
 int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request);
 /* Start an operation in the context that connect made (versions before 13). */
-int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
-		     void **request);
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words, void **request);
 int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);
 int nb_gin_progress_coll(void *coll);

@@ -48,10 +48,9 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 	*device = nb_gin_wrap_device(lib, &theirs);
 	ops = nb_gin_wrap(lib, &version, &theirs);
 	if (!ops && !*device) {
-		nb_wrapped_leave_out(
-			NB_WRAPPED_GIN,
-			"the library has no complete GIN plugin of versions 11 to 14 "
-			"and no RMA plugin of versions 13 to 15");
+		nb_wrapped_leave_out(NB_WRAPPED_GIN,
+				     "the library has no complete GIN plugin of versions 11 to 14 "
+				     "and no RMA plugin of versions 13 to 15");
 		return NULL;
 	}
 	if (nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs)) {
@@ -107,8 +106,7 @@ const struct nb_gin_ops *nb_gin_device_ops_used(void)
 
 const char *nb_gin_ops_name(void)
 {
-	if (!nb_gin_called() ||
-	    (!nb_gin_ops_used() && !nb_gin_device_ops_used()))
+	if (!nb_gin_called() || (!nb_gin_ops_used() && !nb_gin_device_ops_used()))
 		return NULL;
 	return nb_wrapped[NB_WRAPPED_GIN].name;
 }
@@ -117,8 +115,7 @@ const char *nb_gin_ops_name(void)
  * Drop the table at @at if it has the init function that failed. The vendor's
  * two tables may share one init function.
  */
-static void drop_failed(const struct nb_gin_ops **at,
-			const struct nb_gin_ops *failed)
+static void drop_failed(const struct nb_gin_ops **at, const struct nb_gin_ops *failed)
 {
 	const struct nb_gin_ops *ops = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
@@ -133,17 +130,15 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 	if (!nb_gin_ops_name())
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
-			"the init of the plugin returned %d, so NCCL uses another GIN plugin",
-			rc);
+			"the init of the plugin returned %d, so NCCL uses another GIN plugin", rc);
 }
 
 void nb_gin_leave_out_device(void)
 {
 	__atomic_store_n(&choice.device, NULL, __ATOMIC_RELEASE);
 	if (!nb_gin_ops_name())
-		nb_wrapped_leave_out(
-			NB_WRAPPED_GIN,
-			"the plugin has only GIN v14, which has no device for NCCL");
+		nb_wrapped_leave_out(NB_WRAPPED_GIN,
+				     "the plugin has only GIN v14, which has no device for NCCL");
 }
 
 void nb_gin_choice_forked(void)

@@ -59,8 +59,7 @@ int nb_gin_count_lone_result(const char *what, int rc);
  * ncclRmaPlugin_v13 to _v15. A process has one such transport, which is never
  * freed.
  */
-const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version,
-				     const char **name);
+const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version, const char **name);
 
 /*
  * nb_gin_wrap_device - use a wrapped plugin's GIN v14, or v13, for device types

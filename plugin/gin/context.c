@@ -30,22 +30,18 @@ void nb_gin_context_free(struct nb_gin_context *x)
 
 static uint32_t slab_size(const struct nb_gin_coll *c, int ncontexts, int depth)
 {
-	uint64_t n =
-		(uint64_t)c->nranks * (uint64_t)ncontexts *
-		(uint64_t)(depth > 0 ? depth : nb_params.num[NB_P_GIN_QUEUE]);
+	uint64_t n = (uint64_t)c->nranks * (uint64_t)ncontexts *
+		     (uint64_t)(depth > 0 ? depth : nb_params.num[NB_P_GIN_QUEUE]);
 
 	/* untouched pages of a large slab cost no memory */
-	return n < LEAST_OPS  ? LEAST_OPS
-	       : n > MOST_OPS ? MOST_OPS
-			      : (uint32_t)n;
+	return n < LEAST_OPS ? LEAST_OPS : n > MOST_OPS ? MOST_OPS : (uint32_t)n;
 }
 
 /*
  * Returns a closed context of the same size without operations in flight, or
  * NULL. The caller holds the collComm's lock.
  */
-static struct nb_gin_context *context_reuse(struct nb_gin_coll *c,
-					    int ncontexts, uint32_t nslab)
+static struct nb_gin_context *context_reuse(struct nb_gin_coll *c, int ncontexts, uint32_t nslab)
 {
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++) {
 		struct nb_gin_context *x = c->context[i];
@@ -58,8 +54,7 @@ static struct nb_gin_context *context_reuse(struct nb_gin_coll *c,
 	return NULL;
 }
 
-static struct nb_gin_context *context_new(struct nb_gin_coll *c, int ncontexts,
-					  uint32_t nslab)
+static struct nb_gin_context *context_new(struct nb_gin_coll *c, int ncontexts, uint32_t nslab)
 {
 	size_t nlanes = (size_t)ncontexts * (size_t)c->nranks;
 	struct nb_gin_context *x = calloc(1, sizeof(*x));
@@ -78,8 +73,7 @@ static struct nb_gin_context *context_new(struct nb_gin_coll *c, int ncontexts,
 	return NULL;
 }
 
-int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
-		       struct nb_gin_context **to)
+int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth, struct nb_gin_context **to)
 {
 	uint32_t nslab = slab_size(c, ncontexts, depth);
 	struct nb_gin_context *x;
@@ -93,8 +87,7 @@ int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
 		x = context_new(c, ncontexts, nslab);
 		if (x) {
 			x->slot = (uint32_t)slot;
-			__atomic_store_n(&c->context[slot], x,
-					 __ATOMIC_RELEASE);
+			__atomic_store_n(&c->context[slot], x, __ATOMIC_RELEASE);
 		}
 	}
 	if (x)
@@ -113,8 +106,8 @@ static void context_close(struct nb_gin_context *x)
 	__atomic_store_n(&x->closed, true, __ATOMIC_RELEASE);
 }
 
-int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
-			  void **ctx, void **dev_handle)
+int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void **ctx,
+			  void **dev_handle)
 {
 	struct nb_gin_config k = *config;
 	const struct nb_gin_ops *ops;
@@ -132,9 +125,8 @@ int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
 	rc = nb_gin_context_add(coll, k.ncontexts, k.queue_depth, &x);
 	if (!rc && ops->create_context)
 		rc = nb_gin_count_lone_result(
-			"createContext",
-			ops->create_context(((struct nb_gin_coll *)coll)->inner,
-					    &k, &x->inner, dev_handle));
+			"createContext", ops->create_context(((struct nb_gin_coll *)coll)->inner,
+							     &k, &x->inner, dev_handle));
 	if (rc && x)
 		context_close(x);
 	else if (!rc)
@@ -154,9 +146,8 @@ int nb_gin_destroy_context(void *ctx)
 	if (!ops->region) /* this call frees the plugin's context */
 		nb_gin_end_held(x);
 	if (ops->destroy_context)
-		rc = nb_gin_count_lone_result(
-			"destroyContext",
-			ops->destroy_context(x->coll->inner, x->inner));
+		rc = nb_gin_count_lone_result("destroyContext",
+					      ops->destroy_context(x->coll->inner, x->inner));
 	context_close(x);
 	return rc;
 }
@@ -175,8 +166,7 @@ int nb_gin_query_error(void *ctx, bool *failed)
 	if (GET(x->coll->error))
 		*failed = true;
 	else if (ops->query_error)
-		return nb_gin_count_result(
-			"queryLastError",
-			ops->query_error(x->coll->inner, x->inner, failed));
+		return nb_gin_count_result("queryLastError",
+					   ops->query_error(x->coll->inner, x->inner, failed));
 	return NB_NET_OK;
 }

@@ -11,8 +11,7 @@
  *
  * A closed context of the same size is reused. The collComm owns the context.
  */
-int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
-		       struct nb_gin_context **to);
+int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth, struct nb_gin_context **to);
 /* Free a context. @x may be NULL. */
 void nb_gin_context_free(struct nb_gin_context *x);
 

@@ -67,8 +67,7 @@ void nb_gin_forked(void)
  */
 static const struct nb_gin_ops *ops_of(enum nb_gin_face face)
 {
-	return face == NB_GIN_DEVICE ? nb_gin_device_ops_used()
-				     : nb_gin_ops_used();
+	return face == NB_GIN_DEVICE ? nb_gin_device_ops_used() : nb_gin_ops_used();
 }
 
 /*
@@ -86,12 +85,10 @@ static int init_failed(struct instance *i, enum nb_gin_face face, int rc)
 	return NB_NET_OK;
 }
 
-static int props_of(const struct nb_gin_ops *ops, int dev,
-		    struct nb_net_props *props)
+static int props_of(const struct nb_gin_ops *ops, int dev, struct nb_net_props *props)
 {
 	memset(props, 0, sizeof(*props));
-	return ops ? nb_gin_count_result("getProperties",
-					 ops->get_properties(dev, props))
+	return ops ? nb_gin_count_result("getProperties", ops->get_properties(dev, props))
 		   : NB_NET_ARGUMENT;
 }
 
@@ -100,8 +97,7 @@ static int props_of(const struct nb_gin_ops *ops, int dev,
  * the proxy, report none through GIN v14, because NCCL uses an RMA plugin for
  * the proxy.
  */
-static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face,
-			 int *n)
+static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face, int *n)
 {
 	struct nb_net_props p;
 	int rc = nb_gin_count_lone_result("devices", ops->devices(n));
@@ -126,15 +122,14 @@ static bool device_unused(struct instance *i)
 	    __atomic_load_n(&gin.inits[NB_GIN_DEVICE], __ATOMIC_RELAXED))
 		return false;
 	if (i->ops->finalize)
-		nb_gin_count_lone_result("finalize",
-					 i->ops->finalize(i->inner));
+		nb_gin_count_lone_result("finalize", i->ops->finalize(i->inner));
 	nb_gin_leave_out_device();
 	free(i);
 	return true;
 }
 
-int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
-		nb_net_logger *logger, bool usable)
+int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id, nb_net_logger *logger,
+		bool usable)
 {
 	const struct nb_gin_ops *ops;
 	struct instance *i;
@@ -150,8 +145,7 @@ int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
 		return ops && ctx ? NB_NET_SYSTEM : NB_NET_OK;
 	i->ops = ops;
 	i->comm_id = comm_id;
-	rc = nb_gin_count_lone_result("init",
-				      ops->init(&i->inner, comm_id, logger));
+	rc = nb_gin_count_lone_result("init", ops->init(&i->inner, comm_id, logger));
 	if (rc)
 		return init_failed(i, face, rc);
 	if (face == NB_GIN_DEVICE && device_unused(i))
@@ -202,8 +196,7 @@ int nb_gin_finalize(void *ctx)
 	int rc = NB_NET_OK;
 
 	if (i && i->ops->finalize)
-		rc = nb_gin_count_lone_result("finalize",
-					      i->ops->finalize(i->inner));
+		rc = nb_gin_count_lone_result("finalize", i->ops->finalize(i->inner));
 	free(i);
 	return rc;
 }
@@ -224,8 +217,7 @@ int nb_gin_devices(enum nb_gin_face face, int *n)
 	return rc;
 }
 
-int nb_gin_get_properties(enum nb_gin_face face, int dev,
-			  struct nb_net_props *props)
+int nb_gin_get_properties(enum nb_gin_face face, int dev, struct nb_net_props *props)
 {
 	return props_of(ops_of(face), dev, props);
 }
@@ -239,8 +231,7 @@ int nb_gin_get_signals(struct nb_gin_signals *signals)
 	return nb_gin_count_result("getGinProperties", ops->signals(signals));
 }
 
-int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
-		  void **listen_comm)
+int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void **listen_comm)
 {
 	const struct nb_gin_ops *ops = ops_of(face);
 	const struct instance *i = instance_find(ctx, false);
@@ -257,8 +248,7 @@ int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
 	l->ops = ops;
 	l->dev = dev;
 	rc = nb_gin_count_lone_result(
-		"listen",
-		ops->listen(instance_inner(ctx, ops), dev, handle, &l->inner));
+		"listen", ops->listen(instance_inner(ctx, ops), dev, handle, &l->inner));
 	if (rc)
 		free(l);
 	else
@@ -273,8 +263,7 @@ int nb_gin_close_listen(void *listen_comm)
 
 	if (!l)
 		return NB_NET_OK;
-	rc = nb_gin_count_lone_result("closeListen",
-				      l->ops->close_listen(l->inner));
+	rc = nb_gin_count_lone_result("closeListen", l->ops->close_listen(l->inner));
 	free(l);
 	return rc;
 }
@@ -345,16 +334,15 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	struct nb_gin_coll *c;
 	int rc = NB_NET_OK;
 
-	if (!coll || !mesh->handles || !mesh->listen_comm || mesh->nranks < 1 ||
-	    mesh->rank < 0 || mesh->rank >= mesh->nranks)
+	if (!coll || !mesh->handles || !mesh->listen_comm || mesh->nranks < 1 || mesh->rank < 0 ||
+	    mesh->rank >= mesh->nranks)
 		return NB_NET_ARGUMENT;
 	*coll = NULL;
 	c = coll_new(mesh);
 	if (!c)
 		return NB_NET_SYSTEM;
 	if (mesh->nconnections)
-		rc = nb_gin_context_add(c, mesh->nconnections,
-					mesh->queue_depth, &c->first);
+		rc = nb_gin_context_add(c, mesh->nconnections, mesh->queue_depth, &c->first);
 	if (!rc)
 		rc = connect_inner(c, mesh);
 	if (rc) {
@@ -381,28 +369,25 @@ int nb_gin_close_coll(void *coll)
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
 		if (c->context[i])
 			nb_gin_end_held(c->context[i]);
-	rc = nb_gin_count_lone_result("closeColl",
-				      c->ops->close_coll(c->inner));
+	rc = nb_gin_count_lone_result("closeColl", c->ops->close_coll(c->inner));
 	coll_free(c);
 	return rc;
 }
 
-int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
-		  void **gin_handle)
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle, void **gin_handle)
 {
 	struct nb_gin_coll *c = coll;
 
 	if (!c || !mhandle || (m->dmabuf && !c->ops->dmabuf))
 		return NB_NET_ARGUMENT;
-	return nb_gin_count_lone_result(
-		"regMrSym", c->ops->reg_mr(c->inner, m, mhandle, gin_handle));
+	return nb_gin_count_lone_result("regMrSym",
+					c->ops->reg_mr(c->inner, m, mhandle, gin_handle));
 }
 
 int nb_gin_dereg_mr(void *coll, void *mhandle)
 {
 	struct nb_gin_coll *c = coll;
 
-	return c ? nb_gin_count_lone_result("deregMrSym",
-					    c->ops->dereg_mr(c->inner, mhandle))
+	return c ? nb_gin_count_lone_result("deregMrSym", c->ops->dereg_mr(c->inner, mhandle))
 		 : NB_NET_ARGUMENT;
 }

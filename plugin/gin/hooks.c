@@ -15,13 +15,8 @@ int nb_gin_run_connect(const struct nb_gin_coll *c, bool done)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_gin_connect ctx = {
-		COLL(c),
-		.now_ns = now,
-		.ns = done ? now - c->born_ns : 0,
-		.dev = c->dev,
-		.speed = c->speed,
-		.done = done,
-		.traffic_class = NB_NET_CLASS_NONE,
+		COLL(c),	   .now_ns = now, .ns = done ? now - c->born_ns : 0,  .dev = c->dev,
+		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
 	};
 
 	nb_events_run(NB_HOOK_GIN_CONNECT, &ctx, sizeof(ctx));
@@ -33,8 +28,8 @@ static uint64_t signal_index(const struct nb_gin_op *op)
 	return op->kind == NB_GIN_SIGNAL ? op->signal_off / 8 : NB_GIN_NO_INDEX;
 }
 
-uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
-			uint64_t now, uint64_t behind_ns)
+uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op, uint64_t now,
+			uint64_t behind_ns)
 {
 	const struct nb_gin_ops *ops = c->ops;
 	struct ncclbpf_gin_put ctx = {
@@ -45,8 +40,7 @@ uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 		.offset = op->dst_off,
 		.signal = signal_index(op),
 		.value = op->signal_op == NB_GIN_INCREMENT ? 1 : op->value,
-		.queued_bytes =
-			ops->queued ? ops->queued(c->inner, op->rank) : 0,
+		.queued_bytes = ops->queued ? ops->queued(c->inner, op->rank) : 0,
 		.behind_ns = behind_ns,
 		.context = op->context,
 		.peer = op->rank,
@@ -57,12 +51,10 @@ uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 	};
 
 	nb_events_run(NB_HOOK_GIN_PUT, &ctx, sizeof(ctx));
-	return ctx.hold_ns < NB_GIN_MAX_HOLD_NS ? ctx.hold_ns
-						: NB_GIN_MAX_HOLD_NS;
+	return ctx.hold_ns < NB_GIN_MAX_HOLD_NS ? ctx.hold_ns : NB_GIN_MAX_HOLD_NS;
 }
 
-void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op,
-		     int error)
+void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op, int error)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_gin_done ctx = {
@@ -71,9 +63,8 @@ void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 		.request = op->number,
 		.bytes = op->size,
 		.ns = op->post_ns ? now - op->post_ns : 0,
-		.held_ns = op->release_ns && op->sent_ns > op->post_ns
-				   ? op->sent_ns - op->post_ns
-				   : 0,
+		.held_ns =
+			op->release_ns && op->sent_ns > op->post_ns ? op->sent_ns - op->post_ns : 0,
 		.context = op->context,
 		.peer = op->rank,
 		.outstanding = NB_NET_COUNTED(c->peer[op->rank].outstanding),
@@ -85,8 +76,7 @@ void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 	nb_events_run(NB_HOOK_GIN_DONE, &ctx, sizeof(ctx));
 }
 
-void nb_gin_run_signal(const struct nb_gin_coll *c,
-		       const struct nb_gin_arrival *a)
+void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_gin_signal ctx = {
@@ -109,8 +99,7 @@ void nb_gin_run_close(const struct nb_gin_coll *c)
 {
 	const struct nb_gin_ops *ops = c->ops;
 	uint64_t now = nb_clock_ns();
-	struct ncclbpf_gin_close ctx = { COLL(c), .now_ns = now,
-					 .ns = now - c->born_ns };
+	struct ncclbpf_gin_close ctx = { COLL(c), .now_ns = now, .ns = now - c->born_ns };
 
 	for (int r = 0; r < c->nranks; r++) {
 		const struct nb_gin_counts *p = &c->peer[r];

@@ -91,7 +91,7 @@ struct nb_gin_coll {
 	 * atomically
 	 */
 	int error;
-	uint64_t number; /* number of the next operation of this collComm */
+	uint64_t number;      /* number of the next operation of this collComm */
 	pthread_mutex_t lock; /* taken by threads that change context[] */
 	/* accessed atomically */
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
@@ -112,12 +112,10 @@ int nb_gin_run_connect(const struct nb_gin_coll *c, bool done);
  * @behind_ns: how long the lane's last delayed operation still waits; 0: none
  * waits
  */
-uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
-			uint64_t now, uint64_t behind_ns);
-void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op,
-		     int error);
-void nb_gin_run_signal(const struct nb_gin_coll *c,
-		       const struct nb_gin_arrival *a);
+uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op, uint64_t now,
+			uint64_t behind_ns);
+void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op, int error);
+void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a);
 void nb_gin_run_close(const struct nb_gin_coll *c);
 
 #endif

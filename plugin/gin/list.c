@@ -42,9 +42,7 @@ static void peer_add(struct nb_gin_sums *to, const struct nb_gin_coll *c, int r)
 	if (strcmp(l.state, "lost") && strcmp(l.state, "stalled"))
 		return;
 	if (to->broken < NB_GIN_NAMED)
-		to->named[to->broken] =
-			(struct nb_gin_broken){ c->comm_id, c->rank, r,
-						l.state };
+		to->named[to->broken] = (struct nb_gin_broken){ c->comm_id, c->rank, r, l.state };
 	to->broken++;
 }
 
@@ -81,8 +79,7 @@ void nb_gin_list_sums(struct nb_gin_sums *out)
 	*out = gone;
 	out->live = 0;
 	for (struct nb_open_link *at = list.first; at; at = at->behind) {
-		const struct nb_gin_coll *c =
-			nb_open_of(at, struct nb_gin_coll, open);
+		const struct nb_gin_coll *c = nb_open_of(at, struct nb_gin_coll, open);
 
 		out->live++;
 		sums_add(out, c);
@@ -95,8 +92,7 @@ void nb_gin_list_each(nb_gin_coll_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&list.lock);
 	for (struct nb_open_link *at = list.first;
-	     at && fn(nb_open_of(at, struct nb_gin_coll, open), arg);
-	     at = at->behind)
+	     at && fn(nb_open_of(at, struct nb_gin_coll, open), arg); at = at->behind)
 		;
 	pthread_mutex_unlock(&list.lock);
 }

@@ -12,8 +12,7 @@
 
 static uint64_t span_what(enum nb_trace_event event, uint32_t context)
 {
-	return nb_span_what(event, NB_WORD_NONE, NB_WORD_NONE, NB_WORD_NONE,
-			    context & 255) |
+	return nb_span_what(event, NB_WORD_NONE, NB_WORD_NONE, NB_WORD_NONE, context & 255) |
 	       (uint64_t)(event == NB_TRACE_GIN_PUT) << NB_SPAN_AT_SEND;
 }
 
@@ -23,19 +22,15 @@ static uint64_t span_who(const struct nb_gin_coll *c, uint32_t peer)
 }
 
 /* Returns a span number that is unique among all collComms of the process. */
-static uint64_t span_id(const struct nb_gin_coll *c, enum nb_trace_event event,
-			uint64_t number)
+static uint64_t span_id(const struct nb_gin_coll *c, enum nb_trace_event event, uint64_t number)
 {
-	return (uint64_t)event << NB_HANDLE_KIND |
-	       (c->id & (NB_MAX_PCOMMS - 1)) << NB_HANDLE_COMM |
+	return (uint64_t)event << NB_HANDLE_KIND | (c->id & (NB_MAX_PCOMMS - 1)) << NB_HANDLE_COMM |
 	       (number & NB_HANDLE_NUMBER);
 }
 
 static uint64_t held_ns(const struct nb_gin_op *op)
 {
-	return op->release_ns && op->sent_ns > op->post_ns
-		       ? op->sent_ns - op->post_ns
-		       : 0;
+	return op->release_ns && op->sent_ns > op->post_ns ? op->sent_ns - op->post_ns : 0;
 }
 
 static void trace_op(const struct nb_gin_coll *c, const struct nb_gin_op *op,
@@ -65,8 +60,7 @@ static void trace_op(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 	nb_trace_ring_add(&s);
 }
 
-void nb_gin_observe_done(const struct nb_gin_context *x,
-			 const struct nb_gin_op *op, int error)
+void nb_gin_observe_done(const struct nb_gin_context *x, const struct nb_gin_op *op, int error)
 {
 	size_t at = nb_gin_lane_index(x, op->context, op->rank);
 	bool get = op->kind == NB_GIN_GET;
@@ -77,15 +71,12 @@ void nb_gin_observe_done(const struct nb_gin_context *x,
 	if (op->kind == NB_GIN_FLUSH)
 		return;
 	if (!error && GET(nb_prof.telemetry) & NB_TEL_ON)
-		nb_tel_time_add(&x->times[at].of[get ? NB_GIN_TIME_GET
-						     : NB_GIN_TIME_PUT],
-				ns);
+		nb_tel_time_add(&x->times[at].of[get ? NB_GIN_TIME_GET : NB_GIN_TIME_PUT], ns);
 	if (nb_trace_ring_wanted() >> event & 1)
 		trace_op(x->coll, op, event, op->post_ns + ns, error);
 }
 
-void nb_gin_observe_signal(const struct nb_gin_coll *c,
-			   const struct nb_gin_arrival *a)
+void nb_gin_observe_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a)
 {
 	uint64_t now = nb_clock_ns();
 	struct nb_trace_span s = {
@@ -122,8 +113,7 @@ static bool clear_coll(const struct nb_gin_coll *c, void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++) {
-		struct nb_gin_context *x =
-			__atomic_load_n(&c->context[i], __ATOMIC_ACQUIRE);
+		struct nb_gin_context *x = __atomic_load_n(&c->context[i], __ATOMIC_ACQUIRE);
 		size_t n = x ? (size_t)x->ncontexts * (size_t)c->nranks : 0;
 
 		for (size_t l = 0; l < n; l++)

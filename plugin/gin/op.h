@@ -15,12 +15,7 @@ enum nb_gin_kind {
 };
 
 /* What a signal of NCCL does to the signal's value. */
-enum nb_gin_signal_op {
-	NB_GIN_NO_SIGNAL,
-	NB_GIN_INCREMENT,
-	NB_GIN_ADD,
-	NB_GIN_NSIGNAL_OPS
-};
+enum nb_gin_signal_op { NB_GIN_NO_SIGNAL, NB_GIN_INCREMENT, NB_GIN_ADD, NB_GIN_NSIGNAL_OPS };
 
 enum nb_gin_state {
 	NB_GIN_FREE,

@@ -29,11 +29,10 @@ enum {
 static_assert(NB_GIN_MAX_CONTEXTS <= 1 << (GENERATION_BIT - SLOT_BIT),
 	      "a slot fits into a request");
 
-static void *request_of(const struct nb_gin_context *x,
-			const struct nb_gin_op *op)
+static void *request_of(const struct nb_gin_context *x, const struct nb_gin_op *op)
 {
-	uint64_t n = (uint64_t)op->generation << GENERATION_BIT |
-		     (uint64_t)x->slot << SLOT_BIT | (op->index + UINT64_C(1));
+	uint64_t n = (uint64_t)op->generation << GENERATION_BIT | (uint64_t)x->slot << SLOT_BIT |
+		     (op->index + UINT64_C(1));
 
 	return (void *)(uintptr_t)n;
 }
@@ -42,8 +41,7 @@ static void *request_of(const struct nb_gin_context *x,
  * Returns the operation of @request and sets *@x to its context, or returns
  * NULL if the request belongs to an earlier use.
  */
-static struct nb_gin_op *request_find(const struct nb_gin_coll *c,
-				      const void *request,
+static struct nb_gin_op *request_find(const struct nb_gin_coll *c, const void *request,
 				      struct nb_gin_context **x)
 {
 	uint64_t n = (uintptr_t)request;
@@ -55,9 +53,7 @@ static struct nb_gin_op *request_find(const struct nb_gin_coll *c,
 	if (!*x || index >= (*x)->fresh)
 		return NULL;
 	op = &(*x)->slab[index];
-	return op->state != NB_GIN_FREE && op->generation == n >> GENERATION_BIT
-		       ? op
-		       : NULL;
+	return op->state != NB_GIN_FREE && op->generation == n >> GENERATION_BIT ? op : NULL;
 }
 
 static struct nb_gin_op *op_take(struct nb_gin_context *x)
@@ -76,8 +72,7 @@ static struct nb_gin_op *op_take(struct nb_gin_context *x)
 	return op;
 }
 
-static struct nb_gin_lane *lane_of(const struct nb_gin_context *x,
-				   const struct nb_gin_op *op)
+static struct nb_gin_lane *lane_of(const struct nb_gin_context *x, const struct nb_gin_op *op)
 {
 	return &x->lane[nb_gin_lane_index(x, op->context, op->rank)];
 }
@@ -118,13 +113,12 @@ static int op_send(struct nb_gin_context *x, struct nb_gin_op *op)
 	op->state = NB_GIN_POSTED;
 	if (op->post_ns)
 		op->sent_ns = nb_clock_ns();
-	return nb_gin_count_result(
-		op->kind == NB_GIN_SIGNAL ? "iputSignal" : "iput",
-		x->coll->ops->post(x->coll->inner, x->inner, op));
+	return nb_gin_count_result(op->kind == NB_GIN_SIGNAL ? "iputSignal" : "iput",
+				   x->coll->ops->post(x->coll->inner, x->inner, op));
 }
 
-static void lane_hold(struct nb_gin_context *x, struct nb_gin_lane *l,
-		      struct nb_gin_op *op, uint64_t release_ns)
+static void lane_hold(struct nb_gin_context *x, struct nb_gin_lane *l, struct nb_gin_op *op,
+		      uint64_t release_ns)
 {
 	op->state = NB_GIN_HELD;
 	op->release_ns = l->release_ns = release_ns;
@@ -144,8 +138,7 @@ static void lane_hold(struct nb_gin_context *x, struct nb_gin_lane *l,
 }
 
 /* Send the delayed operations of a lane that are due, in order. */
-static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l,
-			 uint64_t now)
+static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l, uint64_t now)
 {
 	while (l->first && l->first->release_ns <= now) {
 		struct nb_gin_op *op = l->first;
@@ -273,8 +266,7 @@ int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request)
 	return NB_NET_OK;
 }
 
-int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
-		     void **request)
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words, void **request)
 {
 	struct nb_gin_coll *c = coll;
 	struct nb_gin_words folded = *words;
@@ -337,8 +329,7 @@ static int progress(struct nb_gin_coll *c, struct nb_gin_context *x)
 {
 	if (x->held)
 		context_release(x);
-	return nb_gin_count_result("ginProgress",
-				   c->ops->progress(c->inner, x->inner));
+	return nb_gin_count_result("ginProgress", c->ops->progress(c->inner, x->inner));
 }
 
 int nb_gin_progress(void *ctx)

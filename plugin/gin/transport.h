@@ -81,8 +81,7 @@ struct nb_gin_ops {
 			      void **ctx, void **dev_handle);
 	/* a transport may leave destroy_context NULL */
 	int (*destroy_context)(void *coll, void *ctx);
-	int (*reg_mr)(void *coll, const struct nb_gin_memory *m, void **mhandle,
-		      void **gin_handle);
+	int (*reg_mr)(void *coll, const struct nb_gin_memory *m, void **mhandle, void **gin_handle);
 	int (*dereg_mr)(void *coll, void *mhandle);
 	int (*close_coll)(void *coll);
 	int (*close_listen)(void *listen_comm);

@@ -32,8 +32,8 @@ static void store64(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
-struct nb_record nb_record_here(const struct nb_segment *seg,
-				struct nb_seg_comm *comm, bool membarrier)
+struct nb_record nb_record_here(const struct nb_segment *seg, struct nb_seg_comm *comm,
+				bool membarrier)
 {
 	return (struct nb_record){ .nranks = NB_SEG_SLOTS,
 				   .seg = seg,
@@ -49,16 +49,15 @@ static uint64_t record_load(const struct nb_record *r)
 
 static bool swap_word(uint64_t *word, uint64_t from, uint64_t to)
 {
-	return __atomic_compare_exchange_n(word, &from, to, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 static bool record_swap(const struct nb_record *r, uint64_t from, uint64_t to)
 {
 	bool done;
 
-	NB_DONE(SWAP, from, done ? to : from,
-		done = swap_word(&r->word->word, from, to));
+	NB_DONE(SWAP, from, done ? to : from, done = swap_word(&r->word->word, from, to));
 	return done;
 }
 
@@ -120,8 +119,7 @@ static bool abort_word(const struct nb_record *r, uint64_t word)
  */
 static bool first_past(const struct nb_fence_rank *f, uint64_t word)
 {
-	return !(f->odd & NB_FENCE_CALLS) ||
-	       f->before <= nb_fence_word_seq(word);
+	return !(f->odd & NB_FENCE_CALLS) || f->before <= nb_fence_word_seq(word);
 }
 
 /*
@@ -129,8 +127,8 @@ static bool first_past(const struct nb_fence_rank *f, uint64_t word)
  * aborted the fence. If @first, the slot announces the wait, so that the
  * coordinator may commit a fence at which this rank waits.
  */
-static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
-			 uint64_t word, bool first, uint64_t deadline)
+static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r, uint64_t word,
+			 bool first, uint64_t deadline)
 {
 	bool changed = false;
 
@@ -165,12 +163,10 @@ void nb_fence_adopt(struct nb_fence_rank *f, uint32_t number)
  * aborted, because its fallback is empty. Returns true if the caller must read
  * the word again.
  */
-static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r,
-			 uint64_t word)
+static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r, uint64_t word)
 {
 	NB_STEP(BEGIN);
-	if (nb_fence_word_state(word) == NB_FENCE_ARMED &&
-	    load64(&r->word->fallback) == 0)
+	if (nb_fence_word_state(word) == NB_FENCE_ARMED && load64(&r->word->fallback) == 0)
 		abort_word(r, word);
 	else if (word)
 		return f->begins = false;
@@ -216,10 +212,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 			 * the wait is bounded
 			 */
 			if (!deadline)
-				deadline = nb_clock_system() +
-					   f->timeout_ms * UINT64_C(1000000);
-			if (wait_decided(f, r, word, first_past(f, word),
-					 deadline))
+				deadline = nb_clock_system() + f->timeout_ms * UINT64_C(1000000);
+			if (wait_decided(f, r, word, first_past(f, word), deadline))
 				*timed_out = true;
 			break;
 		default: /* NB_FENCE_NONE, or a state that we do not know */
@@ -266,8 +260,7 @@ static bool has_passed(const struct nb_record *r, uint32_t i, uint64_t fence)
 {
 	const struct standing s = rank_standing(r, i);
 
-	return s.state == NB_SLOT_GONE ||
-	       (s.state == NB_SLOT_LIVE && s.announced > fence);
+	return s.state == NB_SLOT_GONE || (s.state == NB_SLOT_LIVE && s.announced > fence);
 }
 
 uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence)
@@ -310,8 +303,8 @@ bool nb_fence_ready(const struct nb_record *r)
 	       nb_fence_adopted(r, nb_fence_word_gen(word));
 }
 
-enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
-				   uint64_t margin, uint64_t *word)
+enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number, uint64_t margin,
+				   uint64_t *word)
 {
 	uint64_t before = record_load(r);
 	uint64_t most = nb_fence_announced(r), fence = most + margin;
@@ -323,8 +316,7 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 	 * if no rank has reached the previous fence, the new generation
 	 * replaces the previous one
 	 */
-	if (nb_fence_word_state(before) == NB_FENCE_COMMIT &&
-	    most <= nb_fence_word_seq(before))
+	if (nb_fence_word_state(before) == NB_FENCE_COMMIT && most <= nb_fence_word_seq(before))
 		fence = nb_fence_word_seq(before);
 	if (most > NB_FENCE_MAX_SEQ || fence > NB_FENCE_MAX_SEQ)
 		return NB_FENCE_EXHAUSTED;
@@ -332,8 +324,7 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 	NB_STEP(READY);
 	store64(&r->word->fallback, before);
 	NB_STEP(FALLBACK);
-	return record_swap(r, before, *word) ? NB_FENCE_COMMITTED
-					     : NB_FENCE_OVERRUN;
+	return record_swap(r, before, *word) ? NB_FENCE_COMMITTED : NB_FENCE_OVERRUN;
 }
 
 /*
@@ -342,12 +333,10 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
  */
 static bool clock_jumps(const struct nb_record *r)
 {
-	return r->comm && __atomic_load_n(&r->comm->clock, __ATOMIC_ACQUIRE) ==
-				  NB_CLOCK_CALLS;
+	return r->comm && __atomic_load_n(&r->comm->clock, __ATOMIC_ACQUIRE) == NB_CLOCK_CALLS;
 }
 
-enum nb_fence_position nb_fence_furthest(const struct nb_record *r,
-					 uint64_t word)
+enum nb_fence_position nb_fence_furthest(const struct nb_record *r, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	bool far = clock_jumps(r);
@@ -400,17 +389,14 @@ enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)
 		return NB_FENCE_OVERRUN;
 	}
 	NB_STEP(NONE_PAST);
-	return record_swap(r, word,
-			   nb_fence_word(NB_FENCE_COMMIT, number, fence))
+	return record_swap(r, word, nb_fence_word(NB_FENCE_COMMIT, number, fence))
 		       ? NB_FENCE_COMMITTED
 		       : NB_FENCE_OVERRUN;
 }
 
 /* Arm a fence after all ranks have passed the previous fence. */
-static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
-					     uint32_t number, uint64_t margin,
-					     uint32_t timeout_ms,
-					     uint64_t *word)
+static enum nb_fence_outcome arm_when_passed(const struct nb_record *r, uint32_t number,
+					     uint64_t margin, uint32_t timeout_ms, uint64_t *word)
 {
 	uint64_t deadline = nb_clock_system() + timeout_ms * UINT64_C(1000000);
 	enum nb_fence_outcome o;
@@ -438,8 +424,7 @@ static uint64_t first_margin(const struct nb_fence_opts *opts)
 	return opts->near > least ? opts->near : least;
 }
 
-enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
-				      uint32_t number,
+enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {

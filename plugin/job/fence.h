@@ -110,8 +110,7 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 			f->clock = calls;
 		if (n == 0)
 			f->before = 0;
-		__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock, __ATOMIC_RELAXED);
 		__atomic_store_n(&f->slot->decisions, to, __ATOMIC_RELAXED);
 		to = f->clock + 1;
 	}
@@ -208,8 +207,8 @@ struct nb_record {
  * @seg, @comm: borrowed while the result is used
  * @membarrier: false if every rank executes a memory fence in each decision
  */
-struct nb_record nb_record_here(const struct nb_segment *seg,
-				struct nb_seg_comm *comm, bool membarrier);
+struct nb_record nb_record_here(const struct nb_segment *seg, struct nb_seg_comm *comm,
+				bool membarrier);
 
 /*
  * The coordinator calls the functions below while it holds the segment's lock.
@@ -255,8 +254,7 @@ struct nb_fence_result {
  * It tries fences at growing distances. @number must be registered in the
  * segment and must not be the communicator's generation. It may take seconds.
  */
-enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
-				      uint32_t number,
+enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result);
 
@@ -266,8 +264,8 @@ enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
  * fence if no rank has reached that. Decide commits if no rank is past the
  * fence, else it restores the previous word.
  */
-enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
-				   uint64_t margin, uint64_t *word);
+enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number, uint64_t margin,
+				   uint64_t *word);
 enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word);
 /*
  * Returns true if another fence can be armed: either all ranks or no rank must
@@ -290,8 +288,7 @@ enum nb_fence_position {
 	NB_FENCE_AT,
 	NB_FENCE_BEYOND /* a rank has decided past the fence */
 };
-enum nb_fence_position nb_fence_furthest(const struct nb_record *r,
-					 uint64_t word);
+enum nb_fence_position nb_fence_furthest(const struct nb_record *r, uint64_t word);
 /*
  * Returns true if every living rank has adopted generation @number. An
  * announcement at the fence is not enough, because the rank may not have read

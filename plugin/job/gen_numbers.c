@@ -19,8 +19,7 @@ static bool is_zero(const uint8_t digest[NB_SHA256_SIZE])
 	return !memcmp(digest, zero, NB_SHA256_SIZE);
 }
 
-static void read_digest(const struct nb_seg_gen *g,
-			uint8_t digest[NB_SHA256_SIZE])
+static void read_digest(const struct nb_seg_gen *g, uint8_t digest[NB_SHA256_SIZE])
 {
 	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
 		uint64_t w = __atomic_load_n(&g->digest[i], __ATOMIC_RELAXED);
@@ -29,14 +28,12 @@ static void read_digest(const struct nb_seg_gen *g,
 	}
 }
 
-static uint32_t find_gen(const struct nb_seg *mem,
-			 const uint8_t digest[NB_SHA256_SIZE])
+static uint32_t find_gen(const struct nb_seg *mem, const uint8_t digest[NB_SHA256_SIZE])
 {
 	uint32_t best = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_GENS; i++) {
-		uint64_t number =
-			__atomic_load_n(&mem->gen[i].number, __ATOMIC_ACQUIRE);
+		uint64_t number = __atomic_load_n(&mem->gen[i].number, __ATOMIC_ACQUIRE);
 		uint8_t have[NB_SHA256_SIZE];
 
 		read_digest(&mem->gen[i], have);
@@ -51,8 +48,7 @@ static bool word_has(const uint64_t *word, uint64_t number)
 {
 	uint64_t w = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
-	return nb_fence_word_state(w) != NB_FENCE_NONE &&
-	       nb_fence_word_gen(w) == number;
+	return nb_fence_word_state(w) != NB_FENCE_NONE && nb_fence_word_gen(w) == number;
 }
 
 /* Returns true if a process may still look up the digest of @number. */
@@ -60,8 +56,7 @@ static bool number_wanted(const struct nb_seg *mem, uint64_t number)
 {
 	if (!number)
 		return false;
-	if (nb_seg_baseline(__atomic_load_n(&mem->baseline,
-					    __ATOMIC_ACQUIRE)) == number)
+	if (nb_seg_baseline(__atomic_load_n(&mem->baseline, __ATOMIC_ACQUIRE)) == number)
 		return true;
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &mem->comm[i];
@@ -86,15 +81,14 @@ static uint64_t next_number(const struct nb_seg *mem)
 	for (uint64_t i = 0; i < NB_SEG_GENS; i++) {
 		const struct nb_seg_gen *g = &mem->gen[(n + i) % NB_SEG_GENS];
 
-		if (!number_wanted(
-			    mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
+		if (!number_wanted(mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
 			return n + i;
 	}
 	return n;
 }
 
-int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
-		   bool fresh, uint32_t *number, struct nb_err *err)
+int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE], bool fresh,
+		   uint32_t *number, struct nb_err *err)
 {
 	struct nb_seg_gen *g;
 	uint64_t n;
@@ -109,8 +103,7 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 	}
 	n = next_number(s->mem);
 	if (!n || n > NB_FENCE_MAX_GEN)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "the job has used up its %u generation numbers",
+		return nb_fail(err, NB_E_LIMIT, 0, "the job has used up its %u generation numbers",
 			       NB_FENCE_MAX_GEN);
 	s->mem->next_gen = n + 1;
 	g = &s->mem->gen[n % NB_SEG_GENS];
@@ -130,8 +123,8 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 }
 
 int nb_segment_gen_of_fleet(struct nb_segment *s, uint64_t fleet,
-			    const uint8_t digest[NB_SHA256_SIZE],
-			    uint32_t *number, struct nb_err *err)
+			    const uint8_t digest[NB_SHA256_SIZE], uint32_t *number,
+			    struct nb_err *err)
 {
 	struct nb_seg_gen *gen = s->mem->gen;
 	uint8_t have[NB_SHA256_SIZE];
@@ -139,8 +132,7 @@ int nb_segment_gen_of_fleet(struct nb_segment *s, uint64_t fleet,
 
 	for (uint32_t i = 0; fleet && i < NB_SEG_GENS; i++) {
 		read_digest(&gen[i], have);
-		if (gen[i].fleet != fleet || !gen[i].number ||
-		    gen[i].number > NB_FENCE_MAX_GEN ||
+		if (gen[i].fleet != fleet || !gen[i].number || gen[i].number > NB_FENCE_MAX_GEN ||
 		    memcmp(have, digest, sizeof(have)))
 			continue;
 		*number = (uint32_t)gen[i].number;
@@ -157,9 +149,7 @@ uint64_t nb_segment_fleet_number(const struct nb_segment *s, uint32_t number)
 	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 	uint64_t fleet = __atomic_load_n(&g->fleet, __ATOMIC_ACQUIRE);
 
-	return number && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number
-		       ? fleet
-		       : 0;
+	return number && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number ? fleet : 0;
 }
 
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
@@ -170,8 +160,7 @@ void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
 		snprintf(g->names, sizeof(g->names), "%s", names);
 }
 
-void nb_segment_sign(struct nb_segment *s, uint32_t number,
-		     const struct nb_seg_maker *maker)
+void nb_segment_sign(struct nb_segment *s, uint32_t number, const struct nb_seg_maker *maker)
 {
 	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 
@@ -179,8 +168,8 @@ void nb_segment_sign(struct nb_segment *s, uint32_t number,
 	__atomic_store_n(&g->at_s, nb_wall_us() / 1000000, __ATOMIC_RELEASE);
 }
 
-bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
-		       uint64_t *at_s, struct nb_seg_maker *maker)
+bool nb_segment_signed(const struct nb_segment *s, uint32_t number, uint64_t *at_s,
+		       struct nb_seg_maker *maker)
 {
 	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 
@@ -190,8 +179,7 @@ bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
 	return *at_s && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number;
 }
 
-bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
-		       uint8_t digest[NB_SHA256_SIZE])
+bool nb_segment_digest(const struct nb_segment *s, uint32_t number, uint8_t digest[NB_SHA256_SIZE])
 {
 	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 

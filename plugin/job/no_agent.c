@@ -25,8 +25,7 @@ static struct {
 
 const char *nb_no_agent_hint(void)
 {
-	static char
-		hint[sizeof(nb_self.dir.dir) + sizeof(nb_self.dir.job) + 100];
+	static char hint[sizeof(nb_self.dir.dir) + sizeof(nb_self.dir.job) + 100];
 
 	snprintf(hint, sizeof(hint),
 		 "start it with the job's NCCLBPF_FLEET variables: "
@@ -37,18 +36,15 @@ const char *nb_no_agent_hint(void)
 
 void nb_store_back_text(char *text, size_t size)
 {
-	const struct nb_seg_agent *a =
-		nb_self.seg ? &nb_self.seg->mem->agent : NULL;
-	uint64_t back =
-		a ? __atomic_load_n(&a->back_from, __ATOMIC_ACQUIRE) : 0;
+	const struct nb_seg_agent *a = nb_self.seg ? &nb_self.seg->mem->agent : NULL;
+	uint64_t back = a ? __atomic_load_n(&a->back_from, __ATOMIC_ACQUIRE) : 0;
 
 	*text = '\0';
 	if (back)
 		snprintf(text, size,
 			 "the store has gone back from revision %llu to %llu: "
 			 "was it restored from a backup?",
-			 (unsigned long long)back,
-			 (unsigned long long)a->back_to);
+			 (unsigned long long)back, (unsigned long long)a->back_to);
 }
 
 /*
@@ -72,8 +68,7 @@ static void tell_absent(uint64_t now)
 
 static void tell_silent(uint64_t now, uint64_t pid)
 {
-	uint64_t beat = __atomic_load_n(&nb_self.seg->mem->agent.beat_ms,
-					__ATOMIC_ACQUIRE);
+	uint64_t beat = __atomic_load_n(&nb_self.seg->mem->agent.beat_ms, __ATOMIC_ACQUIRE);
 
 	if (!beat || now < beat + SILENT_MS) {
 		site.told_silent = false;
@@ -85,8 +80,7 @@ static void tell_silent(uint64_t now, uint64_t pid)
 		       "no change reaches the site. "
 		       "If it is stopped, continue it (kill -CONT %llu), "
 		       "else end it and start another one",
-		       (unsigned long long)pid,
-		       (unsigned long long)(now - beat),
+		       (unsigned long long)pid, (unsigned long long)(now - beat),
 		       (unsigned long long)pid);
 	site.told_silent = true;
 }

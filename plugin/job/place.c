@@ -40,8 +40,7 @@ struct choice {
  */
 static bool lives_in(const struct choice *c, int i, bool *other)
 {
-	const struct nb_jobdir_search quiet = { c->search->socket_dir,
-						c->search->job, NULL, NULL };
+	const struct nb_jobdir_search quiet = { c->search->socket_dir, c->search->job, NULL, NULL };
 	char name[NB_JOBDIR_JOB + 8];
 	struct nb_jobdir dir;
 	uint64_t place;
@@ -73,23 +72,21 @@ static int find_job(const struct choice *c, int from, int to)
  * Attach in directory @i. Returns 1, 0 if the directory cannot be used, or
  * NB_E_NOMEM.
  */
-static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir,
-		     struct nb_segment **out, struct nb_err *err)
+static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir, struct nb_segment **out,
+		     struct nb_err *err)
 {
 	bool other;
 	int rc;
 
 	if (i != c->first && !lives_in(c, i, &other) && other) {
 		nb_jobdir_try(c->search, (unsigned)i, false, dir);
-		nb_jobdir_pass_over(c->search, dir->dir,
-				    "another job of the same name uses it");
+		nb_jobdir_pass_over(c->search, dir->dir, "another job of the same name uses it");
 		nb_jobdir_close(dir);
 		return 0;
 	}
 	if (!nb_jobdir_try(c->search, (unsigned)i, true, dir))
 		return 0;
-	rc = nb_segment_attach_from(out, dir->dirfd, dir->job, c->place,
-				    c->flags, true, err);
+	rc = nb_segment_attach_from(out, dir->dirfd, dir->job, c->place, c->flags, true, err);
 	if (rc)
 		return rc;
 	/* stranger: the job lives here, but this process cannot join it */
@@ -132,8 +129,8 @@ static int where_to_move(const struct choice *c, int at)
 }
 
 /* Returns 1 if it has attached, else as attach_in. */
-static int meet(const struct choice *c, struct nb_jobdir *dir,
-		struct nb_segment **out, struct nb_err *err)
+static int meet(const struct choice *c, struct nb_jobdir *dir, struct nb_segment **out,
+		struct nb_err *err)
 {
 	int move = find_job(c, c->first, NB_JOBDIR_CANDIDATES);
 	int before = NONE; /* the directory that this process has left */
@@ -164,8 +161,7 @@ static int meet(const struct choice *c, struct nb_jobdir *dir,
  * may not be able to use it, because shells and other processes look for the
  * job by this name; else of the first directory that can be used.
  */
-static uint64_t __attribute__((noinline))
-place_of(const struct choice *c, const char *usable)
+static uint64_t __attribute__((noinline)) place_of(const struct choice *c, const char *usable)
 {
 	const char *set = c->search->socket_dir;
 	size_t n = strlen(set);
@@ -203,12 +199,10 @@ bool nb_place_find(const struct nb_jobdir_search *search, struct nb_jobdir *dir)
 	return at >= 0 && nb_jobdir_try(search, (unsigned)at, false, dir);
 }
 
-int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags,
-		  struct nb_jobdir *dir, struct nb_segment **out,
-		  struct nb_err *dir_err, struct nb_err *err)
+int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags, struct nb_jobdir *dir,
+		  struct nb_segment **out, struct nb_err *dir_err, struct nb_err *err)
 {
-	const struct nb_jobdir_search quiet = { search->socket_dir, search->job,
-						NULL, NULL };
+	const struct nb_jobdir_search quiet = { search->socket_dir, search->job, NULL, NULL };
 	struct choice c = { .search = search, .flags = flags };
 	int rc;
 

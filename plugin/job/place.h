@@ -15,14 +15,12 @@
  * one. If none has room, the segment is private memory ((*out)->why says why)
  * and the first directory has the control socket. Returns 0 or NB_E_NOMEM.
  */
-int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags,
-		  struct nb_jobdir *dir, struct nb_segment **out,
-		  struct nb_err *dir_err, struct nb_err *err);
+int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags, struct nb_jobdir *dir,
+		  struct nb_segment **out, struct nb_err *dir_err, struct nb_err *err);
 /*
  * Open the directory in which the job's segment has a living process. Returns
  * false if no process of the job lives; @dir->dirfd is then -1.
  */
-bool nb_place_find(const struct nb_jobdir_search *search,
-		   struct nb_jobdir *dir);
+bool nb_place_find(const struct nb_jobdir_search *search, struct nb_jobdir *dir);
 
 #endif

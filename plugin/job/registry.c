@@ -37,23 +37,20 @@ static int free_slot(const struct nb_seg_comm *c)
  * Returns the entry of a communicator that still lacks ranks. Two communicators
  * may have the same ID, so a complete entry belongs to another communicator.
  */
-static struct nb_seg_comm *find_comm(struct nb_seg *mem,
-				     const struct nb_seg_comm *like)
+static struct nb_seg_comm *find_comm(struct nb_seg *mem, const struct nb_seg_comm *like)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
-		if (registry_load32(&c->in_use) &&
-		    c->comm_id == like->comm_id && c->has_id == like->has_id &&
-		    c->nranks == like->nranks && free_slot(c) >= 0)
+		if (registry_load32(&c->in_use) && c->comm_id == like->comm_id &&
+		    c->has_id == like->has_id && c->nranks == like->nranks && free_slot(c) >= 0)
 			return c;
 	}
 	return NULL;
 }
 
 /* Create an entry with all fields of @like except its record and slots. */
-static struct nb_seg_comm *new_comm(struct nb_seg *mem,
-				    const struct nb_seg_comm *like)
+static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_seg_comm *like)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
@@ -76,14 +73,12 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 {
 	uint8_t da[NB_SHA256_SIZE], db[NB_SHA256_SIZE];
 
-	return a == b ||
-	       (nb_segment_digest(s, a, da) && nb_segment_digest(s, b, db) &&
-		!memcmp(da, db, sizeof(da)));
+	return a == b || (nb_segment_digest(s, a, da) && nb_segment_digest(s, b, db) &&
+			  !memcmp(da, db, sizeof(da)));
 }
 
-int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
-		    uint32_t nranks, uint32_t nnodes, uint32_t first,
-		    struct nb_seg_comm **comm, uint32_t *slot,
+int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id, uint32_t nranks,
+		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err)
 {
 	const struct nb_seg_comm like = { .comm_id = comm_id,
@@ -104,8 +99,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 			err, NB_E_LIMIT, 0,
 			"the job segment has no room for communicator %016llx (%d communicators, "
 			"%d ranks of one)",
-			(unsigned long long)comm_id, NB_SEG_COMMS,
-			NB_SEG_SLOTS);
+			(unsigned long long)comm_id, NB_SEG_COMMS, NB_SEG_SLOTS);
 	same = same_gen(s, c->first, first);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
@@ -129,8 +123,7 @@ static void free_if_left(struct nb_seg_comm *comm)
 	store32(&comm->in_use, 0);
 }
 
-void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
-		      uint32_t slot)
+void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot)
 {
 	(void)s;
 	store32(&comm->slot[slot % NB_SEG_SLOTS].state, NB_SLOT_GONE);
@@ -145,8 +138,7 @@ static void free_slots_of(struct nb_segment *s, uint32_t proc)
 		if (!registry_load32(&c->in_use))
 			continue;
 		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
-			if (registry_load32(&c->slot[k].state) ==
-				    NB_SLOT_LIVE &&
+			if (registry_load32(&c->slot[k].state) == NB_SLOT_LIVE &&
 			    c->slot[k].proc == proc)
 				nb_segment_leave(s, c, k);
 	}
@@ -158,8 +150,7 @@ static void reap_dead(struct nb_segment *s, enum nb_care care)
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		struct nb_seg_proc *p = &s->mem->proc[i];
 
-		if (!p->pid || i == s->proc ||
-		    nb_segment_entry_alive(s, i, care))
+		if (!p->pid || i == s->proc || nb_segment_entry_alive(s, i, care))
 			continue;
 		free_slots_of(s, i);
 		memset(p, 0, sizeof(*p));
@@ -181,13 +172,11 @@ uint32_t nb_segment_procs(const struct nb_segment *s)
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
 		n += !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
-		     (i == s->proc ||
-		      nb_segment_entry_alive(s, i, NB_THOROUGH));
+		     (i == s->proc || nb_segment_entry_alive(s, i, NB_THOROUGH));
 	return n;
 }
 
-bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
-		      uint64_t *start)
+bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start)
 {
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		const struct nb_seg_proc *p = &s->mem->proc[i];
@@ -216,8 +205,7 @@ static bool register_first(struct nb_segment *s, uint32_t flags)
 static bool is_alone(const struct nb_segment *s)
 {
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (i != s->proc &&
-		    !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
+		if (i != s->proc && !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
 		    nb_segment_entry_alive(s, i, NB_THOROUGH))
 			return false;
 	return true;
@@ -237,16 +225,14 @@ static void begin_run(struct nb_segment *s)
 	s->mem->agent.runs++;
 }
 
-int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
-		      uint32_t flags, bool membarrier, struct nb_err *err)
+int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job, uint32_t flags,
+		      bool membarrier, struct nb_err *err)
 {
-	return nb_segment_attach_from(out, dirfd, job, 0, flags, membarrier,
-				      err);
+	return nb_segment_attach_from(out, dirfd, job, 0, flags, membarrier, err);
 }
 
-int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job,
-			   uint64_t place, uint32_t flags, bool membarrier,
-			   struct nb_err *err)
+int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job, uint64_t place,
+			   uint32_t flags, bool membarrier, struct nb_err *err)
 {
 	struct nb_segment *s;
 	int rc = nb_segment_open(&s, dirfd, job, place, membarrier, err);
@@ -279,8 +265,7 @@ static bool has_ranks(const struct nb_segment *s, uint32_t proc)
 		if (!registry_load32(&c->in_use))
 			continue;
 		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
-			if (registry_load32(&c->slot[k].state) ==
-				    NB_SLOT_LIVE &&
+			if (registry_load32(&c->slot[k].state) == NB_SLOT_LIVE &&
 			    c->slot[k].proc == proc)
 				return true;
 	}

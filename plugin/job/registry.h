@@ -15,12 +15,11 @@
  * file cannot be used, it falls back to private memory, and (*out)->why holds
  * the reason. Returns 0 or NB_E_NOMEM; *@out is then NULL.
  */
-int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
-		      uint32_t flags, bool membarrier, struct nb_err *err);
+int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job, uint32_t flags,
+		      bool membarrier, struct nb_err *err);
 /* The same; a segment that is created gets @place (nb_seg.place). */
-int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job,
-			   uint64_t place, uint32_t flags, bool membarrier,
-			   struct nb_err *err);
+int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job, uint64_t place,
+			   uint32_t flags, bool membarrier, struct nb_err *err);
 /*
  * Unregister this process at exit, unless it has ranks. The segment stays
  * mapped, because threads may still decide.
@@ -42,8 +41,7 @@ uint32_t nb_segment_procs(const struct nb_segment *s);
  * Returns true if another living process is the site's agent. *@pid is 0 if the
  * agent is in another PID namespace. It may also be called without the lock.
  */
-bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
-		      uint64_t *start);
+bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start);
 
 /*
  * nb_segment_join - find or create a communicator's entry and take a slot
@@ -58,12 +56,10 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
  * the rank's initial generation. Returns NB_E_LIMIT if no entry or slot is
  * free.
  */
-int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
-		    uint32_t nranks, uint32_t nnodes, uint32_t first,
-		    struct nb_seg_comm **comm, uint32_t *slot,
+int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id, uint32_t nranks,
+		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err);
 /* Release the slot. The last rank frees the entry. */
-void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
-		      uint32_t slot);
+void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot);
 
 #endif

@@ -44,8 +44,7 @@ static void sleep_ms(long ms)
 	nb_clock_sleep((uint64_t)ms * 1000000);
 }
 
-bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
-			    enum nb_care care)
+bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i, enum nb_care care)
 {
 	return nb_seg_entry_alive(s->fd, i, &s->mem->proc[i], s->ns, care);
 }
@@ -138,8 +137,7 @@ static bool lock_threads(pthread_mutex_t *m, uint64_t deadline)
 	return true;
 }
 
-int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
-		    struct nb_err *err)
+int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms, struct nb_err *err)
 {
 	uint64_t deadline = now_ms() + timeout_ms;
 	int rc;
@@ -154,13 +152,10 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 		return 0;
 	pthread_mutex_unlock(&s->mutex);
 	if (rc != ETIMEDOUT)
-		return nb_fail(err, NB_E_IO, 0,
-			       "the job segment cannot be locked: %s",
+		return nb_fail(err, NB_E_IO, 0, "the job segment cannot be locked: %s",
 			       strerror(rc));
-	return nb_fail(
-		err, NB_E_BUSY, 0,
-		"another process holds the job segment for more than %u ms",
-		timeout_ms);
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "another process holds the job segment for more than %u ms", timeout_ms);
 }
 
 void nb_segment_unlock(struct nb_segment *s)
@@ -176,8 +171,7 @@ void nb_segment_unlock(struct nb_segment *s)
  */
 static bool map_file(struct nb_segment *s, int fd)
 {
-	void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       fd, 0);
+	void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return false;
@@ -220,15 +214,13 @@ static bool create_file(struct nb_segment *s, int dirfd, const char *name)
 
 	snprintf(fresh, sizeof(fresh), "%s.%ld", name, (long)getpid());
 	unlinkat(dirfd, fresh, 0);
-	fd = openat(dirfd, fresh,
-		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dirfd, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		say_why(s, "cannot make the segment file", errno);
 		return false;
 	}
 	/* the umask may have removed bits of the mode */
-	rc = fchmod(fd, 0600) ? errno
-			      : reserve_file(fd, 0, sizeof(struct nb_seg));
+	rc = fchmod(fd, 0600) ? errno : reserve_file(fd, 0, sizeof(struct nb_seg));
 	if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
 		say_why(s, "cannot reserve the segment file", rc ? rc : errno);
 		goto fail;
@@ -263,11 +255,10 @@ static bool only_stranger(int fd, uint64_t ns)
 {
 	uint64_t had[2]; /* PID and PID namespace in the existing mark */
 
-	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
-	    (ssize_t)sizeof(had))
+	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) != (ssize_t)sizeof(had))
 		return false;
-	return !had[0] || (had[1] == ns && (had[0] == (uint64_t)getpid() ||
-					    !nb_process_alive(had[0], 0)));
+	return !had[0] ||
+	       (had[1] == ns && (had[0] == (uint64_t)getpid() || !nb_process_alive(had[0], 0)));
 }
 
 /*
@@ -293,8 +284,7 @@ static void mark_stranger(int fd, uint64_t ns)
 	 * if this write fails, the other processes do not learn of this process
 	 */
 	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
-		(void)put_word(fd, (uint64_t)getpid(),
-			       offsetof(struct nb_seg, stranger));
+		(void)put_word(fd, (uint64_t)getpid(), offsetof(struct nb_seg, stranger));
 	one.l_type = F_UNLCK;
 	(void)fcntl(fd, F_OFD_SETLK, &one);
 }
@@ -304,15 +294,14 @@ static bool still_there(int dirfd, const char *name, int fd)
 {
 	struct stat a, b;
 
-	return !fstat(fd, &a) &&
-	       !fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	return !fstat(fd, &a) && !fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) &&
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static bool is_ours(int fd, struct stat *st)
 {
-	return !fstat(fd, st) && S_ISREG(st->st_mode) &&
-	       st->st_uid == geteuid() && !(st->st_mode & 077);
+	return !fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       !(st->st_mode & 077);
 }
 
 /*
@@ -326,16 +315,14 @@ enum { ATTACH_MS = 30000 };
  * another process has replaced it (try again), -1 if it cannot be used and
  * s->why says why.
  */
-static int try_existing(struct nb_segment *s, int dirfd, const char *name,
-			int fd)
+static int try_existing(struct nb_segment *s, int dirfd, const char *name, int fd)
 {
 	struct stat st;
 	bool ok = false;
 	int rc;
 
 	if (!is_ours(fd, &st)) {
-		snprintf(s->why, sizeof(s->why),
-			 "%s is not a file of uid %u with mode 0600", name,
+		snprintf(s->why, sizeof(s->why), "%s is not a file of uid %u with mode 0600", name,
 			 (unsigned)geteuid());
 		close(fd);
 		return -1;
@@ -345,10 +332,9 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		if (rc != ETIMEDOUT)
 			say_why(s, "cannot lock the segment file", rc);
 		else
-			snprintf(
-				s->why, sizeof(s->why),
-				"%s is locked by another process for more than %d ms",
-				name, ATTACH_MS);
+			snprintf(s->why, sizeof(s->why),
+				 "%s is locked by another process for more than %d ms", name,
+				 ATTACH_MS);
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
 		close(fd);
@@ -376,11 +362,10 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 	case NB_SEG_UNKNOWN:
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
-		snprintf(
-			s->why, sizeof(s->why),
-			"%s is in use by processes with another version of ncclbpf (allowed: "
-			"segment version %d)",
-			name, NB_SEG_VERSION);
+		snprintf(s->why, sizeof(s->why),
+			 "%s is in use by processes with another version of ncclbpf (allowed: "
+			 "segment version %d)",
+			 name, NB_SEG_VERSION);
 		break;
 	}
 	if (!ok)
@@ -403,9 +388,7 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 			 * create an empty file first, so that processes that
 			 * start together wait for the same lock
 			 */
-			fd = openat(dirfd, name,
-				    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-				    0600);
+			fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 			if (fd >= 0)
 				(void)fchmod(fd, 0600);
 		}
@@ -422,8 +405,7 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 		if (rc)
 			return rc > 0;
 	}
-	snprintf(s->why, sizeof(s->why),
-		 "another process replaced %s at each attempt", name);
+	snprintf(s->why, sizeof(s->why), "another process replaced %s at each attempt", name);
 	return false;
 }
 
@@ -446,8 +428,7 @@ static bool register_membarrier(void)
 	long cmds = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 
 	return cmds > 0 && (cmds & MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
-	       !syscall(SYS_membarrier,
-			MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
@@ -459,8 +440,7 @@ bool nb_segment_membarrier(const struct nb_segment *s)
 
 static int fail_memory(struct nb_err *err)
 {
-	return nb_fail(err, NB_E_NOMEM, 0,
-		       "no memory for the job segment (%zu bytes)",
+	return nb_fail(err, NB_E_NOMEM, 0, "no memory for the job segment (%zu bytes)",
 		       sizeof(struct nb_seg));
 }
 
@@ -484,15 +464,14 @@ void nb_segment_abandon(struct nb_segment *s)
 	free(s);
 }
 
-int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
-		    uint64_t place, bool membarrier, struct nb_err *err)
+int nb_segment_open(struct nb_segment **out, int dirfd, const char *job, uint64_t place,
+		    bool membarrier, struct nb_err *err)
 {
 	struct nb_segment *s = calloc(1, sizeof(*s));
 
 	*out = NULL;
 	if (!s)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for the job segment's handle");
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for the job segment's handle");
 	pthread_mutex_init(&s->mutex, NULL);
 	s->fd = -1;
 	s->place = place;
@@ -502,8 +481,7 @@ int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
 	s->membarrier = membarrier && register_membarrier();
 	snprintf(s->name, sizeof(s->name), "%s.seg", job);
 	if (dirfd < 0)
-		snprintf(s->why, sizeof(s->why),
-			 "there is no directory for the segment");
+		snprintf(s->why, sizeof(s->why), "there is no directory for the segment");
 	if ((dirfd >= 0 && open_shared(s, dirfd, s->name)) || open_private(s)) {
 		*out = s;
 		return 0;
@@ -520,8 +498,7 @@ void nb_segment_opened(struct nb_segment *s)
 
 int nb_segment_full(struct nb_segment *s, struct nb_err *err)
 {
-	snprintf(s->why, sizeof(s->why),
-		 "%s has no room for another process (%d are registered)",
+	snprintf(s->why, sizeof(s->why), "%s has no room for another process (%d are registered)",
 		 s->name, NB_SEG_PROCS);
 	s->stranger = true;
 	mark_stranger(s->fd, s->ns);
@@ -556,11 +533,8 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 	struct nb_job job = { s->mem, sizeof(*s->mem), NULL };
 	struct stat st;
 
-	if (s->shared && !fstat(s->fd, &st) &&
-	    (uint64_t)st.st_size > sizeof(*s->mem))
-		job.size = (uint64_t)st.st_size < NB_SEG_SPAN
-				   ? (size_t)st.st_size
-				   : NB_SEG_SPAN;
+	if (s->shared && !fstat(s->fd, &st) && (uint64_t)st.st_size > sizeof(*s->mem))
+		job.size = (uint64_t)st.st_size < NB_SEG_SPAN ? (size_t)st.st_size : NB_SEG_SPAN;
 	return job;
 }
 
@@ -568,11 +542,9 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 {
 	uint32_t owner = mem->ring_owner[ring] - 1;
-	const struct nb_seg_comm *c =
-		&mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
+	const struct nb_seg_comm *c = &mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
 
-	return load32(&c->in_use) &&
-	       c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
+	return load32(&c->in_use) && c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
 }
 
 /* Returns an unused ring, else the first one whose rank has ended, or -1. */
@@ -589,8 +561,7 @@ static int find_ring(const struct nb_seg *mem)
 	return left;
 }
 
-struct nb_packed *nb_segment_ring(struct nb_segment *s,
-				  struct nb_seg_comm *comm, uint32_t slot)
+struct nb_packed *nb_segment_ring(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot)
 {
 	uint32_t index = (uint32_t)(comm - s->mem->comm);
 	struct nb_packed *ring;

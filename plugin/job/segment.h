@@ -18,7 +18,7 @@
 /* A process's mapping of the job segment. */
 struct nb_segment {
 	struct nb_seg *mem;
-	int fd; /* descriptor of the segment's file, or -1 for private memory */
+	int fd;	   /* descriptor of the segment's file, or -1 for private memory */
 	int dirfd; /* descriptor of the file's directory; -1: none */
 	char name[128];
 	uint64_t place; /* nb_seg.place of a segment that we create */
@@ -40,8 +40,8 @@ struct nb_segment {
  * the file cannot be used, it falls back to private memory, and (*out)->why
  * says why. Returns 0 or NB_E_NOMEM.
  */
-int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
-		    uint64_t place, bool membarrier, struct nb_err *err);
+int nb_segment_open(struct nb_segment **out, int dirfd, const char *job, uint64_t place,
+		    bool membarrier, struct nb_err *err);
 void nb_segment_opened(struct nb_segment *s);
 /*
  * Switch to private memory because no entry is free, and leave a mark for the
@@ -61,8 +61,7 @@ void nb_segment_abandon(struct nb_segment *s);
  * Returns NB_E_BUSY if it is not free within @timeout_ms. It is not recursive.
  * lock.h has the order of locks.
  */
-int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
-		    struct nb_err *err);
+int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms, struct nb_err *err);
 void nb_segment_unlock(struct nb_segment *s);
 
 /* Take a free entry for this process. Returns false if none is free. */
@@ -79,8 +78,7 @@ void nb_segment_remove_if_last(const struct nb_segment *s);
  * all rings are in use, or the file system is full. The rank owns the ring
  * until its entry is reused.
  */
-struct nb_packed *nb_segment_ring(struct nb_segment *s,
-				  struct nb_seg_comm *comm, uint32_t slot);
+struct nb_packed *nb_segment_ring(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot);
 
 /*
  * Returns the segment in the form in which core/job/segment compares ranks. It
@@ -97,8 +95,7 @@ bool nb_segment_membarrier(const struct nb_segment *s);
  * Returns true if the process of entry @i is alive. It does not work for our
  * own entry.
  */
-bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
-			    enum nb_care care);
+bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i, enum nb_care care);
 /* Returns how many slots of @comm are or were in use (LIVE or GONE). */
 uint32_t nb_seg_registered(const struct nb_seg_comm *comm);
 

@@ -23,8 +23,7 @@ static void log_line(void *arg, const char *line)
 {
 	(void)arg;
 	if (!nb_self.passed_over[0])
-		snprintf(nb_self.passed_over, sizeof(nb_self.passed_over),
-			 "%.399s", line);
+		snprintf(nb_self.passed_over, sizeof(nb_self.passed_over), "%.399s", line);
 	nb_log(NB_LOG_WARN, "%s", line);
 }
 
@@ -63,47 +62,40 @@ static void publish_settings(void)
 	self->ranks = nb_self.dir.ranks;
 	self->setting[NB_SETTING_VERSION] = nb_startup_version(NCCLBPF_VERSION);
 	self->setting[NB_SETTING_COHERENCE] = (uint32_t)num[NB_P_COHERENCE];
-	self->setting[NB_SETTING_MAX_CHANNELS] =
-		(uint32_t)num[NB_P_MAX_CHANNELS];
+	self->setting[NB_SETTING_MAX_CHANNELS] = (uint32_t)num[NB_P_MAX_CHANNELS];
 	self->setting[NB_SETTING_MAX_RUN] = (uint32_t)num[NB_P_MAX_RUN];
-	self->setting[NB_SETTING_FENCE_MARGIN] =
-		(uint32_t)num[NB_P_FENCE_MARGIN];
-	self->setting[NB_SETTING_FENCE_TIMEOUT_MS] =
-		(uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
+	self->setting[NB_SETTING_FENCE_MARGIN] = (uint32_t)num[NB_P_FENCE_MARGIN];
+	self->setting[NB_SETTING_FENCE_TIMEOUT_MS] = (uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
 }
 
 /* Keep few segments of ended jobs. The first process of a job does so. */
 static void remove_leftovers(void)
 {
-	const struct nb_leftovers l = nb_leftovers(
-		nb_self.dir.dirfd, (uint32_t)nb_params.num[NB_P_KEEP_SEGMENTS],
-		(uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS_HOURS] * 3600, NULL);
+	const struct nb_leftovers l =
+		nb_leftovers(nb_self.dir.dirfd, (uint32_t)nb_params.num[NB_P_KEEP_SEGMENTS],
+			     (uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS_HOURS] * 3600, NULL);
 
 	if (l.removed)
 		nb_log(NB_LOG_INFO,
 		       "%u segments of ended jobs with %llu KiB were removed from %s "
 		       "(NCCLBPF_KEEP_SEGMENTS=%lld)",
-		       l.removed, (unsigned long long)l.removed_bytes / 1024,
-		       nb_self.dir.dir,
+		       l.removed, (unsigned long long)l.removed_bytes / 1024, nb_self.dir.dir,
 		       (long long)nb_params.num[NB_P_KEEP_SEGMENTS]);
 }
 
 int nb_self_attach(bool control, struct nb_err *err)
 {
 	const struct nb_jobdir_search search = { nb_params.str[NB_P_SOCKET_DIR],
-						 nb_params.str[NB_P_JOB],
-						 log_line, NULL };
+						 nb_params.str[NB_P_JOB], log_line, NULL };
 	struct nb_segment *s;
-	int rc = nb_place_open(&search, control ? NB_SEG_PROC_CONTROL : 0,
-			       &nb_self.dir, &nb_self.seg, &nb_self.dir_err,
-			       err);
+	int rc = nb_place_open(&search, control ? NB_SEG_PROC_CONTROL : 0, &nb_self.dir,
+			       &nb_self.seg, &nb_self.dir_err, err);
 
 	if (rc)
 		return rc;
 	s = nb_self.seg;
 	if (nb_self.dir.dirfd < 0)
-		nb_log_err("no control socket, no shared segment",
-			   &nb_self.dir_err);
+		nb_log_err("no control socket, no shared segment", &nb_self.dir_err);
 	else
 		warn_of_other_dir();
 	if (!s->shared && nb_self.dir.dirfd >= 0)
@@ -160,8 +152,7 @@ void nb_self_segment(struct nb_segment_info *out)
 
 	memset(out, 0, sizeof(*out));
 	if (!s) {
-		snprintf(out->why, sizeof(out->why),
-			 "NCCL has made no communicator yet");
+		snprintf(out->why, sizeof(out->why), "NCCL has made no communicator yet");
 		return;
 	}
 	out->shared = s->shared;
@@ -169,6 +160,6 @@ void nb_self_segment(struct nb_segment_info *out)
 	out->processes = nb_segment_procs(nb_self.seg);
 	snprintf(out->why, sizeof(out->why), "%s", s->why);
 	if (out->shared)
-		snprintf(out->path, sizeof(out->path), "%s/%s.seg",
-			 nb_self.dir.dir, nb_self.dir.job);
+		snprintf(out->path, sizeof(out->path), "%s/%s.seg", nb_self.dir.dir,
+			 nb_self.dir.job);
 }

@@ -38,8 +38,7 @@ uint32_t nb_startup_version(const char *text)
 	return v;
 }
 
-static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
-			  uint32_t b)
+static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
 {
 	uint64_t none = 0;
 
@@ -48,13 +47,11 @@ static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
 	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
 	/* commit generation 0 (no policies) from decision 0 on for all ranks */
-	__atomic_compare_exchange_n(&c->record.word, &none,
-				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&c->record.word, &none, nb_fence_word(NB_FENCE_COMMIT, 0, 0),
+				    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
-					 const struct nb_seg_slot *slot)
+static const struct nb_seg_proc *proc_of(const struct nb_segment *s, const struct nb_seg_slot *slot)
 {
 	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
 }
@@ -62,43 +59,38 @@ static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
 /* Returns true for settings of fences, which exist only on one host. */
 static bool of_fences(uint32_t setting)
 {
-	return setting == NB_SETTING_FENCE_MARGIN ||
-	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
+	return setting == NB_SETTING_FENCE_MARGIN || setting == NB_SETTING_FENCE_TIMEOUT_MS;
 }
 
 /*
  * Get the settings with which a rank began. Its process may have created other
  * communicators since then, with other settings.
  */
-static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c,
-		       uint32_t slot, uint32_t setting[NB_NSETTINGS])
+static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c, uint32_t slot,
+		       uint32_t setting[NB_NSETTINGS])
 {
-	memcpy(setting, proc_of(s, &c->slot[slot])->setting,
-	       NB_NSETTINGS * sizeof(*setting));
+	memcpy(setting, proc_of(s, &c->slot[slot])->setting, NB_NSETTINGS * sizeof(*setting));
 	setting[NB_SETTING_ABI] = c->record.abi;
 	setting[NB_SETTING_CHAIN_TUNER] = c->record.chain_tuner;
 }
 
-void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
-			bool same_policies, uint32_t first)
+void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i, bool same_policies,
+			uint32_t first)
 {
 	const uint32_t *mine = proc_of(s, &c->slot[i])->setting;
 	uint32_t k = 0, n = 0, other[NB_NSETTINGS];
 
 	while (k < NB_SEG_SLOTS &&
-	       (k == i || __atomic_load_n(&c->slot[k].state,
-					  __ATOMIC_ACQUIRE) != NB_SLOT_LIVE))
+	       (k == i || __atomic_load_n(&c->slot[k].state, __ATOMIC_ACQUIRE) != NB_SLOT_LIVE))
 		k++;
 	if (k == NB_SEG_SLOTS) {
 		c->record.abi = mine[NB_SETTING_ABI];
 		c->record.chain_tuner = mine[NB_SETTING_CHAIN_TUNER];
 	}
-	if (k == NB_SEG_SLOTS ||
-	    __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
+	if (k == NB_SEG_SLOTS || __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	begun_with(s, c, k, other);
-	while (n < NB_NSETTINGS &&
-	       (mine[n] == other[n] || (c->nnodes > 1 && of_fences(n))))
+	while (n < NB_NSETTINGS && (mine[n] == other[n] || (c->nnodes > 1 && of_fences(n))))
 		n++;
 	c->differ_value[0] = n < NB_NSETTINGS ? other[n] : c->first;
 	c->differ_value[1] = n < NB_NSETTINGS ? mine[n] : first;
@@ -108,8 +100,7 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		mark_mismatch(c, NB_DIFFER_POLICIES, k, i);
 }
 
-void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
-		       uint32_t b)
+void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a, uint32_t b)
 {
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
@@ -126,8 +117,7 @@ static uint32_t ranks_with_calls(const struct nb_seg_comm *c, uint32_t *see)
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *s = &c->slot[i];
 
-		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
-		    NB_SLOT_FREE)
+		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == NB_SLOT_FREE)
 			continue;
 		n++;
 		*see += __atomic_load_n(&s->calls, __ATOMIC_ACQUIRE) != 0;
@@ -142,8 +132,7 @@ enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c)
 
 	if (begun != NB_CLOCK_DECISIONS)
 		return begun;
-	if (n && see == n &&
-	    (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))
+	if (n && see == n && (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))
 		return NB_CLOCK_CALLS;
 	/* NCCL asks no tuner for a single rank */
 	return c->nranks > 1 && __atomic_load_n(&c->asks_some, __ATOMIC_ACQUIRE)
@@ -179,18 +168,15 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 		struct nb_seg_lost *l = &s->mem->lost[i];
 		uint64_t none = 0;
 
-		if (!__atomic_compare_exchange_n(&l->token, &none, CLAIMED,
-						 false, __ATOMIC_SEQ_CST,
+		if (!__atomic_compare_exchange_n(&l->token, &none, CLAIMED, false, __ATOMIC_SEQ_CST,
 						 __ATOMIC_SEQ_CST))
 			continue;
 		__atomic_store_n(&l->comm_id, comm_id, __ATOMIC_SEQ_CST);
 		l->proc = s->proc;
-		__atomic_store_n(&l->token, self_of(s)->token,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&l->token, self_of(s)->token, __ATOMIC_SEQ_CST);
 		return;
 	}
-	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1,
-			  __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -201,8 +187,7 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 void nb_startup_bar(struct nb_segment *s)
 {
 	nb_startup_lose(s, NB_SEG_UNNAMED);
-	__atomic_fetch_add(&s->mem->baseline, UINT64_C(1) << 32,
-			   __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&s->mem->baseline, UINT64_C(1) << 32, __ATOMIC_SEQ_CST);
 }
 
 void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
@@ -210,8 +195,7 @@ void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
 	for (int i = 0; i < NB_SEG_LOST; i++) {
 		struct nb_seg_lost *l = &s->mem->lost[i];
 
-		if (__atomic_load_n(&l->token, __ATOMIC_SEQ_CST) !=
-			    self_of(s)->token ||
+		if (__atomic_load_n(&l->token, __ATOMIC_SEQ_CST) != self_of(s)->token ||
 		    __atomic_load_n(&l->comm_id, __ATOMIC_SEQ_CST) != comm_id)
 			continue;
 		__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
@@ -225,8 +209,7 @@ void nb_startup_reap(struct nb_segment *s)
 		struct nb_seg_lost *l = &s->mem->lost[i];
 		uint64_t token = __atomic_load_n(&l->token, __ATOMIC_SEQ_CST);
 
-		if (token > CLAIMED &&
-		    s->mem->proc[l->proc % NB_SEG_PROCS].token != token)
+		if (token > CLAIMED && s->mem->proc[l->proc % NB_SEG_PROCS].token != token)
 			__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
 	}
 }
@@ -254,10 +237,8 @@ static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
 	if (more & (comm_id == NB_SEG_UNNAMED ? 2 : 1))
 		return true;
 	for (int i = 0; i < NB_SEG_LOST; i++)
-		if (__atomic_load_n(&mem->lost[i].token, __ATOMIC_SEQ_CST) >
-			    CLAIMED &&
-		    __atomic_load_n(&mem->lost[i].comm_id, __ATOMIC_SEQ_CST) ==
-			    comm_id)
+		if (__atomic_load_n(&mem->lost[i].token, __ATOMIC_SEQ_CST) > CLAIMED &&
+		    __atomic_load_n(&mem->lost[i].comm_id, __ATOMIC_SEQ_CST) == comm_id)
 			return true;
 	return false;
 }
@@ -272,8 +253,7 @@ bool nb_startup_missing(const struct nb_seg_comm *c)
 	return c->has_id && c->nnodes < 2 && nb_seg_registered(c) < c->nranks;
 }
 
-enum nb_differ nb_startup_apart(const struct nb_segment *s,
-				const struct nb_seg_comm *c)
+enum nb_differ nb_startup_apart(const struct nb_segment *s, const struct nb_seg_comm *c)
 {
 	/*
 	 * other hosts cannot see these marks, and all ranks of a communicator
@@ -292,23 +272,21 @@ void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why)
 {
 	uint32_t none = 0;
 
-	__atomic_compare_exchange_n(&c->differs, &none, (uint32_t)why, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&c->differs, &none, (uint32_t)why, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
 }
 
 bool nb_startup_for_good(const struct nb_seg_comm *c)
 {
 	return __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE) >
-		       NB_DIFFER_POLICIES;
+	       __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE) > NB_DIFFER_POLICIES;
 }
 
 static void say_rank(const struct nb_seg_slot *slot, char *text, size_t size)
 {
 	if (slot->rank >= 0)
-		snprintf(text, size, "rank %d (process %u)", slot->rank,
-			 slot->pid);
+		snprintf(text, size, "rank %d (process %u)", slot->rank, slot->pid);
 	else
 		snprintf(text, size, "process %u", slot->pid);
 }
@@ -316,8 +294,7 @@ static void say_rank(const struct nb_seg_slot *slot, char *text, size_t size)
 static void say_value(const char *how, uint32_t v, char *text, size_t size)
 {
 	if (!strcmp(how, "v")) {
-		snprintf(text, size, "%u.%u.%u", v >> 20, v >> 10 & 1023,
-			 v & 1023);
+		snprintf(text, size, "%u.%u.%u", v >> 20, v >> 10 & 1023, v & 1023);
 		return;
 	}
 	if (!strcmp(how, "x")) {
@@ -333,8 +310,7 @@ static void say_value(const char *how, uint32_t v, char *text, size_t size)
 	snprintf(text, size, "%.*s", (int)strcspn(how, "|"), how);
 }
 
-static void say_policies(const struct nb_segment *s, uint32_t number,
-			 char *text, size_t size)
+static void say_policies(const struct nb_segment *s, uint32_t number, char *text, size_t size)
 {
 	const struct nb_job job = nb_segment_job(s);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -344,12 +320,11 @@ static void say_policies(const struct nb_segment *s, uint32_t number,
 	if (!number || !nb_segment_digest(s, number, digest))
 		snprintf(text, size, "%s", number ? "others" : "none");
 	else
-		snprintf(text, size, "%s (%02x%02x%02x%02x)", names, digest[0],
-			 digest[1], digest[2], digest[3]);
+		snprintf(text, size, "%s (%02x%02x%02x%02x)", names, digest[0], digest[1],
+			 digest[2], digest[3]);
 }
 
-static void say_difference(const struct nb_segment *s,
-			   const struct nb_seg_comm *c, uint32_t why,
+static void say_difference(const struct nb_segment *s, const struct nb_seg_comm *c, uint32_t why,
 			   char *text, size_t size)
 {
 	uint32_t n = (why - NB_DIFFER_SETTING) % NB_NSETTINGS;
@@ -359,18 +334,15 @@ static void say_difference(const struct nb_segment *s,
 	for (int i = 0; i < 2; i++) {
 		uint32_t v = c->differ_value[i];
 
-		say_rank(&c->slot[c->differ_slot[i] % NB_SEG_SLOTS], who[i],
-			 sizeof(who[i]));
+		say_rank(&c->slot[c->differ_slot[i] % NB_SEG_SLOTS], who[i], sizeof(who[i]));
 		if (why == NB_DIFFER_POLICIES)
 			say_policies(s, v, value[i], sizeof(value[i]));
 		else
-			say_value(settings[n].values, v, value[i],
-				  sizeof(value[i]));
+			say_value(settings[n].values, v, value[i], sizeof(value[i]));
 	}
 	if (why != NB_DIFFER_POLICIES)
 		what = settings[n].text;
-	snprintf(text, size, "%s of %s: %s; of %s: %s", what, who[0], value[0],
-		 who[1], value[1]);
+	snprintf(text, size, "%s of %s: %s; of %s: %s", what, who[0], value[0], who[1], value[1]);
 }
 
 const char *nb_startup_remedy(const struct nb_seg_comm *c)
@@ -388,8 +360,8 @@ const char *nb_startup_remedy(const struct nb_seg_comm *c)
 	return "give all settings the same value in all processes";
 }
 
-void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
-		     char *text, size_t size)
+void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c, char *text,
+		     size_t size)
 {
 	uint32_t why = __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE);
 	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
@@ -400,34 +372,29 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 	if (!__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	if (why == NB_DIFFER_LOST)
-		snprintf(text, size,
-			 "a rank could not register in the job segment");
+		snprintf(text, size, "a rank could not register in the job segment");
 	else if (why == NB_DIFFER_MISSING && missing && !s->shared)
-		snprintf(
-			text, size,
-			"%u of %u ranks had not registered before the first decision: "
-			"this process shares no job segment, %s",
-			missing, c->nranks, s->why);
+		snprintf(text, size,
+			 "%u of %u ranks had not registered before the first decision: "
+			 "this process shares no job segment, %s",
+			 missing, c->nranks, s->why);
 	else if (why == NB_DIFFER_MISSING && missing)
-		snprintf(
-			text, size,
-			"%u of %u ranks had not registered before the first decision: "
-			"their processes have no ncclbpf, NCCLBPF_DISABLE=1, another NCCLBPF_JOB "
-			"or NCCLBPF_SOCKET_DIR, or could not share the job segment",
-			missing, c->nranks);
+		snprintf(text, size,
+			 "%u of %u ranks had not registered before the first decision: "
+			 "their processes have no ncclbpf, NCCLBPF_DISABLE=1, another NCCLBPF_JOB "
+			 "or NCCLBPF_SOCKET_DIR, or could not share the job segment",
+			 missing, c->nranks);
 	else if (why == NB_DIFFER_MISSING)
-		snprintf(
-			text, size,
-			"a rank made its first decision before all %u ranks had registered",
-			c->nranks);
+		snprintf(text, size,
+			 "a rank made its first decision before all %u ranks had registered",
+			 c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)
-		snprintf(
-			text, size,
-			"process %llu of the job shares no segment with the others: "
-			"that process runs another version of ncclbpf, or could not register",
-			(unsigned long long)pid);
+		snprintf(text, size,
+			 "process %llu of the job shares no segment with the others: "
+			 "that process runs another version of ncclbpf, or could not register",
+			 (unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);
 }
@@ -441,18 +408,15 @@ bool nb_startup_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 	if (nb_startup_for_good(c) || nb_startup_apart(s, c) != NB_DIFFER_NOT) {
 		nb_startup_text(s, c, why, NB_STARTUP_WHY);
 		if (!*why)
-			snprintf(
-				why, NB_STARTUP_WHY,
-				"its ranks started with different policies or settings");
+			snprintf(why, NB_STARTUP_WHY,
+				 "its ranks started with different policies or settings");
 	} else if (here < c->nranks && c->nnodes > 1) {
-		snprintf(
-			why, NB_STARTUP_WHY,
-			"%u of %u ranks are on other hosts: "
-			"set NCCLBPF_FLEET in all processes to change all hosts together",
-			c->nranks - here, c->nranks);
+		snprintf(why, NB_STARTUP_WHY,
+			 "%u of %u ranks are on other hosts: "
+			 "set NCCLBPF_FLEET in all processes to change all hosts together",
+			 c->nranks - here, c->nranks);
 	} else if (here < c->nranks) {
-		snprintf(why, NB_STARTUP_WHY, "%u of %u ranks have registered",
-			 here, c->nranks);
+		snprintf(why, NB_STARTUP_WHY, "%u of %u ranks have registered", here, c->nranks);
 	} else {
 		nb_startup_clock_text(c, why, NB_STARTUP_WHY);
 	}

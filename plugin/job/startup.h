@@ -27,15 +27,14 @@ uint32_t nb_startup_version(const char *text);
  * Compare new slot @i with an older slot, and mark the entry if they differ.
  * The caller holds the segment's lock.
  */
-void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
-			bool same_policies, uint32_t first);
+void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i, bool same_policies,
+			uint32_t first);
 
 /*
  * Mark that the ranks in slots @a and @b of one process started with a
  * different setting @what.
  */
-void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
-		       uint32_t b);
+void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a, uint32_t b);
 
 /*
  * Leave a mark that a rank of @comm_id could not register, for the rank's
@@ -65,8 +64,7 @@ void nb_startup_reap(struct nb_segment *s);
  * Returns why the ranks of @c cannot start with the same policies, apart from
  * compared settings. NB_DIFFER_NOT: they can.
  */
-enum nb_differ nb_startup_apart(const struct nb_segment *s,
-				const struct nb_seg_comm *c);
+enum nb_differ nb_startup_apart(const struct nb_segment *s, const struct nb_seg_comm *c);
 /*
  * Returns true if a rank of this host has not registered before the first
  * decision. Its process does not load ncclbpf or disables it, has another job
@@ -87,8 +85,7 @@ enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c);
 /*
  * Write why the communicator has no clock, and what to do, or "" if it has one.
  */
-void nb_startup_clock_text(const struct nb_seg_comm *c, char *text,
-			   size_t size);
+void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size);
 /* Record @why in the communicator's entry as the difference. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Returns what to do about the difference. */
@@ -116,7 +113,7 @@ bool nb_startup_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
  *
  * @text is "" if the ranks do not differ. It is truncated to @size.
  */
-void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
-		     char *text, size_t size);
+void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c, char *text,
+		     size_t size);
 
 #endif

@@ -42,18 +42,18 @@
 	STEP(SWAP) /* a rank or the coordinator swaps the record's word */
 
 /* Steps of the controllers (controller.c), which are not in the model. */
-#define NB_LOOP_STEP_ROWS(STEP)                                                \
-	STEP(LOOP_ELECTED)   /* a process has learned of its election */       \
-	STEP(LOOP_ASKED)     /* the elected process has asked for maps */      \
-	STEP(LOOP_MERGING)   /* the elected process has merged its own maps */ \
-	STEP(LOOP_MERGED)    /* the elected process has merged all maps */     \
-	STEP(LOOP_RAN)	     /* the elected process has run the controllers */ \
-	STEP(LOOP_STAGED)    /* the elected process has staged the change */   \
-	STEP(LOOP_PROPOSED)  /* the elected process has posted the change */   \
-	STEP(LOOP_AGREED)    /* all processes have staged the change */        \
+#define NB_LOOP_STEP_ROWS(STEP)                                                  \
+	STEP(LOOP_ELECTED)   /* a process has learned of its election */         \
+	STEP(LOOP_ASKED)     /* the elected process has asked for maps */        \
+	STEP(LOOP_MERGING)   /* the elected process has merged its own maps */   \
+	STEP(LOOP_MERGED)    /* the elected process has merged all maps */       \
+	STEP(LOOP_RAN)	     /* the elected process has run the controllers */   \
+	STEP(LOOP_STAGED)    /* the elected process has staged the change */     \
+	STEP(LOOP_PROPOSED)  /* the elected process has posted the change */     \
+	STEP(LOOP_AGREED)    /* all processes have staged the change */          \
 	STEP(LOOP_COMMITTED) /* the elected process has committed the change   \
-			      */                                               \
-	STEP(LOOP_ANSWERED)  /* another process has posted its maps */         \
+			      */ \
+	STEP(LOOP_ANSWERED)  /* another process has posted its maps */           \
 	STEP(LOOP_FOLLOWED)  /* another process has staged the change */
 
 enum nb_step {

@@ -29,18 +29,16 @@ int nb_net_finalize(void *ctx);
 int nb_net_devices(int *n);
 int nb_net_get_properties(int dev, struct nb_net_props *props);
 int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm);
-int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
-		   void **send_comm, void **dev_handle);
+int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle, void **send_comm,
+		   void **dev_handle);
 int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle);
-int nb_net_reg_mr(void *comm, void *data, size_t size, int type,
-		  void **mhandle);
+int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle);
 int nb_net_dereg_mr(void *comm, void *mhandle);
-int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
-		 void *mhandle, void *phandle, void **request);
-int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mhandles, void **phandles, void **request);
-int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
-		  void **mhandles, void **request);
+int nb_net_isend(void *send_comm, void *data, size_t size, int tag, void *mhandle, void *phandle,
+		 void **request);
+int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		 void **phandles, void **request);
+int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes, void **mhandles, void **request);
 int nb_net_test(void *request, int *done, int *sizes);
 int nb_net_close_send(void *comm);
 int nb_net_close_recv(void *comm);

@@ -16,7 +16,7 @@
 enum nb_net_count {
 	/* connections dropped because the peer did not identify itself */
 	NB_NET_STRANGERS,
-	NB_NET_LATE, /* connections dropped because they sent nothing in time */
+	NB_NET_LATE,	/* connections dropped because they sent nothing in time */
 	NB_NET_STALLS,	/* connections that made no progress for long */
 	NB_NET_LOST,	/* connections that the peer closed too early */
 	NB_NET_GARBAGE, /* connections on which invalid data arrived */

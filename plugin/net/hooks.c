@@ -11,15 +11,13 @@
  */
 #define CONN(c) .comm_id = (c)->comm_id, .conn = (c)->id, .dev = (c)->dev
 #define PEER(c) CONN(c), .peer = (c)->peer.address, .link = (c)->peer.link
-#define REQUEST(r)                                                       \
-	PEER((r)->conn), .speed = (r)->conn->speed, .bytes = (r)->bytes, \
-			 .request = (r)->number, .tag = (r)->tag,        \
-			 .outstanding = (r)->conn->outstanding
+#define REQUEST(r)                                                                               \
+	PEER((r)->conn), .speed = (r)->conn->speed, .bytes = (r)->bytes, .request = (r)->number, \
+			 .tag = (r)->tag, .outstanding = (r)->conn->outstanding
 
 void nb_net_run_listen(const struct nb_net_conn *c)
 {
-	struct ncclbpf_net_listen ctx = { CONN(c), .now_ns = nb_clock_ns(),
-					  .speed = c->speed };
+	struct ncclbpf_net_listen ctx = { CONN(c), .now_ns = nb_clock_ns(), .speed = c->speed };
 
 	nb_events_run(NB_HOOK_NET_LISTEN, &ctx, sizeof(ctx));
 }
@@ -28,12 +26,8 @@ int nb_net_run_connect(const struct nb_net_conn *c, bool done)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_net_connect ctx = {
-		PEER(c),
-		.now_ns = now,
-		.ns = done ? now - c->born_ns : 0,
-		.speed = c->speed,
-		.done = done,
-		.traffic_class = NB_NET_CLASS_NONE,
+		PEER(c),	   .now_ns = now, .ns = done ? now - c->born_ns : 0,
+		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
 	};
 
 	nb_events_run(NB_HOOK_NET_CONNECT, &ctx, sizeof(ctx));
@@ -44,8 +38,7 @@ void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_net_accept ctx = {
-		PEER(c),	   .now_ns = now,
-		.ns = now - since, .listener = c->listener,
+		PEER(c),	   .now_ns = now, .ns = now - since, .listener = c->listener,
 		.speed = c->speed,
 	};
 
@@ -57,14 +50,12 @@ void nb_net_run_posted(struct nb_net_request *r)
 	if (!r->start_ns) /* no program was attached when NCCL made the call */
 		r->start_ns = nb_clock_ns();
 	if (r->kind == NB_NET_SEND && nb_events_hooked(NB_HOOK_NET_ISEND)) {
-		struct ncclbpf_net_isend ctx = { REQUEST(r),
-						 .now_ns = r->start_ns };
+		struct ncclbpf_net_isend ctx = { REQUEST(r), .now_ns = r->start_ns };
 
 		nb_events_run(NB_HOOK_NET_ISEND, &ctx, sizeof(ctx));
 	}
 	if (r->kind == NB_NET_RECV && nb_events_hooked(NB_HOOK_NET_IRECV)) {
-		struct ncclbpf_net_irecv ctx = { REQUEST(r),
-						 .now_ns = r->start_ns,
+		struct ncclbpf_net_irecv ctx = { REQUEST(r), .now_ns = r->start_ns,
 						 .buffers = r->buffers };
 
 		nb_events_run(NB_HOOK_NET_IRECV, &ctx, sizeof(ctx));
@@ -75,12 +66,8 @@ void nb_net_run_test(const struct nb_net_request *r, int error)
 {
 	uint64_t now = nb_clock_ns();
 	struct ncclbpf_net_test ctx = {
-		REQUEST(r),
-		.now_ns = now,
-		.ns = r->start_ns ? now - r->start_ns : 0,
-		.polls = r->polls,
-		.kind = r->kind,
-		.error = error,
+		REQUEST(r),	   .now_ns = now,   .ns = r->start_ns ? now - r->start_ns : 0,
+		.polls = r->polls, .kind = r->kind, .error = error,
 	};
 
 	nb_events_run(NB_HOOK_NET_TEST, &ctx, sizeof(ctx));

@@ -32,7 +32,7 @@ struct nb_net_request {
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
 	uint64_t start_ns; /* time of NCCL's call; 0 if no program needed it */
-	uint32_t kind; /* kind of the request (enum nb_net_kind); 2: a flush */
+	uint32_t kind;	   /* kind of the request (enum nb_net_kind); 2: a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;
 };

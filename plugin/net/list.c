@@ -54,8 +54,7 @@ void nb_net_list_sums(struct nb_net_sums *out)
 	*out = gone;
 	memset(out->live, 0, sizeof(out->live));
 	for (struct nb_open_link *at = list.first; at; at = at->behind) {
-		const struct nb_net_conn *c =
-			nb_open_of(at, struct nb_net_conn, open);
+		const struct nb_net_conn *c = nb_open_of(at, struct nb_net_conn, open);
 
 		out->live[c->kind]++;
 		sums_add(out, c);
@@ -68,8 +67,7 @@ void nb_net_list_each(nb_net_conn_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&list.lock);
 	for (struct nb_open_link *at = list.first;
-	     at && fn(nb_open_of(at, struct nb_net_conn, open), arg);
-	     at = at->behind)
+	     at && fn(nb_open_of(at, struct nb_net_conn, open), arg); at = at->behind)
 		;
 	pthread_mutex_unlock(&list.lock);
 }

@@ -64,8 +64,7 @@ static const struct nb_net_ops *open_wrapped(void)
 
 	if (nb_wrapped_open_late(NB_WRAPPED_NET, NB_LIBRARY_TCP))
 		return NULL;
-	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
-			  &theirs);
+	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version, &theirs);
 	if (!ops) {
 		nb_wrapped_leave_out(
 			NB_WRAPPED_NET,
@@ -163,10 +162,9 @@ static int net_init_failed(int rc)
 {
 	if (net.inits)
 		return rc;
-	nb_wrapped_leave_out(
-		NB_WRAPPED_NET,
-		"the init of the plugin returned %d, so NCCL uses its own network",
-		rc);
+	nb_wrapped_leave_out(NB_WRAPPED_NET,
+			     "the init of the plugin returned %d, so NCCL uses its own network",
+			     rc);
 	__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 	return NB_NET_OK;
 }
@@ -249,16 +247,14 @@ int nb_net_devices(int *n)
 int nb_net_get_properties(int dev, struct nb_net_props *props)
 {
 	memset(props, 0, sizeof(*props));
-	return net.ops ? count_result("getProperties",
-				      net.ops->get_properties(dev, props))
+	return net.ops ? count_result("getProperties", net.ops->get_properties(dev, props))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props)
 {
 	return net.ops && net.ops->make_vdevice
-		       ? count_lone_result("makeVDevice",
-					   net.ops->make_vdevice(dev, props))
+		       ? count_lone_result("makeVDevice", net.ops->make_vdevice(dev, props))
 		       : NB_NET_INTERNAL;
 }
 
@@ -266,13 +262,11 @@ int nb_net_set_net_attr(void *ctx, void *attr)
 {
 	return net.ops && net.ops->set_net_attr
 		       ? count_lone_result("setNetAttr",
-					   net.ops->set_net_attr(
-						   ctx_of(ctx)->inner, attr))
+					   net.ops->set_net_attr(ctx_of(ctx)->inner, attr))
 		       : NB_NET_OK;
 }
 
-static struct nb_net_conn *conn_new(enum nb_net_kind kind, int dev,
-				    uint64_t comm_id)
+static struct nb_net_conn *conn_new(enum nb_net_kind kind, int dev, uint64_t comm_id)
 {
 	size_t n = kind == NB_NET_LISTENER ? 0 : NB_NET_REQUESTS;
 	struct nb_net_conn *c;
@@ -305,8 +299,7 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	c = conn_new(NB_NET_LISTENER, dev, x->comm_id);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = count_lone_result(
-		"listen", net.ops->listen(x->inner, dev, handle, &c->inner));
+	rc = count_lone_result("listen", net.ops->listen(x->inner, dev, handle, &c->inner));
 	if (rc) {
 		free(c);
 		return rc;
@@ -321,8 +314,7 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 /*
  * Find a pending connect of this handle and thread. The caller holds the lock.
  */
-static struct trip *find_connecting(const void *handle, int dev,
-				    uint64_t comm_id)
+static struct trip *find_connecting(const void *handle, int dev, uint64_t comm_id)
 {
 	for (int i = 0; i < TRIPS; i++)
 		if (net.trip[i].conn && net.trip[i].handle == handle &&
@@ -334,8 +326,7 @@ static struct trip *find_connecting(const void *handle, int dev,
 }
 
 /* Returns the pending connect of this handle, or a new connection. */
-static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
-					   const void *handle,
+static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev, const void *handle,
 					   int *traffic_class)
 {
 	struct nb_net_conn *c = NULL;
@@ -362,8 +353,7 @@ static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 }
 
 /* Keep a connect that NCCL must continue with further calls. */
-static void connecting_put(const void *handle, struct nb_net_conn *c,
-			   int traffic_class)
+static void connecting_put(const void *handle, struct nb_net_conn *c, int traffic_class)
 {
 	struct trip *t;
 
@@ -380,8 +370,8 @@ static void learn_peer(struct nb_net_conn *c)
 		net.ops->extension->peer(c->inner, &c->peer);
 }
 
-int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
-		   void **send_comm, void **dev_handle)
+int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle, void **send_comm,
+		   void **dev_handle)
 {
 	const struct nb_net_ctx *x = ctx_of(ctx);
 	struct nb_net_conn *c;
@@ -400,9 +390,8 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	c = connecting_take(x, dev, handle, &traffic_class);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = count_lone_result("connect",
-			       net.ops->connect(x->inner, dev, traffic_class,
-						handle, &c->inner, dev_handle));
+	rc = count_lone_result("connect", net.ops->connect(x->inner, dev, traffic_class, handle,
+							   &c->inner, dev_handle));
 	if (rc) {
 		free(c);
 		return rc;
@@ -428,8 +417,7 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	if (!net.ops || !l || !recv_comm)
 		return NB_NET_ARGUMENT;
 	*recv_comm = NULL;
-	rc = count_result("accept",
-			  net.ops->accept(l->inner, &inner, dev_handle));
+	rc = count_result("accept", net.ops->accept(l->inner, &inner, dev_handle));
 	if (rc || !inner) {
 		NB_NET_COUNT(l->errors, rc != 0);
 		return rc;
@@ -464,23 +452,17 @@ static int close_with(void *comm, const char *what, int (*fn)(void *))
 
 int nb_net_close_send(void *comm)
 {
-	return comm && net.ops
-		       ? close_with(comm, "closeSend", net.ops->close_send)
-		       : 0;
+	return comm && net.ops ? close_with(comm, "closeSend", net.ops->close_send) : 0;
 }
 
 int nb_net_close_recv(void *comm)
 {
-	return comm && net.ops
-		       ? close_with(comm, "closeRecv", net.ops->close_recv)
-		       : 0;
+	return comm && net.ops ? close_with(comm, "closeRecv", net.ops->close_recv) : 0;
 }
 
 int nb_net_close_listen(void *comm)
 {
-	return comm && net.ops
-		       ? close_with(comm, "closeListen", net.ops->close_listen)
-		       : 0;
+	return comm && net.ops ? close_with(comm, "closeListen", net.ops->close_listen) : 0;
 }
 
 static void *inner_of(void *comm)
@@ -490,47 +472,37 @@ static void *inner_of(void *comm)
 
 int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
 {
-	return net.ops && comm
-		       ? count_lone_result("regMr",
-					   net.ops->reg_mr(inner_of(comm), data,
-							   size, type, mhandle))
-		       : NB_NET_ARGUMENT;
+	return net.ops && comm ? count_lone_result("regMr", net.ops->reg_mr(inner_of(comm), data,
+									    size, type, mhandle))
+			       : NB_NET_ARGUMENT;
 }
 
-int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
-			 uint64_t offset, int fd, void **mhandle)
+int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
+			 void **mhandle)
 {
 	return net.ops && net.ops->reg_mr_dmabuf && comm
 		       ? count_lone_result("regMrDmaBuf",
-					   net.ops->reg_mr_dmabuf(
-						   inner_of(comm), data, size,
-						   type, offset, fd, mhandle))
+					   net.ops->reg_mr_dmabuf(inner_of(comm), data, size, type,
+								  offset, fd, mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_dereg_mr(void *comm, void *mhandle)
 {
 	return net.ops && comm
-		       ? count_lone_result(
-				 "deregMr",
-				 net.ops->dereg_mr(inner_of(comm), mhandle))
+		       ? count_lone_result("deregMr", net.ops->dereg_mr(inner_of(comm), mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr)
 {
 	return net.ops && net.ops->get_device_mr && comm
-		       ? count_lone_result(
-				 "getDeviceMr",
-				 net.ops->get_device_mr(inner_of(comm), mhandle,
-							dptr))
+		       ? count_lone_result("getDeviceMr",
+					   net.ops->get_device_mr(inner_of(comm), mhandle, dptr))
 		       : NB_NET_INTERNAL;
 }
 
-enum {
-	HOOKED_POST = 1u << NB_HOOK_NET_ISEND | 1u << NB_HOOK_NET_IRECV |
-		      1u << NB_HOOK_NET_TEST
-};
+enum { HOOKED_POST = 1u << NB_HOOK_NET_ISEND | 1u << NB_HOOK_NET_IRECV | 1u << NB_HOOK_NET_TEST };
 
 /*
  * Returns a free request, in ring order, or NULL if all are in use; NCCL then
@@ -539,8 +511,7 @@ enum {
 static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 {
 	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
-		struct nb_net_request *r =
-			&c->request[(c->requests + i) % NB_NET_REQUESTS];
+		struct nb_net_request *r = &c->request[(c->requests + i) % NB_NET_REQUESTS];
 
 		if (!r->busy)
 			return r;
@@ -550,9 +521,7 @@ static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 
 static bool post_hooked(void)
 {
-	return __builtin_expect(
-		__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) & HOOKED_POST,
-		0);
+	return __builtin_expect(__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) & HOOKED_POST, 0);
 }
 
 /*
@@ -561,8 +530,7 @@ static bool post_hooked(void)
  * use. It runs before the transport is called, because the transport may finish
  * the request within the call.
  */
-static struct nb_net_request *request_begin(struct nb_net_conn *c,
-					    enum nb_net_kind kind,
+static struct nb_net_request *request_begin(struct nb_net_conn *c, enum nb_net_kind kind,
 					    void **request, int *rc)
 {
 	struct nb_net_request *r;
@@ -587,9 +555,8 @@ static struct nb_net_request *request_begin(struct nb_net_conn *c,
  * the transport's result, which is returned. A request that it did not accept
  * stays free.
  */
-static int request_posted(struct nb_net_request *r, int rc, uint32_t kind,
-			  uint64_t bytes, uint32_t tag, uint32_t buffers,
-			  void **request)
+static int request_posted(struct nb_net_request *r, int rc, uint32_t kind, uint64_t bytes,
+			  uint32_t tag, uint32_t buffers, void **request)
 {
 	struct nb_net_conn *c = r->conn;
 
@@ -613,8 +580,8 @@ static int request_posted(struct nb_net_request *r, int rc, uint32_t kind,
 	return NB_NET_OK;
 }
 
-int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
-		 void *mhandle, void *phandle, void **request)
+int nb_net_isend(void *send_comm, void *data, size_t size, int tag, void *mhandle, void *phandle,
+		 void **request)
 {
 	struct nb_net_conn *c = send_comm;
 	int rc;
@@ -622,10 +589,9 @@ int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
 
 	if (!r)
 		return rc;
-	rc = count_result("isend", net.ops->isend(c->inner, data, size, tag,
-						  mhandle, phandle, &r->inner));
-	return request_posted(r, rc, NB_NET_SEND, size, (uint32_t)tag, 1,
-			      request);
+	rc = count_result("isend",
+			  net.ops->isend(c->inner, data, size, tag, mhandle, phandle, &r->inner));
+	return request_posted(r, rc, NB_NET_SEND, size, (uint32_t)tag, 1, request);
 }
 
 static uint64_t sum_sizes(const size_t *sizes, int n)
@@ -637,8 +603,8 @@ static uint64_t sum_sizes(const size_t *sizes, int n)
 	return all;
 }
 
-int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mhandles, void **phandles, void **request)
+int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		 void **phandles, void **request)
 {
 	/* NCCL may pass a hint in *request, which the transport gets */
 	void *hint = request ? *request : NULL;
@@ -651,16 +617,13 @@ int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 	if (!r)
 		return rc;
 	r->inner = hint;
-	rc = count_result("irecv",
-			  net.ops->irecv(c->inner, n, data, sizes, tags,
-					 mhandles, phandles, &r->inner));
-	return request_posted(r, rc, NB_NET_RECV, sum_sizes(sizes, n),
-			      tags ? (uint32_t)tags[0] : 0, (uint32_t)n,
-			      request);
+	rc = count_result("irecv", net.ops->irecv(c->inner, n, data, sizes, tags, mhandles,
+						  phandles, &r->inner));
+	return request_posted(r, rc, NB_NET_RECV, sum_sizes(sizes, n), tags ? (uint32_t)tags[0] : 0,
+			      (uint32_t)n, request);
 }
 
-int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
-		  void **mhandles, void **request)
+int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes, void **mhandles, void **request)
 {
 	struct nb_net_conn *c = recv_comm;
 	uint64_t bytes = 0;
@@ -672,12 +635,10 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	if (!r)
 		/* a NULL request would mean that the flush is complete */
 		return NB_NET_SYSTEM;
-	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
-						    mhandles, &r->inner));
+	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes, mhandles, &r->inner));
 	for (int i = 0; sizes && i < n; i++)
 		bytes += (uint64_t)sizes[i];
-	return request_posted(r, rc, NB_NET_LISTENER, bytes, 0, (uint32_t)n,
-			      request);
+	return request_posted(r, rc, NB_NET_LISTENER, bytes, 0, (uint32_t)n, request);
 }
 
 /* Complete a request of the transport and free its entry. */
@@ -726,8 +687,7 @@ int nb_net_test(void *request, int *done, int *sizes)
 	 * get the sizes even if NCCL does not ask, since they are the bytes
 	 * received
 	 */
-	if (!sizes && r->kind == NB_NET_RECV &&
-	    r->buffers <= NB_NET_MAX_RECVS) {
+	if (!sizes && r->kind == NB_NET_RECV && r->buffers <= NB_NET_MAX_RECVS) {
 		memset(own, 0, r->buffers * sizeof(own[0]));
 		sizes = own;
 	}
@@ -745,7 +705,6 @@ int nb_net_irecv_consumed(void *recv_comm, int n, void *request)
 
 	if (!net.ops || !net.ops->irecv_consumed || !recv_comm || !r)
 		return NB_NET_OK;
-	return count_lone_result(
-		"irecvConsumed",
-		net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner));
+	return count_lone_result("irecvConsumed",
+				 net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner));
 }

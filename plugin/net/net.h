@@ -17,8 +17,8 @@
  */
 
 /* The optional functions of NCCL's interface (plugin/abi/net_optional.c). */
-int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
-			 uint64_t offset, int fd, void **mhandle);
+int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
+			 void **mhandle);
 int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr);
 int nb_net_irecv_consumed(void *recv_comm, int n, void *request);
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props);
@@ -47,8 +47,7 @@ uint64_t nb_net_counted(enum nb_net_count what);
  * Returns NULL if the library has no complete ncclNetPlugin_v5 to _v12. A
  * process has one such transport, which is never freed.
  */
-const struct nb_net_ops *nb_net_wrap(void *lib, int *version,
-				     const char **name);
+const struct nb_net_ops *nb_net_wrap(void *lib, int *version, const char **name);
 /*
  * Take over the log of a library with our extension, so that NCCLBPF_LOG
  * governs its lines.

@@ -58,8 +58,8 @@ struct nb_net_props {
 	int16_t rail_id, plane_id;
 };
 
-typedef void nb_net_logger(int level, unsigned long flags, const char *file,
-			   int line, const char *fmt, ...);
+typedef void nb_net_logger(int level, unsigned long flags, const char *file, int line,
+			   const char *fmt, ...);
 
 /* Arguments of init. Its pointers are only passed on to a wrapped plugin. */
 struct nb_net_init {
@@ -86,23 +86,21 @@ struct nb_net_ops {
 	 * Connect to a listener. If @traffic_class is NB_NET_CLASS_NONE, the
 	 * class of init applies.
 	 */
-	int (*connect)(void *ctx, int dev, int traffic_class, void *handle,
-		       void **send_comm, void **dev_handle);
+	int (*connect)(void *ctx, int dev, int traffic_class, void *handle, void **send_comm,
+		       void **dev_handle);
 	int (*accept)(void *listen_comm, void **recv_comm, void **dev_handle);
-	int (*reg_mr)(void *comm, void *data, size_t size, int type,
-		      void **mhandle);
+	int (*reg_mr)(void *comm, void *data, size_t size, int type, void **mhandle);
 	/* Register a DMA-BUF. May be NULL. */
-	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type,
-			     uint64_t offset, int fd, void **mhandle);
+	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
+			     void **mhandle);
 	int (*dereg_mr)(void *comm, void *mhandle);
-	int (*isend)(void *send_comm, void *data, size_t size, int tag,
-		     void *mhandle, void *phandle, void **request);
-	int (*irecv)(void *recv_comm, int n, void **data, size_t *sizes,
-		     int *tags, void **mhandles, void **phandles,
-		     void **request);
+	int (*isend)(void *send_comm, void *data, size_t size, int tag, void *mhandle,
+		     void *phandle, void **request);
+	int (*irecv)(void *recv_comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		     void **phandles, void **request);
 	/* Flush received data. May be NULL. */
-	int (*iflush)(void *recv_comm, int n, void **data, int *sizes,
-		      void **mhandles, void **request);
+	int (*iflush)(void *recv_comm, int n, void **data, int *sizes, void **mhandles,
+		      void **request);
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);

@@ -41,8 +41,7 @@ struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE])
 	if (!memcmp(nb_gens.empty->digest, digest, NB_SHA256_SIZE))
 		return nb_gens.empty;
 	for (int i = 0; i < NB_MAX_GENS; i++)
-		if (nb_gens.kept[i] &&
-		    !memcmp(nb_gens.kept[i]->digest, digest, NB_SHA256_SIZE))
+		if (nb_gens.kept[i] && !memcmp(nb_gens.kept[i]->digest, digest, NB_SHA256_SIZE))
 			return nb_gens.kept[i];
 	return NULL;
 }
@@ -111,8 +110,7 @@ static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
  */
 static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 {
-	const struct nb_gen *ahead =
-		__atomic_load_n(&c->ahead.gen, __ATOMIC_SEQ_CST);
+	const struct nb_gen *ahead = __atomic_load_n(&c->ahead.gen, __ATOMIC_SEQ_CST);
 
 	return (ahead && nb_gen_whole(ahead) == g) ||
 	       nb_gen_whole(__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST)) == g;
@@ -120,13 +118,12 @@ static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 
 static bool gen_in_use(const struct nb_gen *g)
 {
-	if (g == nb_gens.first || g == nb_gens.baseline ||
-	    g == nb_gens.previous || g == nb_gens.staged || nb_history_keeps(g))
+	if (g == nb_gens.first || g == nb_gens.baseline || g == nb_gens.previous ||
+	    g == nb_gens.staged || nb_history_keeps(g))
 		return true;
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		if (held_by(c, g) ||
-		    (c->seg && (word_leads_to(&c->seg->record.word, g) ||
-				word_leads_to(&c->seg->record.fallback, g))))
+		if (held_by(c, g) || (c->seg && (word_leads_to(&c->seg->record.word, g) ||
+						 word_leads_to(&c->seg->record.fallback, g))))
 			return true;
 	return false;
 }
@@ -152,8 +149,7 @@ static void keep_sums(const struct nb_gen *g)
 			if (nb_held.at[h].policy != g->policy[p->policy].policy)
 				continue;
 			nb_gen_sum_add(&nb_held.at[h].old[p->prog], &p->sum);
-			nb_gen_times_add(&nb_held.at[h].old_times[p->prog],
-					 &g->times[i]);
+			nb_gen_times_add(&nb_held.at[h].old_times[p->prog], &g->times[i]);
 		}
 	}
 	for (uint32_t i = 0; i < g->nevents; i++) {
@@ -161,8 +157,7 @@ static void keep_sums(const struct nb_gen *g)
 
 		for (uint32_t h = 0; h < nb_held.n; h++)
 			if (nb_held.at[h].policy == g->policy[p->policy].policy)
-				nb_gen_sum_add(&nb_held.at[h].old[p->prog],
-					       &p->sum);
+				nb_gen_sum_add(&nb_held.at[h].old[p->prog], &p->sum);
 	}
 }
 
@@ -202,8 +197,7 @@ void nb_gens_remember(uint32_t number, const struct nb_gen *g)
 	p->number = number;
 	p->n = g->npolicies;
 	for (uint32_t i = 0; i < g->npolicies; i++)
-		snprintf(p->name[i], sizeof(p->name[i]), "%s",
-			 g->policy[i].policy->img->name);
+		snprintf(p->name[i], sizeof(p->name[i]), "%s", g->policy[i].policy->img->name);
 }
 
 void nb_gens_publish(uint32_t number, const struct nb_gen *g)
@@ -213,8 +207,7 @@ void nb_gens_publish(uint32_t number, const struct nb_gen *g)
 
 	nb_gens_remember(number, g);
 	for (uint32_t i = 0; i < g->npolicies && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
-				       i ? " " : "",
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? " " : "",
 				       g->policy[i].policy->img->name);
 	nb_segment_name(nb_self.seg, number, names);
 }
@@ -254,8 +247,7 @@ void nb_gens_number(void)
 
 	if (nb_segment_lock(nb_self.seg, 3000, NULL))
 		return;
-	nb_segment_gen(nb_self.seg, nb_gens.baseline->digest, false, &number,
-		       NULL);
+	nb_segment_gen(nb_self.seg, nb_gens.baseline->digest, false, &number, NULL);
 	nb_gens_tell_baseline(number);
 	nb_segment_unlock(nb_self.seg);
 	nb_lock(NB_LOCK_STATE);

@@ -71,8 +71,7 @@ static void hint_names(const char *name, struct nb_err *err)
 		names[i] = nb_held.at[i].policy->img->name;
 	nb_spec_nearest(name, names, nb_held.n, near);
 	if (owner)
-		nb_hint(err, "%.64s is a program of the policy %s", name,
-			owner);
+		nb_hint(err, "%.64s is a program of the policy %s", name, owner);
 	else if (near[0])
 		nb_hint(err, "did you mean %s?", near[0]);
 	else if (nb_held.n)
@@ -116,8 +115,7 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 static bool kept_only(const struct nb_gen *g)
 {
 	return g != nb_gens.baseline && g != nb_gens.staged &&
-	       (g == nb_gens.previous || g == nb_gens.first ||
-		nb_history_keeps(g));
+	       (g == nb_gens.previous || g == nb_gens.first || nb_history_keeps(g));
 }
 
 bool nb_held_in_use(const struct nb_policy *p)
@@ -138,8 +136,7 @@ bool nb_held_in_use(const struct nb_policy *p)
 static struct nb_held *held_of_digest(const uint8_t digest[NB_SHA256_SIZE])
 {
 	for (uint32_t i = 0; i < nb_held.n; i++)
-		if (!memcmp(nb_held.at[i].policy->img->digest, digest,
-			    NB_SHA256_SIZE))
+		if (!memcmp(nb_held.at[i].policy->img->digest, digest, NB_SHA256_SIZE))
 			return &nb_held.at[i];
 	return NULL;
 }
@@ -160,8 +157,8 @@ static void drop_older(const char *name)
 		const struct nb_policy *p = nb_held.at[i].policy;
 
 		if (!strcmp(p->img->name, name) && !nb_held_in_use(p) &&
-		    !nb_gen_has(nb_gens.previous, p) &&
-		    !nb_gen_has(nb_gens.first, p) && !nb_history_has(p))
+		    !nb_gen_has(nb_gens.previous, p) && !nb_gen_has(nb_gens.first, p) &&
+		    !nb_history_has(p))
 			drop_held(&nb_held.at[i]);
 	}
 }
@@ -176,8 +173,7 @@ static void warn_of_env(const struct nb_policy *p)
 		const struct nb_prog *prog = &p->img->progs[i];
 		struct nb_verdict *v;
 
-		if (prog->hook != NB_HOOK_ENV ||
-		    nb_verify_env(&v, p->img, i, NULL) || !v)
+		if (prog->hook != NB_HOOK_ENV || nb_verify_env(&v, p->img, i, NULL) || !v)
 			continue;
 		nb_log(NB_LOG_WARN,
 		       "policy %s: program %s of SEC(\"env\") "
@@ -191,16 +187,14 @@ static void warn_of_env(const struct nb_policy *p)
  * Verify and compile a policy without the lock. The caller holds references to
  * @peers.
  */
-static int make_policy(const void *bytes, size_t size,
-		       struct nb_buf *finding_text, struct nb_buf *finding_json,
-		       struct nb_policy **out, struct nb_err *err)
+static int make_policy(const void *bytes, size_t size, struct nb_buf *finding_text,
+		       struct nb_buf *finding_json, struct nb_policy **out, struct nb_err *err)
 {
 	struct nb_policy *peers[NB_MAX_HELD];
 	struct nb_policy_opts opts = {
 		.verify.coherence_off = nb_params.num[NB_P_COHERENCE] != 0,
 		.max_insns = (uint32_t)nb_params.num[NB_P_MAX_VERIFY],
-		.max_memory = (uint64_t)nb_params.num[NB_P_MAX_POLICY_MEMORY]
-			      << 20,
+		.max_memory = (uint64_t)nb_params.num[NB_P_MAX_POLICY_MEMORY] << 20,
 		.peers = peers,
 		.npeers = nb_held.n,
 		.interpret = nb_params.num[NB_P_JIT] != 0,
@@ -223,13 +217,11 @@ static int make_policy(const void *bytes, size_t size,
 	return rc;
 }
 
-static int hold_policy(struct nb_policy *p, const char *name,
-		       enum nb_policy_source source, struct nb_held **out,
-		       struct nb_err *err)
+static int hold_policy(struct nb_policy *p, const char *name, enum nb_policy_source source,
+		       struct nb_held **out, struct nb_err *err)
 {
 	if (name && strcmp(p->img->name, name))
-		return nb_fail(err, NB_E_ARG, 1,
-			       "the image is of policy %s, not of %.64s",
+		return nb_fail(err, NB_E_ARG, 1, "the image is of policy %s, not of %.64s",
 			       p->img->name, name);
 	*out = held_of_digest(p->img->digest);
 	if (*out)
@@ -237,10 +229,9 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	nb_gens_sweep();
 	drop_older(p->img->name);
 	if (nb_held.n == NB_MAX_HELD)
-		return nb_fail(
-			err, NB_E_FULL, 0,
-			"%d policies are held (allowed: %d): unload one with policy unload",
-			NB_MAX_HELD, NB_MAX_HELD);
+		return nb_fail(err, NB_E_FULL, 0,
+			       "%d policies are held (allowed: %d): unload one with policy unload",
+			       NB_MAX_HELD, NB_MAX_HELD);
 	*out = &nb_held.at[nb_held.n++];
 	memset(*out, 0, sizeof(**out));
 	(*out)->policy = nb_policy_get(p);
@@ -249,9 +240,8 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	return 0;
 }
 
-int nb_held_add(const void *bytes, size_t size, const char *name,
-		enum nb_policy_source source, struct nb_buf *finding_text,
-		struct nb_buf *finding_json, struct nb_held **out,
+int nb_held_add(const void *bytes, size_t size, const char *name, enum nb_policy_source source,
+		struct nb_buf *finding_text, struct nb_buf *finding_json, struct nb_held **out,
 		struct nb_err *err)
 {
 	struct nb_policy *p;
@@ -279,11 +269,10 @@ static int check_unused(const struct nb_held *h, struct nb_err *err)
 		return NB_E_BUSY;
 	}
 	if (nb_gen_has(nb_gens.first, h->policy))
-		return nb_fail(
-			err, NB_E_BUSY, 0,
-			"policy %s is named by NCCLBPF_POLICY, "
-			"with which communicators of several hosts start",
-			h->policy->img->name);
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "policy %s is named by NCCLBPF_POLICY, "
+			       "with which communicators of several hosts start",
+			       h->policy->img->name);
 	return 0;
 }
 
@@ -306,27 +295,24 @@ int nb_held_discard(const char *name, bool dry, struct nb_err *err)
 }
 
 /* Returns the index of policy @p's program in the generation, or -1. */
-static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
-		   uint32_t prog)
+static int prog_of(const struct nb_gen *g, const struct nb_policy *p, uint32_t prog)
 {
 	for (uint32_t i = 0; i < g->nprogs; i++)
-		if (g->prog[i].prog == prog &&
-		    g->policy[g->prog[i].policy].policy == p)
+		if (g->prog[i].prog == prog && g->policy[g->prog[i].policy].policy == p)
 			return (int)i;
 	return -1;
 }
 
 /* Add a program's counters in one part of a generation to @sum. */
-static void add_part(const struct nb_gen *g, const struct nb_policy *p,
-		     uint32_t prog, struct nb_gen_sum *sum)
+static void add_part(const struct nb_gen *g, const struct nb_policy *p, uint32_t prog,
+		     struct nb_gen_sum *sum)
 {
 	int k = prog_of(g, p, prog);
 
 	if (k >= 0)
 		nb_gen_sum_add(sum, &g->prog[k].sum);
 	for (uint32_t e = 0; e < g->nevents; e++)
-		if (g->event[e].prog == prog &&
-		    g->policy[g->event[e].policy].policy == p)
+		if (g->event[e].prog == prog && g->policy[g->event[e].policy].policy == p)
 			nb_gen_sum_add(sum, &g->event[e].sum);
 }
 

@@ -35,9 +35,8 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err);
  * released. Returns an error of nb_policy_new, NB_E_FULL (NB_MAX_HELD policies
  * are held), or NB_E_ARG (the image has another name).
  */
-int nb_held_add(const void *bytes, size_t size, const char *name,
-		enum nb_policy_source source, struct nb_buf *finding_text,
-		struct nb_buf *finding_json, struct nb_held **out,
+int nb_held_add(const void *bytes, size_t size, const char *name, enum nb_policy_source source,
+		struct nb_buf *finding_text, struct nb_buf *finding_json, struct nb_held **out,
 		struct nb_err *err);
 
 /*

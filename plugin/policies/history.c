@@ -29,22 +29,17 @@ static void entry_set_names(struct nb_history_entry *e)
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < e->gen->order.n && at < sizeof(e->names); i++)
-		at += (size_t)snprintf(e->names + at, sizeof(e->names) - at,
-				       "%s%s", i ? " " : "",
+		at += (size_t)snprintf(e->names + at, sizeof(e->names) - at, "%s%s", i ? " " : "",
 				       policy_name_at(e->gen, i));
 }
 
-static void name_scope(struct nb_buf *b, const struct nb_scope *s,
-		       const struct nb_gen *view)
+static void name_scope(struct nb_buf *b, const struct nb_scope *s, const struct nb_gen *view)
 {
-	nb_buf_printf(b, "%s%s", b->size ? "; " : "",
-		      view->order.n ? "" : "none");
+	nb_buf_printf(b, "%s%s", b->size ? "; " : "", view->order.n ? "" : "none");
 	for (uint32_t i = 0; i < view->order.n; i++)
-		nb_buf_printf(b, "%s%s", i ? ", " : "",
-			      policy_name_at(view, i));
+		nb_buf_printf(b, "%s%s", i ? ", " : "", policy_name_at(view, i));
 	for (uint32_t i = 0; i < s->ncomms; i++)
-		nb_buf_printf(b, "%s%016llx", i ? ", " : " for ",
-			      (unsigned long long)s->comm[i]);
+		nb_buf_printf(b, "%s%016llx", i ? ", " : " for ", (unsigned long long)s->comm[i]);
 }
 
 static void name_scopes(struct nb_history_entry *e)
@@ -55,8 +50,7 @@ static void name_scopes(struct nb_history_entry *e)
 	for (uint32_t i = 0; i < e->gen->nviews; i++)
 		name_scope(&b, &e->gen->scopes.scope[i], e->gen->view[i]);
 	if (b.size)
-		snprintf(e->scoped, sizeof(e->scoped), "%.*s", (int)b.size,
-			 nb_buf_text(&b));
+		snprintf(e->scoped, sizeof(e->scoped), "%.*s", (int)b.size, nb_buf_text(&b));
 	nb_buf_fini(&b);
 }
 
@@ -72,15 +66,13 @@ void nb_history_note(uint32_t number, struct nb_gen *g, bool loop)
 			h->n++;
 		memmove(e + 1, e, (h->n - 1) * sizeof(*e));
 	}
-	*e = (struct nb_history_entry){ .number = number,
-					.gen = g,
-					.loop = loop,
-					.shown = nb_history_number(number) };
+	*e = (struct nb_history_entry){
+		.number = number, .gen = g, .loop = loop, .shown = nb_history_number(number)
+	};
 	memcpy(e->digest, g->digest, sizeof(e->digest));
 	entry_set_names(e);
 	name_scopes(e);
-	if (!nb_self.seg ||
-	    !nb_segment_signed(nb_self.seg, number, &e->at_s, &e->maker))
+	if (!nb_self.seg || !nb_segment_signed(nb_self.seg, number, &e->at_s, &e->maker))
 		e->at_s = nb_wall_us() / 1000000;
 }
 
@@ -127,9 +119,8 @@ bool nb_history_thin(void)
 
 uint64_t nb_history_number(uint32_t number)
 {
-	return nb_params_fleet() && nb_self.seg
-		       ? nb_segment_fleet_number(nb_self.seg, number)
-		       : number;
+	return nb_params_fleet() && nb_self.seg ? nb_segment_fleet_number(nb_self.seg, number)
+						: number;
 }
 
 struct nb_gen *nb_history_find(uint32_t number)

@@ -30,7 +30,7 @@ struct nb_history_entry {
 	/* time of the change in seconds since 1970; 0 if not known */
 	uint64_t at_s;
 	struct nb_seg_maker maker; /* the client that asked for the change */
-	bool loop; /* controllers, not a client, made the change */
+	bool loop;		   /* controllers, not a client, made the change */
 	/* the generation's number for users (nb_history_number) */
 	uint64_t shown;
 };

@@ -49,8 +49,7 @@ static struct nb_map *host_map_of(const struct nb_policy *p, const char *name)
 {
 	int m = nb_image_map(p->img, name);
 
-	return m >= 0 && p->img->maps[m].tags & NB_MAPF_HOST ? p->maps[m]
-							     : NULL;
+	return m >= 0 && p->img->maps[m].tags & NB_MAPF_HOST ? p->maps[m] : NULL;
 }
 
 static int count_host_maps(const char *name)
@@ -64,15 +63,12 @@ static int count_host_maps(const char *name)
 
 static int refuse_name(const char *name, struct nb_err *err)
 {
-	nb_fail(err, NB_E_NOENT, 0, "no held policy has a host map %.64s",
-		name);
+	nb_fail(err, NB_E_NOENT, 0, "no held policy has a host map %.64s", name);
 	if (strchr(name, '/'))
-		nb_hint(err,
-			"give the map's name alone: "
-			"all policies with a host map of that name show the same memory");
+		nb_hint(err, "give the map's name alone: "
+			     "all policies with a host map of that name show the same memory");
 	else
-		nb_hint(err,
-			"a host map is tagged __host in its policy; map list shows all maps");
+		nb_hint(err, "a host map is tagged __host in its policy; map list shows all maps");
 	return NB_E_NOENT;
 }
 
@@ -98,8 +94,7 @@ static struct attachment *place_for(const char *name)
 /* Show the pages of @fd in the map. If @fd is -1, show zeroes. */
 static int show(struct nb_map *m, int fd, struct nb_err *err)
 {
-	return fd < 0 ? nb_map_host_detach(m, err)
-		      : nb_map_host_attach(m, fd, err);
+	return fd < 0 ? nb_map_host_detach(m, err) : nb_map_host_attach(m, fd, err);
 }
 
 /* Let the maps called @name of the first @n policies show @fd again. */
@@ -174,25 +169,21 @@ struct nb_host_change {
 
 static int refuse_detach(const char *name, struct nb_err *err)
 {
-	return nb_fail(err, NB_E_NOENT, 0, "no host map %.64s is attached",
-		       name);
+	return nb_fail(err, NB_E_NOENT, 0, "no host map %.64s is attached", name);
 }
 
 static int refuse_limit(struct nb_err *err)
 {
-	return nb_fail(
-		err, NB_E_LIMIT, 0,
-		"%d host maps are attached (allowed: %d): map detach one",
-		NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "%d host maps are attached (allowed: %d): map detach one", NB_MAX_HOST_MAPS,
+		       NB_MAX_HOST_MAPS);
 }
 
 /* Check that the change is possible now. The caller holds the lock. */
 static int check_change(const struct nb_host_change *c, struct nb_err *err)
 {
 	if (c->detach)
-		return *c->name && attachment_of(c->name)
-			       ? 0
-			       : refuse_detach(c->name, err);
+		return *c->name && attachment_of(c->name) ? 0 : refuse_detach(c->name, err);
 	if (!count_host_maps(c->name))
 		return refuse_name(c->name, err);
 	return place_for(c->name) ? 0 : refuse_limit(err);
@@ -204,8 +195,7 @@ static void collect_maps(struct nb_host_change *c)
 		struct nb_map *m = host_map_of(nb_held.at[i].policy, c->name);
 
 		if (m)
-			c->at[c->n++] =
-				(struct staged){ nb_map_get(m), NULL, false };
+			c->at[c->n++] = (struct staged){ nb_map_get(m), NULL, false };
 	}
 }
 
@@ -233,8 +223,7 @@ static int prepare_pages(struct nb_host_change *c, struct nb_err *err)
 	return rc;
 }
 
-int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
-		  struct nb_err *err)
+int nb_host_stage(struct nb_host_change **out, const char *name, int fd, struct nb_err *err)
 {
 	struct nb_host_change *c = calloc(1, sizeof(*c));
 	int rc;
@@ -243,16 +232,14 @@ int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
 	if (!c) {
 		if (fd >= 0)
 			close(fd);
-		return nb_fail(err, NB_E_NOMEM, 0, "map %.64s: no memory",
-			       name);
+		return nb_fail(err, NB_E_NOMEM, 0, "map %.64s: no memory", name);
 	}
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->fd = fd;
 	c->before = -1;
 	c->detach = fd < 0;
 	nb_lock(NB_LOCK_STATE);
-	rc = strlen(name) >= NB_MAP_NAME ? refuse_name(name, err)
-					 : check_change(c, err);
+	rc = strlen(name) >= NB_MAP_NAME ? refuse_name(name, err) : check_change(c, err);
 	if (!rc)
 		collect_maps(c);
 	nb_unlock(NB_LOCK_STATE);
@@ -265,8 +252,7 @@ int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
 	return rc;
 }
 
-static struct staged *staged_of(struct nb_host_change *c,
-				const struct nb_map *m)
+static struct staged *staged_of(struct nb_host_change *c, const struct nb_map *m)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->at[i].map == m && c->at[i].pages)
@@ -279,8 +265,7 @@ static struct staged *staged_of(struct nb_host_change *c,
  * has nothing prepared. Returns 1 if the map shows the change, 0 if it does not
  * fit.
  */
-static int exchange_one(struct nb_host_change *c, struct nb_map *m,
-			struct nb_err *err)
+static int exchange_one(struct nb_host_change *c, struct nb_map *m, struct nb_err *err)
 {
 	struct staged *s = staged_of(c, m);
 	void *pages;
@@ -320,8 +305,7 @@ static int exchange(struct nb_host_change *c, int before, struct nb_err *err)
 }
 
 /* Record that the maps called @name show @fd, or zeroes if it is negative. */
-static void record(struct attachment *a, const char *name, int fd,
-		   uint64_t commit)
+static void record(struct attachment *a, const char *name, int fd, uint64_t commit)
 {
 	snprintf(a->name, sizeof(a->name), "%s", name);
 	a->fd = fd;
@@ -335,8 +319,7 @@ int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
 	int rc, before;
 
 	if (c->committed)
-		return nb_fail(err, NB_E_ARG, 0, "map %s: committed already",
-			       c->name);
+		return nb_fail(err, NB_E_ARG, 0, "map %s: committed already", c->name);
 	rc = check_change(c, err);
 	if (rc)
 		return rc;
@@ -409,8 +392,7 @@ void nb_host_join(const struct nb_policy *p)
 		const struct attachment *a = attachment_of(s->name);
 		struct nb_err err = { 0 };
 
-		if (s->tags & NB_MAPF_HOST && a &&
-		    nb_map_host_attach(p->maps[i], a->fd, &err))
+		if (s->tags & NB_MAPF_HOST && a && nb_map_host_attach(p->maps[i], a->fd, &err))
 			nb_log_err("a new policy's host map stays zero", &err);
 	}
 }

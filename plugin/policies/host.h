@@ -27,8 +27,7 @@ enum { NB_MAX_HOST_MAPS = 16 }; /* most names that can be attached */
  * nb_map_host_prepare.
  */
 struct nb_host_change;
-int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
-		  struct nb_err *err);
+int nb_host_stage(struct nb_host_change **out, const char *name, int fd, struct nb_err *err);
 /*
  * Show what was prepared, once. Returns how many maps of held policies show it;
  * those of older policies with another shape show zeroes, which is logged. On

@@ -87,8 +87,7 @@ static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 	for (size_t i = 0; i < n; i++) {
 		char c = base[i];
 		bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			    (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-			    c == '.';
+			    (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 
 		name[i] = c;
 		if (!fine)
@@ -97,28 +96,25 @@ static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 	name[n] = '\0';
 }
 
-static int parse_entry(struct entry *e, const char *text, size_t size,
-		       struct nb_err *err)
+static int parse_entry(struct entry *e, const char *text, size_t size, struct nb_err *err)
 {
 	char *pin;
 
 	memset(e, 0, sizeof(*e));
 	if (!size)
-		return nb_fail(
-			err, NB_E_SETTING, 0,
-			"an entry is empty (allowed: paths separated by colons)");
+		return nb_fail(err, NB_E_SETTING, 0,
+			       "an entry is empty (allowed: paths separated by colons)");
 	if (size >= sizeof(e->path))
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "policy path too long: %zu bytes (allowed: %zu)",
-			       size, sizeof(e->path) - 1);
+			       "policy path too long: %zu bytes (allowed: %zu)", size,
+			       sizeof(e->path) - 1);
 	memcpy(e->path, text, size);
 	pin = strstr(e->path, PIN);
 	if (pin) {
 		if (nb_digest_parse(e->digest, pin + strlen(PIN), NULL))
 			return nb_fail(
 				err, NB_E_SETTING, 0,
-				"%.200s: 64 hexadecimal digits expected after @sha256:",
-				e->path);
+				"%.200s: 64 hexadecimal digits expected after @sha256:", e->path);
 		e->pinned = true;
 		*pin = '\0';
 	}
@@ -126,15 +122,13 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 	return 0;
 }
 
-static int read_all(int fd, const char *path, size_t size, struct bytes *out,
-		    struct nb_err *err)
+static int read_all(int fd, const char *path, size_t size, struct bytes *out, struct nb_err *err)
 {
 	char *p = malloc(size + 1);
 	size_t have = 0;
 
 	if (!p)
-		return nb_fail(err, NB_E_NOMEM, 0, "%s: no memory (%zu bytes)",
-			       path, size);
+		return nb_fail(err, NB_E_NOMEM, 0, "%s: no memory (%zu bytes)", path, size);
 	while (have < size) {
 		ssize_t n = read(fd, p + have, size - have);
 
@@ -144,11 +138,9 @@ static int read_all(int fd, const char *path, size_t size, struct bytes *out,
 			int error = errno;
 
 			free(p);
-			return nb_fail(
-				err, NB_E_NOINPUT, 0,
-				"%s: reading ends after %zu of %zu bytes: %s",
-				path, have, size,
-				n ? strerror(error) : "end of file");
+			return nb_fail(err, NB_E_NOINPUT, 0,
+				       "%s: reading ends after %zu of %zu bytes: %s", path, have,
+				       size, n ? strerror(error) : "end of file");
 		}
 		have += (size_t)n;
 	}
@@ -166,15 +158,13 @@ static int read_file(const char *path, struct bytes *out, struct nb_err *err)
 	if (fd < 0) {
 		int error = errno;
 
-		return nb_fail(err, NB_E_NOINPUT, 0, "%s: cannot be opened: %s",
-			       path, strerror(error));
+		return nb_fail(err, NB_E_NOINPUT, 0, "%s: cannot be opened: %s", path,
+			       strerror(error));
 	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		rc = nb_fail(err, NB_E_NOINPUT, 0, "%s: not a regular file",
-			     path);
+		rc = nb_fail(err, NB_E_NOINPUT, 0, "%s: not a regular file", path);
 	else if (st.st_size < 1 || st.st_size > MAX_OBJECT)
-		rc = nb_fail(err, NB_E_LIMIT, 0,
-			     "%s: %lld bytes (allowed: 1 to %d)", path,
+		rc = nb_fail(err, NB_E_LIMIT, 0, "%s: %lld bytes (allowed: 1 to %d)", path,
 			     (long long)st.st_size, MAX_OBJECT);
 	else
 		rc = read_all(fd, path, (size_t)st.st_size, out, err);
@@ -200,15 +190,13 @@ static bool front_end_path(char out[PATH_MAX])
 	slash = real ? strrchr(real, '/') : NULL;
 	if (slash)
 		*slash = '\0';
-	fits = slash &&
-	       snprintf(out, PATH_MAX, "%s/" FRONT_END, real) < PATH_MAX;
+	fits = slash && snprintf(out, PATH_MAX, "%s/" FRONT_END, real) < PATH_MAX;
 	free(real);
 	return fits;
 }
 
-static int call_front_end(void *so, const char *path, const struct entry *e,
-			  const struct bytes *in, struct bytes *out,
-			  struct nb_err *err)
+static int call_front_end(void *so, const char *path, const struct entry *e, const struct bytes *in,
+			  struct bytes *out, struct nb_err *err)
 {
 	nb_load_entry_fn *fn;
 
@@ -218,15 +206,14 @@ static int call_front_end(void *so, const char *path, const struct entry *e,
 	 */
 	*(void **)&fn = dlsym(so, NB_LOAD_ENTRY);
 	if (!fn)
-		return nb_fail(
-			err, NB_E_NOTSUP, 0,
-			"%s has no function %s: it is of another version", path,
-			NB_LOAD_ENTRY);
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "%s has no function %s: it is of another version", path,
+			       NB_LOAD_ENTRY);
 	return fn(in->p, in->size, e->name, &out->p, &out->size, err);
 }
 
-static int object_image(const struct entry *e, const struct bytes *in,
-			struct bytes *out, struct nb_err *err)
+static int object_image(const struct entry *e, const struct bytes *in, struct bytes *out,
+			struct nb_err *err)
 {
 	char path[PATH_MAX];
 	void *so;
@@ -242,11 +229,10 @@ static int object_image(const struct entry *e, const struct bytes *in,
 	if (!so) {
 		const char *why = dlerror();
 
-		rc = nb_fail(
-			err, NB_E_NOTSUP, 0,
-			"%s is a BPF object, "
-			"and the front end that reads BPF objects cannot be loaded: %.160s",
-			e->path, why ? why : path);
+		rc = nb_fail(err, NB_E_NOTSUP, 0,
+			     "%s is a BPF object, "
+			     "and the front end that reads BPF objects cannot be loaded: %.160s",
+			     e->path, why ? why : path);
 		nb_hint(err,
 			"build an image where libncclbpf-load.so is installed: "
 			"ncclbpf-shell policy build %.60s -o %.40s.policy",
@@ -258,8 +244,7 @@ static int object_image(const struct entry *e, const struct bytes *in,
 	return rc;
 }
 
-static int check_pin(const struct entry *e, const struct bytes *file,
-		     struct nb_err *err)
+static int check_pin(const struct entry *e, const struct bytes *file, struct nb_err *err)
 {
 	uint8_t have[NB_SHA256_SIZE];
 	char want_text[65], have_text[65];
@@ -271,13 +256,11 @@ static int check_pin(const struct entry *e, const struct bytes *file,
 		return 0;
 	nb_sha256_text(e->digest, want_text);
 	nb_sha256_text(have, have_text);
-	return nb_fail(err, NB_E_SETTING, 0,
-		       "%.120s: its SHA-256 is %s, NCCLBPF_POLICY allows %s",
+	return nb_fail(err, NB_E_SETTING, 0, "%.120s: its SHA-256 is %s, NCCLBPF_POLICY allows %s",
 		       e->path, have_text, want_text);
 }
 
-static int entry_image(const struct entry *e, struct bytes *image,
-		       struct nb_err *err)
+static int entry_image(const struct entry *e, struct bytes *image, struct nb_err *err)
 {
 	struct bytes file = { NULL, 0 };
 	int rc = read_file(e->path, &file, err);
@@ -290,8 +273,7 @@ static int entry_image(const struct entry *e, struct bytes *image,
 		return 0;
 	}
 	if (!rc && (file.size < 4 || memcmp(file.p, "\177ELF", 4)))
-		rc = nb_fail(err, NB_E_IMAGE, 0,
-			     "%s: neither a policy image nor a BPF object file",
+		rc = nb_fail(err, NB_E_IMAGE, 0, "%s: neither a policy image nor a BPF object file",
 			     e->path);
 	if (!rc)
 		rc = object_image(e, &file, image, err);
@@ -300,8 +282,7 @@ static int entry_image(const struct entry *e, struct bytes *image,
 }
 
 /* Load one entry and hold its policy. The caller holds the lock. */
-static int load_entry(const struct entry *e, struct nb_policy **out,
-		      struct nb_err *err)
+static int load_entry(const struct entry *e, struct nb_policy **out, struct nb_err *err)
 {
 	struct bytes image = { NULL, 0 };
 	struct nb_held *held;
@@ -312,16 +293,14 @@ static int load_entry(const struct entry *e, struct nb_policy **out,
 	nb_lock(NB_LOCK_STATE);
 	if (rc)
 		return rc;
-	rc = nb_held_add(image.p, image.size, NULL, NB_SOURCE_ENV, NULL, NULL,
-			 &held, err);
+	rc = nb_held_add(image.p, image.size, NULL, NB_SOURCE_ENV, NULL, NULL, &held, err);
 	free(image.p);
 	if (!rc)
 		*out = nb_policy_get(held->policy);
 	return rc;
 }
 
-static int load_list(const char *list, struct nb_policy **policies, uint32_t *n,
-		     struct nb_err *err)
+static int load_list(const char *list, struct nb_policy **policies, uint32_t *n, struct nb_err *err)
 {
 	struct entry *e = malloc(sizeof(*e));
 	int rc = 0;
@@ -331,11 +310,10 @@ static int load_list(const char *list, struct nb_policy **policies, uint32_t *n,
 	for (;;) {
 		size_t size = entry_length(list);
 
-		snprintf(nb_load.what, sizeof(nb_load.what), "%.*s",
-			 (int)(size < 255 ? size : 255), list);
+		snprintf(nb_load.what, sizeof(nb_load.what), "%.*s", (int)(size < 255 ? size : 255),
+			 list);
 		if (*n == NB_GEN_MAX_POLICIES)
-			rc = nb_fail(err, NB_E_LIMIT, 0,
-				     "more than %d policies",
+			rc = nb_fail(err, NB_E_LIMIT, 0, "more than %d policies",
 				     NB_GEN_MAX_POLICIES);
 		else
 			rc = parse_entry(e, list, size, err);

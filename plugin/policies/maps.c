@@ -32,8 +32,7 @@ void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out)
  * Count the policies of @g that have a map called @name. *@out gets the first
  * one.
  */
-static uint32_t find_in_gen(const struct nb_gen *g, const char *map,
-			    struct nb_map_ref *out)
+static uint32_t find_in_gen(const struct nb_gen *g, const char *map, struct nb_map_ref *out)
 {
 	uint32_t n = 0;
 
@@ -68,8 +67,8 @@ static void hint_maps(const char *map, struct nb_err *err)
 		const struct nb_image *img = nb_held.at[i].policy->img;
 
 		if (img->nmaps && !strcmp(img->name, map)) {
-			nb_hint(err, "%s is a policy, with the map %s/%s", map,
-				map, img->maps[0].name);
+			nb_hint(err, "%s is a policy, with the map %s/%s", map, map,
+				img->maps[0].name);
 			return;
 		}
 		for (uint32_t m = 0; m < img->nmaps; m++)
@@ -83,8 +82,7 @@ static void hint_maps(const char *map, struct nb_err *err)
 		nb_hint(err, "map list shows all maps");
 }
 
-static int find_bare(const char *map, struct nb_map_ref *out,
-		     struct nb_err *err)
+static int find_bare(const char *map, struct nb_map_ref *out, struct nb_err *err)
 {
 	uint32_t n = find_in_gen(nb_gens.baseline, map, out);
 
@@ -93,17 +91,15 @@ static int find_bare(const char *map, struct nb_map_ref *out,
 	if (n == 1)
 		return 0;
 	if (n)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"%u policies have a map %.64s: say which, as in %s/%.64s",
-			n, map, out->policy->img->name, map);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%u policies have a map %.64s: say which, as in %s/%.64s", n, map,
+			       out->policy->img->name, map);
 	nb_fail(err, NB_E_NOENT, 0, "no held policy has a map %.64s", map);
 	hint_maps(map, err);
 	return NB_E_NOENT;
 }
 
-int nb_held_map_find(const char *name, struct nb_map_ref *out,
-		     struct nb_err *err)
+int nb_held_map_find(const char *name, struct nb_map_ref *out, struct nb_err *err)
 {
 	const char *slash = strchr(name, '/');
 	char policy[NB_IMAGE_NAME + 8];
@@ -115,9 +111,7 @@ int nb_held_map_find(const char *name, struct nb_map_ref *out,
 	if (!slash)
 		return find_bare(name, out, err);
 	snprintf(policy, sizeof(policy), "%.*s",
-		 (int)(slash - name < NB_IMAGE_NAME ? slash - name
-						    : NB_IMAGE_NAME),
-		 name);
+		 (int)(slash - name < NB_IMAGE_NAME ? slash - name : NB_IMAGE_NAME), name);
 	h = nb_held_find(policy, &why);
 	if (!h) {
 		if (err)
@@ -126,8 +120,8 @@ int nb_held_map_find(const char *name, struct nb_map_ref *out,
 	}
 	m = nb_policy_map(h->policy, slash + 1);
 	if (m < 0) {
-		nb_fail(err, NB_E_NOENT, 0, "policy %s has no map %.64s",
-			h->policy->img->name, slash + 1);
+		nb_fail(err, NB_E_NOENT, 0, "policy %s has no map %.64s", h->policy->img->name,
+			slash + 1);
 		hint_maps(slash + 1, err);
 		return NB_E_NOENT;
 	}

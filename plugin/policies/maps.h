@@ -34,8 +34,7 @@ struct nb_map_ref {
  * names), or NB_E_ARG (several policies have such a map). The caller holds
  * NB_LOCK_STATE.
  */
-int nb_held_map_find(const char *name, struct nb_map_ref *out,
-		     struct nb_err *err);
+int nb_held_map_find(const char *name, struct nb_map_ref *out, struct nb_err *err);
 /* Fill in a reference to map @map of held policy @p. */
 void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out);
 

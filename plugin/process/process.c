@@ -138,8 +138,7 @@ static void log_policies(void)
 	const struct nb_gen *g = nb_gens.baseline;
 
 	if (nb_load.err.code) {
-		nb_log_err("NCCLBPF_POLICY cannot be loaded, NCCL decides",
-			   &nb_load.err);
+		nb_log_err("NCCLBPF_POLICY cannot be loaded, NCCL decides", &nb_load.err);
 		return;
 	}
 	for (uint32_t i = 0; i < g->npolicies; i++) {
@@ -147,8 +146,7 @@ static void log_policies(void)
 		char digest[65];
 
 		nb_sha256_text(img->digest, digest);
-		nb_log(NB_LOG_INFO, "policy %s (%.16s) decides", img->name,
-		       digest);
+		nb_log(NB_LOG_INFO, "policy %s (%.16s) decides", img->name, digest);
 	}
 	if (nb_params.num[NB_P_COHERENCE])
 		nb_log(NB_LOG_WARN,
@@ -167,10 +165,9 @@ static int check_threads(struct nb_err *err)
 	nb_room_threads("", &room);
 	if (room.left >= NB_ROOM_THREADS_KEPT)
 		return 0;
-	nb_fail(err, NB_E_FULL, 0,
-		"%s leaves %llu of %llu threads, and NCCL may need %d",
-		room.limit, (unsigned long long)room.left,
-		(unsigned long long)room.all, NB_ROOM_THREADS_KEPT);
+	nb_fail(err, NB_E_FULL, 0, "%s leaves %llu of %llu threads, and NCCL may need %d",
+		room.limit, (unsigned long long)room.left, (unsigned long long)room.all,
+		NB_ROOM_THREADS_KEPT);
 	nb_hint(err, "raise that limit (docker run --pids-limit)");
 	return err->code;
 }

@@ -71,8 +71,7 @@ static uint64_t pair_nonce(void)
 
 bool nb_event_pair_is(uint64_t handle)
 {
-	return have_pool() && GET(nb_prof.nonce) &&
-	       !((handle ^ pair_nonce()) >> NUMBER_BITS);
+	return have_pool() && GET(nb_prof.nonce) && !((handle ^ pair_nonce()) >> NUMBER_BITS);
 }
 
 static uint32_t context_index(uint64_t context)
@@ -86,14 +85,13 @@ static bool make_pool(void)
 
 	if (have_pool())
 		return true;
-	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return false;
 	for (uint32_t i = 0; i < NB_EVENT_PAIRS; i++)
 		p->cell[i].turn = i;
-	if (!__atomic_compare_exchange_n(&pool, &none, p, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&pool, &none, p, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		munmap(p, sizeof(*p));
 	return true;
 }
@@ -114,8 +112,7 @@ bool nb_event_pair_context(uint64_t context, void **its)
 {
 	uint32_t i = context_index(context);
 
-	if (!context ||
-	    __atomic_load_n(&comms[i].context, __ATOMIC_ACQUIRE) != context)
+	if (!context || __atomic_load_n(&comms[i].context, __ATOMIC_ACQUIRE) != context)
 		return false;
 	*its = GET(comms[i].its);
 	return true;
@@ -127,9 +124,8 @@ bool nb_event_pair_comm_end(uint64_t context, void **its)
 
 	if (!nb_event_pair_context(context, its))
 		return false;
-	return __atomic_compare_exchange_n(
-		&comms[context_index(context)].context, &was, 0, false,
-		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&comms[context_index(context)].context, &was, 0, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static bool pool_push(struct pool *p, uint32_t place)
@@ -141,9 +137,8 @@ static bool pool_push(struct pool *p, uint32_t place)
 		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
 
 		if (turn == at) {
-			if (!__atomic_compare_exchange_n(&p->tail, &at, at + 1,
-							 true, __ATOMIC_RELAXED,
-							 __ATOMIC_RELAXED))
+			if (!__atomic_compare_exchange_n(&p->tail, &at, at + 1, true,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 				continue;
 			SET(c->place, place);
 			__atomic_store_n(&c->turn, at + 1, __ATOMIC_RELEASE);
@@ -167,13 +162,11 @@ static bool pool_pop(struct pool *p, uint32_t *place)
 		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
 
 		if (turn == at + 1) {
-			if (!__atomic_compare_exchange_n(&p->head, &at, at + 1,
-							 true, __ATOMIC_RELAXED,
-							 __ATOMIC_RELAXED))
+			if (!__atomic_compare_exchange_n(&p->head, &at, at + 1, true,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 				continue;
 			*place = GET(c->place);
-			__atomic_store_n(&c->turn, at + NB_EVENT_PAIRS,
-					 __ATOMIC_RELEASE);
+			__atomic_store_n(&c->turn, at + NB_EVENT_PAIRS, __ATOMIC_RELEASE);
 			return true;
 		}
 		if ((int64_t)(turn - (at + 1)) < 0)
@@ -186,15 +179,13 @@ static bool pool_pop(struct pool *p, uint32_t *place)
 static bool pool_steal(struct pool *p, uint32_t *place)
 {
 	for (int i = 0; i < STEALS; i++) {
-		uint32_t at = (uint32_t)__atomic_fetch_add(&p->hand, 1,
-							   __ATOMIC_RELAXED) %
+		uint32_t at = (uint32_t)__atomic_fetch_add(&p->hand, 1, __ATOMIC_RELAXED) %
 			      NB_EVENT_PAIRS;
 		uint64_t tag = GET(p->place[at].tag);
 
 		if (!(tag & TAG_OPEN) ||
-		    !__atomic_compare_exchange_n(&p->place[at].tag, &tag, 0,
-						 false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
+		    !__atomic_compare_exchange_n(&p->place[at].tag, &tag, 0, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		*place = at;
 		return true;
@@ -246,8 +237,7 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 	return pair_nonce() | number;
 }
 
-bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
-		       struct nb_event_pair *out)
+bool nb_event_pair_get(uint64_t handle, bool open, bool stop, struct nb_event_pair *out)
 {
 	uint64_t number = handle & NUMBER_MASK, tag;
 	struct place *p;
@@ -263,9 +253,8 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 	out->owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
 	out->its = __atomic_load_n(&p->its, __ATOMIC_ACQUIRE);
 	if (stop) {
-		if (!__atomic_compare_exchange_n(&p->tag, &tag, number << 1,
-						 false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&p->tag, &tag, number << 1, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return false;
 		pool_push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
 	} else if (GET(p->tag) >> 1 != number) {

@@ -65,8 +65,7 @@ bool nb_event_pair_is(uint64_t handle);
  * Returns false if @handle is not a pair, or if its communicator's wrapped
  * profiler has ended.
  */
-bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
-		       struct nb_event_pair *out);
+bool nb_event_pair_get(uint64_t handle, bool open, bool stop, struct nb_event_pair *out);
 
 /*
  * Returns the events that NCCL reports to a profiler with @mask: those of the

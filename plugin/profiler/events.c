@@ -75,8 +75,8 @@ static struct nb_pcomm *find_pcomm(void)
 			continue;
 		if (pc)
 			return pc;
-		pc = mmap(NULL, sizeof(*pc), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pc = mmap(NULL, sizeof(*pc), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 		if (pc == MAP_FAILED)
 			return NULL;
 		pc->index = i;
@@ -104,8 +104,7 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->nodes, init->nodes);
 	SET(pc->abi, init->abi);
 	SET(pc->mask, init->mask);
-	snprintf(pc->name, sizeof(pc->name), "%s",
-		 init->name ? init->name : "");
+	snprintf(pc->name, sizeof(pc->name), "%s", init->name ? init->name : "");
 }
 
 void nb_events_clock(void)
@@ -115,8 +114,7 @@ void nb_events_clock(void)
 	pthread_mutex_unlock(&nb_prof.lock);
 }
 
-void nb_events_init(void **context, const struct nb_pcomm_init *init,
-		    bool usable)
+void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usable)
 {
 	static uint64_t contexts; /* protected by nb_prof.lock */
 	struct nb_pcomm *pc = NULL;
@@ -136,19 +134,15 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		pcomm_reset(pc, init);
 		contexts = (contexts + 1) & NB_HANDLE_NUMBER;
 		__atomic_store_n(&pc->token,
-				 nb_prof.nonce |
-					 (uint64_t)NB_EVENT_CONTEXT
-						 << NB_HANDLE_KIND |
-					 (uint64_t)pc->index << NB_HANDLE_COMM |
-					 contexts,
+				 nb_prof.nonce | (uint64_t)NB_EVENT_CONTEXT << NB_HANDLE_KIND |
+					 (uint64_t)pc->index << NB_HANDLE_COMM | contexts,
 				 __ATOMIC_RELEASE);
 		last = pc;
 		/*
 		 * without the control socket nobody can enable telemetry later
 		 */
 		SET(nb_prof.connect_left,
-		    nb_params.num[NB_P_PROFILER_CONNECT] ||
-				    nb_params.num[NB_P_CONTROL]
+		    nb_params.num[NB_P_PROFILER_CONNECT] || nb_params.num[NB_P_CONTROL]
 			    ? 0
 			    : CONNECT_EVENTS);
 	}
@@ -158,8 +152,7 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 	nb_mask_write();
 	/* other communicators may use the same mask variable */
 	if (init->mask && !pc)
-		SET(*init->mask,
-		    any_living() ? (int)nb_mask_for(init->abi) : 0);
+		SET(*init->mask, any_living() ? (int)nb_mask_for(init->abi) : 0);
 	pthread_mutex_unlock(&nb_prof.lock);
 	if (context) /* NCCL does not call finalize if the context is NULL */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : UNSEEN);
@@ -193,10 +186,8 @@ void nb_events_finalize(void *context)
 		 * invalidate all handles up to this number; a thread that takes
 		 * a later number sees the cleared token
 		 */
-		SET(pc->base_coll,
-		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
-		SET(pc->base_child,
-		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
+		SET(pc->base_coll, __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
+		SET(pc->base_child, __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
 		/* close the events that started since the first sweep */
 		nb_events_close(pc);
 		nb_pools_shrink(nb_events_unconnected());
@@ -217,19 +208,16 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 
 bool nb_events_sees_calls(uint64_t comm_id)
 {
-	return last && comm_id && comm_id == GET(last->comm_id) &&
-	       nb_mask_by_calls(last->abi);
+	return last && comm_id && comm_id == GET(last->comm_id) && nb_mask_by_calls(last->abi);
 }
 
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot,
-			  const struct nb_packed *ring)
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot, const struct nb_packed *ring)
 {
 	/*
 	 * versions 1 to 4 of both interfaces pass no identity, so match by
 	 * thread
 	 */
-	if (!last ||
-	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
+	if (!last || (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
 		return;
 	SET(last->decided, slot ? &slot->announced : NULL);
 	SET(last->ring, slot ? ring : NULL);
@@ -242,8 +230,7 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot,
 void nb_events_tell_decisions(struct nb_seg_slot *slot)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		struct nb_pcomm *pc =
-			__atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+		struct nb_pcomm *pc = __atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
 
 		if (pc && GET(pc->decided) == &slot->announced)
 			SET(pc->decided, &slot->decisions);
@@ -253,13 +240,11 @@ void nb_events_tell_decisions(struct nb_seg_slot *slot)
 void nb_events_untell(const struct nb_seg_slot *slot)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		struct nb_pcomm *pc =
-			__atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+		struct nb_pcomm *pc = __atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
 
 		if (!pc)
 			continue;
-		if (GET(pc->decided) == &slot->announced ||
-		    GET(pc->decided) == &slot->decisions) {
+		if (GET(pc->decided) == &slot->announced || GET(pc->decided) == &slot->decisions) {
 			SET(pc->ring, NULL);
 			SET(pc->decided, NULL);
 		}

@@ -33,8 +33,7 @@ struct nb_pcomm_init {
  * Register a communicator. Sets *@context to a value that is not NULL, and sets
  * *@init->mask. If @usable is false, NCCL is asked for no events.
  */
-void nb_events_init(void **context, const struct nb_pcomm_init *init,
-		    bool usable);
+void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usable);
 /* Initialise nb_clock_ns. Any thread may call it, any number of times. */
 void nb_events_clock(void);
 void nb_events_finalize(void *context);
@@ -44,8 +43,7 @@ void nb_events_finalize(void *context);
  */
 uint64_t nb_events_start(void *context, const struct nb_descr *d);
 /* Start the event of a channel's kernel, the most frequent event. */
-uint64_t nb_events_start_kernel(void *context, uint64_t parent,
-				uint32_t channel, uint64_t timer,
+uint64_t nb_events_start_kernel(void *context, uint64_t parent, uint32_t channel, uint64_t timer,
 				bool has_timer);
 void nb_events_stop(void *handle);
 /*
@@ -103,8 +101,7 @@ bool nb_events_sees_calls(uint64_t comm_id);
  * process ends. If nb_events_sees_calls, the profiler counts the calls in the
  * slot, in which the rank has registered with nb_comm_init.calls.
  */
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot,
-			  const struct nb_packed *ring);
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot, const struct nb_packed *ring);
 /* Use slot->decisions as the number of decisions of @slot's rank. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
 /* Stop using @slot, because its rank makes no more calls. */

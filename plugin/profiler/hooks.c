@@ -63,9 +63,8 @@ static struct reader *my_reader(void)
  * Every context begins with the communicator's identity, which selects the
  * scope.
  */
-#define FIRST(ctx)                                                   \
-	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, \
-		       "the communicator comes first")
+#define FIRST(ctx) \
+	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, "the communicator comes first")
 FIRST(coll_done);
 FIRST(p2p_done);
 FIRST(proxy_step);
@@ -91,8 +90,7 @@ FIRST(verbs_mr);
 #undef FIRST
 
 /* Returns the generation, or its scope for the context's communicator. */
-static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
-			       const void *ctx)
+static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook, const void *ctx)
 {
 	uint64_t comm;
 
@@ -102,8 +100,8 @@ static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
 	return nb_gen_of(g, comm);
 }
 
-static inline __attribute__((always_inline)) void
-run(enum nb_hook hook, void *ctx, uint64_t size, bool timed)
+static inline __attribute__((always_inline)) void run(enum nb_hook hook, void *ctx, uint64_t size,
+						      bool timed)
 {
 	struct reader *r = my_reader();
 	bool took = !__atomic_exchange_n(&r->taken, 1, __ATOMIC_SEQ_CST);
@@ -301,8 +299,7 @@ static void run_kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 }
 
 static void run_step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		     const struct nb_child_slot *op,
-		     const struct nb_op_slot *task, uint64_t now)
+		     const struct nb_child_slot *op, const struct nb_op_slot *task, uint64_t now)
 {
 	uint64_t what = op ? GET(op->what) : UINT64_MAX;
 	struct ncclbpf_proxy_step ctx = {
@@ -325,8 +322,7 @@ static void run_step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 	nb_events_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
 }
 
-static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		      uint64_t now)
+static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c, uint64_t now)
 {
 	struct ncclbpf_group ctx = {
 		.comm_id = GET(pc->comm_id),
@@ -340,8 +336,7 @@ static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 }
 
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		  const struct nb_child_slot *op, const struct nb_op_slot *task,
-		  uint64_t now)
+		  const struct nb_child_slot *op, const struct nb_op_slot *task, uint64_t now)
 {
 	switch (byte_at(GET(c->what), C_KIND)) {
 	case NB_EVENT_KERNEL_CH:

@@ -49,7 +49,6 @@ void nb_run_env(struct ncclbpf_env *c);
  * other threads may be writing them.
  */
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		  const struct nb_child_slot *op, const struct nb_op_slot *task,
-		  uint64_t now);
+		  const struct nb_child_slot *op, const struct nb_op_slot *task, uint64_t now);
 
 #endif

@@ -43,8 +43,7 @@ bool nb_mask_by_calls(uint32_t abi)
 static bool calls_counted(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (nb_pcomm_living(nb_prof.comm[i]) &&
-		    GET(nb_prof.comm[i]->slot))
+		if (nb_pcomm_living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
 			return true;
 	return false;
 }
@@ -63,8 +62,7 @@ static uint32_t hooks_need(uint32_t hooks)
 	if (hooks >> NB_HOOK_KERNEL_CH & 1)
 		need |= tasks | NB_EVENT_BIT(KERNEL_CH);
 	if (hooks >> NB_HOOK_PROXY_STEP & 1)
-		need |= tasks | NB_EVENT_BIT(PROXY_OP) |
-			NB_EVENT_BIT(PROXY_STEP);
+		need |= tasks | NB_EVENT_BIT(PROXY_OP) | NB_EVENT_BIT(PROXY_STEP);
 	if (hooks >> NB_HOOK_GROUP & 1)
 		need |= NB_EVENT_BIT(GROUP);
 	return need;
@@ -75,8 +73,8 @@ static uint32_t hooks_need(uint32_t hooks)
  */
 static uint32_t traces_need(uint32_t events)
 {
-	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
-			 NB_EVENT_BIT(PROXY_STEP);
+	uint32_t times =
+		NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) | NB_EVENT_BIT(PROXY_STEP);
 
 	if (events & times)
 		events |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
@@ -124,11 +122,10 @@ static uint32_t events_needed(void)
  */
 uint32_t nb_mask_for(uint32_t abi)
 {
-	uint32_t other =
-		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
+	uint32_t other = GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
 
-	return (GET(nb_prof.need) | GET(nb_prof.connect) | other) &
-	       nb_events_known(abi) & ~GET(nb_prof.withheld);
+	return (GET(nb_prof.need) | GET(nb_prof.connect) | other) & nb_events_known(abi) &
+	       ~GET(nb_prof.withheld);
 }
 
 void nb_events_remask(void *context)
@@ -149,8 +146,8 @@ void nb_events_remask(void *context)
  */
 static bool is_unconnected(const struct nb_pcomm *pc)
 {
-	return nb_pcomm_living(pc) && !GET(pc->connected) &&
-	       GET(pc->ranks) != 1 && GET(pc->abi) >= 3;
+	return nb_pcomm_living(pc) && !GET(pc->connected) && GET(pc->ranks) != 1 &&
+	       GET(pc->abi) >= 3;
 }
 
 unsigned nb_events_unconnected(void)
@@ -174,8 +171,7 @@ static uint32_t kernel_reasons(uint32_t connect)
 	return (GET(nb_prof.telemetry) & NB_TEL_GPU ? BY_TELEMETRY : 0) |
 	       (hooks_need(GET(nb_prof.hooks)) & bit ? BY_HOOKS : 0) |
 	       (traces_need(GET(nb_prof.traced)) & bit ? BY_TRACES : 0) |
-	       (connect & bit ? BY_CONNECT : 0) |
-	       (other & bit ? BY_WRAPPED : 0);
+	       (connect & bit ? BY_CONNECT : 0) | (other & bit ? BY_WRAPPED : 0);
 }
 
 /* A communicator that NCCL has not connected. */
@@ -202,19 +198,16 @@ static unsigned pools_of_host(void)
 
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
 		if (is_unconnected(nb_prof.comm[i]))
-			c[n++] = (struct unconnected){
-				GET(nb_prof.comm[i]->comm_id),
-				GET(nb_prof.comm[i]->ranks),
-				GET(nb_prof.comm[i]->nodes)
-			};
+			c[n++] = (struct unconnected){ GET(nb_prof.comm[i]->comm_id),
+						       GET(nb_prof.comm[i]->ranks),
+						       GET(nb_prof.comm[i]->nodes) };
 	qsort(c, n, sizeof(c[0]), by_comm_id);
 	for (unsigned i = 0, ours; i < n; i += ours) {
 		int32_t ranks = c[i].ranks, nodes = c[i].nodes;
 		unsigned all = 0;
 
 		ours = 1;
-		while (c[i].comm_id && i + ours < n &&
-		       c[i + ours].comm_id == c[i].comm_id)
+		while (c[i].comm_id && i + ours < n && c[i + ours].comm_id == c[i].comm_id)
 			ours++;
 		if (ranks > 0 && nodes > 0)
 			all = (unsigned)((ranks - 1) / nodes + 1);
@@ -230,10 +223,8 @@ static unsigned pools_of_host(void)
 static void kernels_decide(uint32_t connect)
 {
 	uint32_t reasons = kernel_reasons(connect);
-	struct nb_pools_want want = { .here = nb_events_unconnected(),
-				      .unseen = nb_prof.unseen };
-	bool anew = reasons & ~nb_prof.kernels_for ||
-		    want.here != nb_prof.kernels_of ||
+	struct nb_pools_want want = { .here = nb_events_unconnected(), .unseen = nb_prof.unseen };
+	bool anew = reasons & ~nb_prof.kernels_for || want.here != nb_prof.kernels_of ||
 		    want.unseen != nb_prof.kernels_beside;
 
 	/* pools that NCCL is not asked to take need no room */
@@ -243,8 +234,7 @@ static void kernels_decide(uint32_t connect)
 			want.host = pools_of_host();
 		SET(nb_prof.refused, !nb_pools_take(&want));
 	}
-	SET(nb_prof.withheld,
-	    reasons && !GET(nb_prof.refused) ? 0 : NB_EVENT_BIT(KERNEL_CH));
+	SET(nb_prof.withheld, reasons && !GET(nb_prof.refused) ? 0 : NB_EVENT_BIT(KERNEL_CH));
 	nb_prof.kernels_for = reasons;
 	nb_prof.kernels_of = want.here;
 	nb_prof.kernels_beside = want.unseen;
@@ -269,9 +259,8 @@ bool nb_events_refused(struct nb_err *why)
 void nb_mask_write(void)
 {
 	uint32_t traced = traced_hooks(GET(nb_prof.traced));
-	uint32_t connect = GET(nb_prof.connect_left) && nb_events_unconnected()
-				   ? NB_EVENT_BIT(KERNEL_CH)
-				   : 0;
+	uint32_t connect =
+		GET(nb_prof.connect_left) && nb_events_unconnected() ? NB_EVENT_BIT(KERNEL_CH) : 0;
 
 	SET(nb_prof.tap_timed, GET(nb_prof.timed) | traced);
 	SET(nb_prof.tapped, GET(nb_prof.hooks) | traced);

@@ -60,8 +60,7 @@ static void count_api_call(struct nb_pcomm *pc)
 	struct nb_seg_slot *slot = __atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
 
 	if (slot)
-		__atomic_store_n(&slot->calls, GET(slot->calls) + 1,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&slot->calls, GET(slot->calls) + 1, __ATOMIC_RELEASE);
 }
 
 uint64_t nb_events_start(void *context, const struct nb_descr *d)
@@ -91,8 +90,8 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	case NB_EVENT_KERNEL_LAUNCH:
 		return nb_child_start(pc, token, d);
 	case NB_EVENT_KERNEL_CH:
-		return nb_events_start_kernel(context, d->parent, d->channel,
-					      d->timer, d->has_timer);
+		return nb_events_start_kernel(context, d->parent, d->channel, d->timer,
+					      d->has_timer);
 	case NB_EVENT_COLL_API:
 		count_api_call(pc);
 		if (!(nb_trace_ring_wanted() >> NB_EVENT_COLL_API & 1))

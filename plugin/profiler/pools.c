@@ -138,8 +138,7 @@ static bool write_number(unsigned n)
 	char text[32];
 	int size = snprintf(text, sizeof(text), "%u\n", n);
 
-	return pwrite(pools.fd, text, (size_t)size, 0) == size &&
-	       !ftruncate(pools.fd, size);
+	return pwrite(pools.fd, text, (size_t)size, 0) == size && !ftruncate(pools.fd, size);
 }
 
 /* Make our file. Its lock shows other processes that we live. */
@@ -147,8 +146,7 @@ static bool open_ours(void)
 {
 	struct flock l;
 
-	snprintf(pools.path, sizeof(pools.path), "%s/" POOL_PREFIX "XXXXXX",
-		 nb_pools_dir);
+	snprintf(pools.path, sizeof(pools.path), "%s/" POOL_PREFIX "XXXXXX", nb_pools_dir);
 	pools.fd = mkostemp(pools.path, O_CLOEXEC);
 	if (pools.fd < 0)
 		return false;
@@ -219,8 +217,7 @@ static uint64_t read_announcement(int dir, const char *name)
 	struct flock l;
 	struct stat st;
 	uint64_t n = 0;
-	int fd = openat(dir, name,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return 0;
@@ -268,8 +265,7 @@ static bool fits_file_size(void)
 	struct rlimit limit;
 	struct nb_err err;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) ||
-	    limit.rlim_cur == RLIM_INFINITY ||
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 	    limit.rlim_cur >= POOL_SHARE * POOL_SIZE)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
@@ -293,9 +289,8 @@ static bool fits_descriptors(const struct nb_pools_want *want)
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: %s leaves %llu of %llu descriptors, and %llu must be left: "
 		"NCCL needs %d a rank",
-		room.limit, (unsigned long long)room.left,
-		(unsigned long long)room.all, (unsigned long long)need,
-		POOL_FILES);
+		room.limit, (unsigned long long)room.left, (unsigned long long)room.all,
+		(unsigned long long)need, POOL_FILES);
 	nb_hint(&err, "start the job with a larger ulimit -n");
 	return refuse(LIMIT_DESCRIPTORS, &err);
 }
@@ -312,14 +307,13 @@ static bool fits_threads(const struct nb_pools_want *want)
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: %s leaves %llu of %llu threads, and %llu must be left: "
 		"NCCL starts one a rank",
-		room.limit, (unsigned long long)room.left,
-		(unsigned long long)room.all, (unsigned long long)need);
+		room.limit, (unsigned long long)room.left, (unsigned long long)room.all,
+		(unsigned long long)need);
 	nb_hint(&err, "raise that limit (docker run --pids-limit)");
 	return refuse(LIMIT_THREADS, &err);
 }
 
-static bool fits_memory(const struct nb_room *room, uint64_t need,
-			unsigned share)
+static bool fits_memory(const struct nb_room *room, uint64_t need, unsigned share)
 {
 	struct nb_err err;
 
@@ -329,8 +323,7 @@ static bool fits_memory(const struct nb_room *room, uint64_t need,
 		"no GPU times: %s leaves %llu of %llu MiB, and NCCL needs %llu MiB a rank: "
 		"%llu MiB%s",
 		room->limit, (unsigned long long)in_mib(room->left),
-		(unsigned long long)in_mib(room->all),
-		(unsigned long long)whole_mib(POOL_SIZE),
+		(unsigned long long)in_mib(room->all), (unsigned long long)whole_mib(POOL_SIZE),
 		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err, "raise that limit (docker run -m)");
 	return refuse(LIMIT_MEMORY, &err);
@@ -355,8 +348,7 @@ static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 	if (r->shm_error) {
 		nb_fail(&err, NB_E_FULL, 0,
 			"no GPU times: /dev/shm, where NCCL needs %llu MiB a rank: %s",
-			(unsigned long long)whole_mib(POOL_SIZE),
-			strerror(r->shm_error));
+			(unsigned long long)whole_mib(POOL_SIZE), strerror(r->shm_error));
 		nb_hint(&err, "mount a tmpfs there");
 		return refuse(LIMIT_SHM, &err);
 	}
@@ -368,8 +360,7 @@ static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: /dev/shm has %llu of %llu MiB left, and NCCL needs "
 		"%llu MiB a rank: %llu MiB%s",
-		(unsigned long long)in_mib(left),
-		(unsigned long long)in_mib(all),
+		(unsigned long long)in_mib(left), (unsigned long long)in_mib(all),
 		(unsigned long long)whole_mib(POOL_SIZE),
 		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err,
@@ -405,8 +396,7 @@ static int try_pool(unsigned pools_here)
 	}
 	munmap(p, POOL_SIZE);
 	/* address space alone */
-	p = mmap(NULL, mapped, PROT_NONE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		rc = errno;
 	else
@@ -457,8 +447,7 @@ static bool fits_in(const struct pools_room *r, unsigned least, unsigned share)
 {
 	uint64_t n = r->announced > least ? r->announced : least;
 
-	return fits_shm(r, n * POOL_SIZE, share) &&
-	       fits_memory(&r->memory, n * POOL_SIZE, share);
+	return fits_shm(r, n * POOL_SIZE, share) && fits_memory(&r->memory, n * POOL_SIZE, share);
 }
 
 static bool fits(unsigned least)
@@ -504,8 +493,7 @@ bool nb_pools_take(const struct nb_pools_want *want)
 {
 	unsigned before = pools.announced;
 
-	if (!__atomic_load_n(&pools.absent, __ATOMIC_RELAXED) &&
-	    !sees_all(want->unseen))
+	if (!__atomic_load_n(&pools.absent, __ATOMIC_RELAXED) && !sees_all(want->unseen))
 		return false;
 	if (want->here <= before)
 		return !before || still_fit();
@@ -521,8 +509,7 @@ bool nb_pools_take(const struct nb_pools_want *want)
 	if (!announce(want->here)) {
 		struct nb_err err;
 
-		nb_fail(&err, NB_E_FULL, 0,
-			"no GPU times: a file in /dev/shm: %s",
+		nb_fail(&err, NB_E_FULL, 0, "no GPU times: a file in /dev/shm: %s",
 			strerror(errno));
 		return refuse(LIMIT_SYSTEM, &err);
 	}

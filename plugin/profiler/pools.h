@@ -29,8 +29,8 @@
 extern const char *nb_pools_dir;
 
 struct nb_pools_want {
-	unsigned here; /* pools that NCCL may still allocate in this process */
-	unsigned host; /* the same, in all processes of these communicators'
+	unsigned here;	 /* pools that NCCL may still allocate in this process */
+	unsigned host;	 /* the same, in all processes of these communicators'
 			  ranks on this host */
 	unsigned unseen; /* communicators that the profiler does not keep: NCCL
 			    takes pools for them, too */

@@ -66,8 +66,8 @@ static inline bool nb_slot_over(uint64_t word, uint64_t n)
 
 static inline bool nb_slot_move(uint64_t *word, uint64_t *from, uint64_t to)
 {
-	return __atomic_compare_exchange_n(word, from, to, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return __atomic_compare_exchange_n(word, from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -79,8 +79,7 @@ static inline bool nb_slot_is_old(uint64_t since, uint64_t now)
 	return now > since && now - since >= SLOT_OLD_NS;
 }
 
-static inline uint64_t nb_event_handle(const struct nb_pcomm *pc, uint32_t kind,
-				       uint64_t n)
+static inline uint64_t nb_event_handle(const struct nb_pcomm *pc, uint32_t kind, uint64_t n)
 {
 	return nb_prof.nonce | (uint64_t)kind << NB_HANDLE_KIND |
 	       (uint64_t)pc->index << NB_HANDLE_COMM | n;
@@ -106,14 +105,12 @@ static inline struct nb_op_slot *nb_task_of(uint64_t h, struct nb_pcomm **pc)
 
 	*pc = nb_pcomm_of(h);
 	if (!*pc || !n || n <= GET((*pc)->base_coll) ||
-	    (nb_event_kind(h) != NB_EVENT_COLL &&
-	     nb_event_kind(h) != NB_EVENT_P2P))
+	    (nb_event_kind(h) != NB_EVENT_COLL && nb_event_kind(h) != NB_EVENT_P2P))
 		return NULL;
 	return &(*pc)->coll[n % NB_COLL_SLOTS];
 }
 
-static inline struct nb_child_slot *nb_child_of(uint64_t h,
-						struct nb_pcomm **pc)
+static inline struct nb_child_slot *nb_child_of(uint64_t h, struct nb_pcomm **pc)
 {
 	uint64_t n = h & NB_HANDLE_NUMBER;
 
@@ -138,8 +135,7 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
  * Start a collective, send or receive. Returns its handle. @token: the
  * communicator's token as the caller has read it
  */
-uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
-		       const struct nb_descr *d);
+uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d);
 void nb_task_stop(uint64_t h);
 /*
  * Make the sample if the task is complete. The thread that changes the word's
@@ -149,8 +145,7 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word);
 /* Complete or drop all open tasks of a communicator at its finalize. */
 void nb_task_close_all(struct nb_pcomm *pc);
 
-uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,
-			const struct nb_descr *d);
+uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d);
 void nb_child_stop(uint64_t h);
 void nb_child_close_all(struct nb_pcomm *pc);
 

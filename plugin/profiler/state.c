@@ -31,8 +31,7 @@ static const struct {
 	enum nb_log_level level;
 	const char *word, *text;
 } losses[NB_NLOST] = {
-#define LOST(name, word, level, text) \
-	[NB_LOST_##name] = { NB_LOG_##level, word, text },
+#define LOST(name, word, level, text) [NB_LOST_##name] = { NB_LOG_##level, word, text },
 #include "core/defs/lost.h"
 };
 
@@ -51,14 +50,10 @@ void nb_events_tell(void)
 	for (int i = 0; i < NB_NLOST; i++) {
 		uint64_t n = GET(nb_prof.lost[i]);
 
-		if (!n || __atomic_fetch_or(&nb_prof.told, 1u << i,
-					    __ATOMIC_RELAXED) >>
-					  i &
-				  1)
+		if (!n || __atomic_fetch_or(&nb_prof.told, 1u << i, __ATOMIC_RELAXED) >> i & 1)
 			continue;
 		nb_log(losses[i].level,
 		       "profiler: %llu event%s %s: not measured; more are only counted (stats: %s)",
-		       (unsigned long long)n, n == 1 ? "" : "s", losses[i].text,
-		       losses[i].word);
+		       (unsigned long long)n, n == 1 ? "" : "s", losses[i].text, losses[i].word);
 	}
 }

@@ -54,15 +54,11 @@ enum nb_trace_event {
 	NB_TRACE_VERBS_DONE,
 	NB_TRACE_NEVENTS
 };
-static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
-	      "NCCL's events are below");
+static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT, "NCCL's events are below");
 #define NB_TRACE_BIT(name) (1u << NB_TRACE_##name)
-#define NB_TRACE_GIN                                     \
-	(NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | \
-	 NB_TRACE_BIT(GIN_SIGNAL))
-#define NB_TRACE_VERBS                                       \
-	(NB_TRACE_BIT(VERBS_QP) | NB_TRACE_BIT(VERBS_POST) | \
-	 NB_TRACE_BIT(VERBS_DONE))
+#define NB_TRACE_GIN (NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | NB_TRACE_BIT(GIN_SIGNAL))
+#define NB_TRACE_VERBS \
+	(NB_TRACE_BIT(VERBS_QP) | NB_TRACE_BIT(VERBS_POST) | NB_TRACE_BIT(VERBS_DONE))
 /* Returns the name of an event, such as "coll", or NULL for other numbers. */
 const char *nb_event_word(unsigned event);
 
@@ -288,14 +284,12 @@ enum { NB_HANDLE_KIND = 46, NB_HANDLE_COMM = 36 };
  */
 static inline bool nb_events_wanted(unsigned event)
 {
-	return event < NB_NEVENTS &&
-	       __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
+	return event < NB_NEVENTS && __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
 }
 /* Returns true if a wrapped profiler is called too. */
 static inline bool nb_events_chained(void)
 {
-	return __builtin_expect(
-		__atomic_load_n(&nb_prof.chained, __ATOMIC_RELAXED), 0);
+	return __builtin_expect(__atomic_load_n(&nb_prof.chained, __ATOMIC_RELAXED), 0);
 }
 /* Returns true if the communicator structure is in use. */
 static inline bool nb_pcomm_living(const struct nb_pcomm *pc)
@@ -308,8 +302,7 @@ static inline bool nb_pcomm_living(const struct nb_pcomm *pc)
  */
 static inline void nb_pcomm_connected(struct nb_pcomm *pc)
 {
-	if (__builtin_expect(!__atomic_load_n(&pc->connected, __ATOMIC_RELAXED),
-			     0))
+	if (__builtin_expect(!__atomic_load_n(&pc->connected, __ATOMIC_RELAXED), 0))
 		__atomic_store_n(&pc->connected, 1, __ATOMIC_RELAXED);
 }
 
@@ -322,9 +315,8 @@ static inline struct nb_pcomm *nb_pcomm_of(uint64_t handle)
 
 	if (!nonce || (handle ^ nonce) >> (NB_HANDLE_KIND + 4))
 		return NULL;
-	return __atomic_load_n(
-		&nb_prof.comm[handle >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
-		__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&nb_prof.comm[handle >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
+			       __ATOMIC_ACQUIRE);
 }
 
 #endif

@@ -53,8 +53,7 @@ static void sample_choose_exec(struct nb_sample *s, bool gpu)
  * Make the sample of a slot that this thread owns. @whole: all kernels of the
  * task have reported their times
  */
-static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
-			bool whole)
+static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
 {
 	uint64_t what = GET(s->what);
 	struct nb_sample o;
@@ -73,17 +72,14 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 	o.ranks = GET(pc->ranks);
 	o.nodes = GET(pc->nodes);
 	o.peer = (int32_t)GET(s->peer);
-	o.has[NB_TEL_ENQUEUE] =
-		sample_span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
+	o.has[NB_TEL_ENQUEUE] = sample_span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
 	gpu = whole && GET(s->gpu_most);
 	if (gpu)
 		o.ns[NB_TEL_KERNEL] = GET(s->gpu_most) - 1;
-	o.has[NB_TEL_KERNEL] =
-		gpu ||
-		(whole && sample_span(GET(s->cpu_first), GET(s->cpu_last),
-				      &o.ns[NB_TEL_KERNEL]));
-	o.has[NB_TEL_NETWORK] = sample_span(
-		GET(s->proxy_first), GET(s->proxy_last), &o.ns[NB_TEL_NETWORK]);
+	o.has[NB_TEL_KERNEL] = gpu || (whole && sample_span(GET(s->cpu_first), GET(s->cpu_last),
+							    &o.ns[NB_TEL_KERNEL]));
+	o.has[NB_TEL_NETWORK] =
+		sample_span(GET(s->proxy_first), GET(s->proxy_last), &o.ns[NB_TEL_NETWORK]);
 	sample_choose_exec(&o, gpu);
 	if (GET(nb_prof.telemetry))
 		nb_tel_add(&pc->tel, &o);
@@ -110,8 +106,7 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
 	uint64_t n = nb_slot_number(word) << SLOT_AT_NUMBER;
 
-	if (!nb_task_complete(s, word) ||
-	    !nb_slot_move(&s->word, &word, n | SLOT_BUSY))
+	if (!nb_task_complete(s, word) || !nb_slot_move(&s->word, &word, n | SLOT_BUSY))
 		return;
 	if (task_is_dead(pc, word))
 		nb_events_lose(NB_LOST_CUT);
@@ -124,15 +119,13 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
  * Complete the task with what is known so far. @word: the slot's word as just
  * read
  */
-static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
-			 uint64_t word)
+static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
 	uint64_t n = nb_slot_number(word) << SLOT_AT_NUMBER;
 	uint64_t what = GET(s->what);
-	bool stopped =
-		nb_slot_state(word) == SLOT_STOPPED && !task_is_dead(pc, word);
-	bool whole = !nb_slot_children(word) &&
-		     nb_slot_kernels(word) >= nb_slot_byte(what, W_EXPECT);
+	bool stopped = nb_slot_state(word) == SLOT_STOPPED && !task_is_dead(pc, word);
+	bool whole =
+		!nb_slot_children(word) && nb_slot_kernels(word) >= nb_slot_byte(what, W_EXPECT);
 
 	if (!nb_slot_move(&s->word, &word, n | SLOT_BUSY))
 		return;
@@ -147,8 +140,7 @@ static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
  * Returns the slot of number @n, or NULL if the slot's last event is still in
  * use.
  */
-static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
-				    uint64_t now)
+static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n, uint64_t now)
 {
 	struct nb_op_slot *s = &pc->coll[n % NB_COLL_SLOTS];
 	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
@@ -157,8 +149,7 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 	case SLOT_STOPPED:
 	case SLOT_OPEN:
 		if (!nb_slot_is_old(GET(s->touched), now) &&
-		    (nb_slot_state(word) == SLOT_OPEN ||
-		     nb_slot_children(word) ||
+		    (nb_slot_state(word) == SLOT_OPEN || nb_slot_children(word) ||
 		     nb_slot_byte(GET(s->what), W_EXPECT)))
 			return NULL;
 		task_give_up(pc, s, word);
@@ -169,12 +160,9 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 	case SLOT_DONE:
 		break;
 	}
-	if (nb_slot_state(word) != SLOT_FREE &&
-	    nb_slot_state(word) != SLOT_DONE)
+	if (nb_slot_state(word) != SLOT_FREE && nb_slot_state(word) != SLOT_DONE)
 		return NULL;
-	return nb_slot_move(&s->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY)
-		       ? s
-		       : NULL;
+	return nb_slot_move(&s->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY) ? s : NULL;
 }
 
 /*
@@ -184,14 +172,13 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
  * earlier numbers are then invalid (nb_events_finalize), and for later numbers
  * the token has changed.
  */
-static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token,
-					 uint64_t *n, uint64_t now)
+static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n,
+					 uint64_t now)
 {
 	struct nb_op_slot *s = NULL;
 
 	for (int i = 0; i < SLOT_TRIES && !s; i++) {
-		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_SEQ_CST) &
-		     NB_HANDLE_NUMBER;
+		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_SEQ_CST) & NB_HANDLE_NUMBER;
 		if (__atomic_load_n(&pc->token, __ATOMIC_SEQ_CST) != token)
 			break;
 		s = task_take(pc, *n, now);
@@ -206,8 +193,7 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	int32_t ranks = GET(pc->ranks);
 
 	if (ranks > 0 && (d->func == ALL_GATHER || d->func == REDUCE_SCATTER))
-		return ranks < 1 << 20 ? d->bytes * (uint64_t)ranks
-				       : UINT64_MAX;
+		return ranks < 1 << 20 ? d->bytes * (uint64_t)ranks : UINT64_MAX;
 	return d->bytes;
 }
 
@@ -222,8 +208,7 @@ static uint64_t tuner_decisions(const struct nb_pcomm *pc)
 	return count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
 }
 
-uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
-		       const struct nb_descr *d)
+uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d)
 {
 	uint32_t need = GET(nb_prof.need);
 	uint64_t n, expect = 0, now = nb_clock_ns();
@@ -249,17 +234,15 @@ uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
 	SET(s->seq, d->seq);
 	SET(s->bytes, whole_bytes(pc, d));
 	SET(s->peer, (uint64_t)(uint32_t)d->peer);
-	SET(s->what, (uint64_t)d->func << W_FUNC | (uint64_t)d->algo << W_ALGO |
-			     (uint64_t)d->proto << W_PROTO |
-			     (uint64_t)d->channels << W_CHANNELS |
-			     expect << W_EXPECT |
-			     (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) |
-						   NB_EVENT_BIT(PROXY_OP) |
-						   NB_EVENT_BIT(PROXY_STEP)))
-				     << W_LATE |
-			     (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P);
-	__atomic_store_n(&s->word, n << SLOT_AT_NUMBER | SLOT_OPEN,
-			 __ATOMIC_RELEASE);
+	SET(s->what,
+	    (uint64_t)d->func << W_FUNC | (uint64_t)d->algo << W_ALGO |
+		    (uint64_t)d->proto << W_PROTO | (uint64_t)d->channels << W_CHANNELS |
+		    expect << W_EXPECT |
+		    (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
+					  NB_EVENT_BIT(PROXY_STEP)))
+			    << W_LATE |
+		    (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P);
+	__atomic_store_n(&s->word, n << SLOT_AT_NUMBER | SLOT_OPEN, __ATOMIC_RELEASE);
 	return nb_event_handle(pc, d->event, n);
 }
 
@@ -276,8 +259,7 @@ void nb_task_stop(uint64_t h)
 	}
 	word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 	if (nb_slot_number(word) != n || nb_slot_state(word) != SLOT_OPEN) {
-		nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE
-						     : NB_LOST_STALE);
+		nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE : NB_LOST_STALE);
 		return;
 	}
 	now = nb_clock_ns();
@@ -302,16 +284,12 @@ bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now)
 	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
 		struct nb_op_slot *s = &pc->coll[i];
 		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
-		uint64_t quiet = nb_slot_byte(GET(s->what), W_EXPECT)
-					 ? PATIENCE_NS
-					 : QUIET_NS;
+		uint64_t quiet = nb_slot_byte(GET(s->what), W_EXPECT) ? PATIENCE_NS : QUIET_NS;
 
-		if (nb_slot_state(word) == SLOT_FREE ||
-		    nb_slot_state(word) == SLOT_DONE)
+		if (nb_slot_state(word) == SLOT_FREE || nb_slot_state(word) == SLOT_DONE)
 			continue;
-		if (nb_slot_state(word) == SLOT_STOPPED &&
-		    !nb_slot_children(word) && now > GET(s->touched) &&
-		    now - GET(s->touched) > quiet)
+		if (nb_slot_state(word) == SLOT_STOPPED && !nb_slot_children(word) &&
+		    now > GET(s->touched) && now - GET(s->touched) > quiet)
 			task_give_up(pc, s, word);
 		else
 			empty = false;
@@ -325,8 +303,7 @@ void nb_task_close_all(struct nb_pcomm *pc)
 		struct nb_op_slot *s = &pc->coll[i];
 		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 
-		if (nb_slot_state(word) == SLOT_STOPPED ||
-		    nb_slot_state(word) == SLOT_OPEN)
+		if (nb_slot_state(word) == SLOT_STOPPED || nb_slot_state(word) == SLOT_OPEN)
 			task_give_up(pc, s, word);
 	}
 }

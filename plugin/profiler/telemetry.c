@@ -36,9 +36,8 @@ static struct nb_tel_row *row_of(struct nb_tel *t, uint64_t key)
 		struct nb_tel_row *r = &t->row[(at + i) % NB_TEL_ROWS];
 		uint64_t have = __atomic_load_n(&r->key, __ATOMIC_RELAXED);
 
-		if (!have && __atomic_compare_exchange_n(
-				     &r->key, &have, key, false,
-				     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (!have && __atomic_compare_exchange_n(&r->key, &have, key, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return r;
 		if (have == key)
 			return r;
@@ -53,9 +52,8 @@ void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns)
 	__atomic_fetch_add(&t->count, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&t->sum_ns, ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&t->hist[nb_hist_index(ns)], 1, __ATOMIC_RELAXED);
-	while (ns > max &&
-	       !__atomic_compare_exchange_n(&t->max_ns, &max, ns, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (ns > max && !__atomic_compare_exchange_n(&t->max_ns, &max, ns, true,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -63,8 +61,7 @@ void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns)
  * Record the sample for comparing ranks. A collective has the same number on
  * every rank.
  */
-static void note_recent(struct nb_tel *t, uint64_t key,
-			const struct nb_sample *s)
+static void note_recent(struct nb_tel *t, uint64_t key, const struct nb_sample *s)
 {
 	uint64_t n = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
 	struct nb_tel_recent *r = &t->recent[n % NB_TEL_RECENT];
@@ -76,8 +73,7 @@ static void note_recent(struct nb_tel *t, uint64_t key,
 	__atomic_store_n(&r->whole, n + 1, __ATOMIC_RELEASE);
 }
 
-bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
-		   struct nb_tel_recent *out)
+bool nb_tel_recent(const struct nb_tel *t, uint64_t n, struct nb_tel_recent *out)
 {
 	const struct nb_tel_recent *r = &t->recent[n % NB_TEL_RECENT];
 

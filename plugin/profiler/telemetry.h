@@ -83,13 +83,12 @@ struct nb_sample {
 	uint32_t source;
 };
 
-static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo,
-				  uint32_t proto)
+static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo, uint32_t proto)
 {
 	uint64_t bucket = 63 - (uint64_t)__builtin_clzll(bytes | 1);
 
-	return UINT64_C(1) << 63 | (uint64_t)(func & 255) << 24 | bucket << 16 |
-	       (algo & 255) << 8 | (proto & 255);
+	return UINT64_C(1) << 63 | (uint64_t)(func & 255) << 24 | bucket << 16 | (algo & 255) << 8 |
+	       (proto & 255);
 }
 
 /* Record a sample. Any thread may call it; it takes no lock. */
@@ -98,8 +97,7 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
  * Copy recent sample number @n. Returns false if it is overwritten or not yet
  * written. Any thread may call it.
  */
-bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
-		   struct nb_tel_recent *out);
+bool nb_tel_recent(const struct nb_tel *t, uint64_t n, struct nb_tel_recent *out);
 /*
  * Reset all counts. Rows keep their keys, because other threads may be adding.
  */

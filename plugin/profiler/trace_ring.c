@@ -35,12 +35,9 @@ static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
 const char *nb_trace_event_word(unsigned event)
 {
 	static const char *const words[NB_TRACE_NEVENTS] = {
-		[NB_TRACE_GIN_PUT] = "gin_put",
-		[NB_TRACE_GIN_GET] = "gin_get",
-		[NB_TRACE_GIN_SIGNAL] = "gin_signal",
-		[NB_TRACE_VERBS_QP] = "verbs_qp",
-		[NB_TRACE_VERBS_POST] = "verbs_post",
-		[NB_TRACE_VERBS_DONE] = "verbs_done",
+		[NB_TRACE_GIN_PUT] = "gin_put",	      [NB_TRACE_GIN_GET] = "gin_get",
+		[NB_TRACE_GIN_SIGNAL] = "gin_signal", [NB_TRACE_VERBS_QP] = "verbs_qp",
+		[NB_TRACE_VERBS_POST] = "verbs_post", [NB_TRACE_VERBS_DONE] = "verbs_done",
 	};
 
 	if (event < NB_TRACE_GIN_PUT)
@@ -59,8 +56,8 @@ void nb_trace_ring_add(const struct nb_trace_span *s)
 	p = &r[n % NB_SPANS];
 	have = GET(p->stamp);
 	if (have & 1 || have > 2 * n ||
-	    !__atomic_compare_exchange_n(&p->stamp, &have, 2 * n + 1, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+	    !__atomic_compare_exchange_n(&p->stamp, &have, 2 * n + 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
 		return;
 	}
@@ -77,8 +74,7 @@ static uint64_t id_of(uint64_t h)
 
 static uint64_t make_id(const struct nb_pcomm *pc, uint64_t kind, uint64_t n)
 {
-	return kind << NB_HANDLE_KIND | (uint64_t)pc->index << NB_HANDLE_COMM |
-	       n;
+	return kind << NB_HANDLE_KIND | (uint64_t)pc->index << NB_HANDLE_COMM | n;
 }
 
 static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
@@ -90,8 +86,7 @@ static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
  * Returns when the task ended: now if the GPU reported its times, else the time
  * of its last event.
  */
-static uint64_t task_done_ns(const struct nb_op_slot *s,
-			     const struct nb_sample *o)
+static uint64_t task_done_ns(const struct nb_op_slot *s, const struct nb_sample *o)
 {
 	uint64_t t = GET(s->stop), kernel = GET(s->cpu_last);
 	uint64_t proxy = GET(s->proxy_last);
@@ -131,14 +126,12 @@ static void note_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 		if (!nb_unpack(&packed, n - 1, &d))
 			return;
 		/* NCCL may make one decision for several merged collectives */
-		if ((uint64_t)d.coll != func ||
-		    d.bytes < p->word[NB_SPAN_BYTES] ||
+		if ((uint64_t)d.coll != func || d.bytes < p->word[NB_SPAN_BYTES] ||
 		    (d.bytes > p->word[NB_SPAN_BYTES] &&
 		     (p->word[NB_SPAN_DECIDED] || !ran_as(p, &d))))
 			continue;
 		p->word[NB_SPAN_DECIDED] = n;
-		memcpy(&p->word[NB_SPAN_DECISION], packed.word,
-		       sizeof(packed.word));
+		memcpy(&p->word[NB_SPAN_DECISION], packed.word, sizeof(packed.word));
 		if (d.bytes == p->word[NB_SPAN_BYTES])
 			return;
 	}
@@ -155,8 +148,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	if (!(nb_trace_ring_wanted() >> event & 1))
 		return;
 	memset(&p, 0, sizeof(p));
-	w[NB_SPAN_WHAT] =
-		nb_span_what(event, o->func, o->algo, o->proto, o->channels);
+	w[NB_SPAN_WHAT] = nb_span_what(event, o->func, o->algo, o->proto, o->channels);
 	w[NB_SPAN_START] = o->start_ns;
 	w[NB_SPAN_END] = GET(s->stop);
 	w[NB_SPAN_COMM] = o->comm_id;
@@ -187,8 +179,7 @@ static uint64_t thread_id(void)
 	return tid;
 }
 
-static void put_details(struct nb_trace_span *p, const struct nb_child_slot *c,
-			uint64_t event)
+static void put_details(struct nb_trace_span *p, const struct nb_child_slot *c, uint64_t event)
 {
 	switch (event) {
 	case NB_EVENT_KERNEL_CH:
@@ -211,23 +202,20 @@ static void put_details(struct nb_trace_span *p, const struct nb_child_slot *c,
 	}
 }
 
-void nb_trace_span_child(const struct nb_pcomm *pc,
-			 const struct nb_child_slot *c, uint64_t n,
+void nb_trace_span_child(const struct nb_pcomm *pc, const struct nb_child_slot *c, uint64_t n,
 			 uint64_t now)
 {
 	uint64_t what = GET(c->what), event = what >> C_KIND & 255;
-	uint32_t func = event >= NB_EVENT_GROUP_API ? what >> C_FUNC & 255
-						    : (uint32_t)NB_WORD_NONE;
+	uint32_t func = event >= NB_EVENT_GROUP_API ? what >> C_FUNC & 255 : (uint32_t)NB_WORD_NONE;
 	struct nb_trace_span p;
 	uint64_t *w = p.word;
 
 	if (!(nb_trace_ring_wanted() >> event & 1))
 		return;
 	memset(&p, 0, sizeof(p));
-	w[NB_SPAN_WHAT] = nb_span_what(event, func, NB_WORD_NONE, NB_WORD_NONE,
-				       what >> C_CHANNEL & 255) |
-			  (what >> C_SEND & 1) << NB_SPAN_AT_SEND |
-			  (what >> C_TIMER & 1) << NB_SPAN_AT_GPU;
+	w[NB_SPAN_WHAT] =
+		nb_span_what(event, func, NB_WORD_NONE, NB_WORD_NONE, what >> C_CHANNEL & 255) |
+		(what >> C_SEND & 1) << NB_SPAN_AT_SEND | (what >> C_TIMER & 1) << NB_SPAN_AT_GPU;
 	w[NB_SPAN_START] = GET(c->start);
 	w[NB_SPAN_END] = now;
 	w[NB_SPAN_COMM] = GET(pc->comm_id);
@@ -302,8 +290,7 @@ int nb_trace_ring_open(uint32_t events, struct nb_err *err)
 	}
 	pthread_mutex_unlock(&lock);
 	if (!good)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for a ring of %d events", NB_SPANS);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a ring of %d events", NB_SPANS);
 	nb_events_ask();
 	return 0;
 }

@@ -107,14 +107,11 @@ struct nb_trace_span {
  * (NB_SPAN_AT_SEND) and the GPU's clock (NB_SPAN_AT_GPU) stay 0. @func, @algo
  * and @proto may be NB_WORD_NONE.
  */
-static inline uint64_t nb_span_what(uint64_t event, uint32_t func,
-				    uint32_t algo, uint32_t proto,
+static inline uint64_t nb_span_what(uint64_t event, uint32_t func, uint32_t algo, uint32_t proto,
 				    uint32_t channels)
 {
-	return event | (uint64_t)func << NB_SPAN_AT_FUNC |
-	       (uint64_t)algo << NB_SPAN_AT_ALGO |
-	       (uint64_t)proto << NB_SPAN_AT_PROTO |
-	       (uint64_t)channels << NB_SPAN_AT_CHANNELS;
+	return event | (uint64_t)func << NB_SPAN_AT_FUNC | (uint64_t)algo << NB_SPAN_AT_ALGO |
+	       (uint64_t)proto << NB_SPAN_AT_PROTO | (uint64_t)channels << NB_SPAN_AT_CHANNELS;
 }
 
 /*
@@ -169,8 +166,7 @@ void nb_trace_ring_forked(void);
 /* Record a finished event as a span. @n: the event's running number */
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 			const struct nb_sample *o, uint64_t n);
-void nb_trace_span_child(const struct nb_pcomm *pc,
-			 const struct nb_child_slot *c, uint64_t n,
+void nb_trace_span_child(const struct nb_pcomm *pc, const struct nb_child_slot *c, uint64_t n,
 			 uint64_t now);
 
 #endif

@@ -16,8 +16,7 @@
 
 enum { PEM_SIZE = 1 << 20 };
 
-static int read_pem(char **out, const char *what, const char *path,
-		    struct nb_err *err)
+static int read_pem(char **out, const char *what, const char *path, struct nb_err *err)
 {
 	FILE *f = fopen(path, "re");
 	char *text = f ? calloc(1, PEM_SIZE) : NULL;
@@ -28,15 +27,14 @@ static int read_pem(char **out, const char *what, const char *path,
 		fclose(f);
 	if (bad) {
 		free(text);
-		return nb_fail(err, NB_E_SETTING, 0, "relay: %s %s: %s", what,
-			       path, f ? "no data" : strerror(e));
+		return nb_fail(err, NB_E_SETTING, 0, "relay: %s %s: %s", what, path,
+			       f ? "no data" : strerror(e));
 	}
 	*out = text;
 	return 0;
 }
 
-int nb_listen_read(struct nb_listen_pem *p, const struct nb_listen_config *c,
-		   struct nb_err *err)
+int nb_listen_read(struct nb_listen_pem *p, const struct nb_listen_config *c, struct nb_err *err)
 {
 	bool ca = c->cacert && c->cacert[0], cert = c->cert && c->cert[0],
 	     key = c->key && c->key[0];
@@ -70,11 +68,9 @@ void nb_listen_free(struct nb_listen_pem *p)
 	*p = (struct nb_listen_pem){ .tls = false };
 }
 
-int nb_listen_open(const struct nb_listen_config *c, int backlog,
-		   struct nb_err *err)
+int nb_listen_open(const struct nb_listen_config *c, int backlog, struct nb_err *err)
 {
-	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
-					      AI_NUMERICSERV,
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
 				  .ai_socktype = SOCK_STREAM },
 			*ai = NULL;
 	const char *host = c->listen && c->listen[0] ? c->listen : "127.0.0.1";
@@ -83,22 +79,18 @@ int nb_listen_open(const struct nb_listen_config *c, int backlog,
 
 	snprintf(port, sizeof(port), "%u", c->port);
 	if (c->port > UINT16_MAX)
-		return nb_fail(
-			err, NB_E_SETTING, 0,
-			"relay: port %u is not a port (allowed: 1 to %d)",
-			c->port, UINT16_MAX);
+		return nb_fail(err, NB_E_SETTING, 0,
+			       "relay: port %u is not a port (allowed: 1 to %d)", c->port,
+			       UINT16_MAX);
 	if (getaddrinfo(host, port, &hints, &ai) || !ai)
-		return nb_fail(
-			err, NB_E_SETTING, 0,
-			"relay: %s is not a numeric address to listen on",
-			host);
+		return nb_fail(err, NB_E_SETTING, 0,
+			       "relay: %s is not a numeric address to listen on", host);
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) ||
-	    listen(fd, backlog)) {
-		nb_fail(err, NB_E_IO, 0, "relay: address %s, port %u: %s", host,
-			c->port, strerror(errno));
+	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) || listen(fd, backlog)) {
+		nb_fail(err, NB_E_IO, 0, "relay: address %s, port %u: %s", host, c->port,
+			strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		fd = NB_E_IO;
@@ -120,8 +112,8 @@ void nb_listen_drop(int fd, uint64_t inode)
 		close(fd);
 }
 
-void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
-		       const char *path, char *out, size_t size)
+void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd, const char *path,
+		       char *out, size_t size)
 {
 	struct sockaddr_storage a;
 	socklen_t length = sizeof(a);
@@ -131,9 +123,8 @@ void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 							   : "127.0.0.1";
 
 	if (!getsockname(fd, (struct sockaddr *)&a, &length))
-		getnameinfo((struct sockaddr *)&a, length, NULL, 0, port,
-			    sizeof(port), NI_NUMERICSERV);
-	snprintf(out, size,
-		 strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
+		getnameinfo((struct sockaddr *)&a, length, NULL, 0, port, sizeof(port),
+			    NI_NUMERICSERV);
+	snprintf(out, size, strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
 		 tls ? "https" : "http", host, port, path);
 }

@@ -30,15 +30,13 @@ struct nb_listen_pem {
 };
 
 /* Returns 0, or NB_E_SETTING: a file is missing or cannot be read. */
-int nb_listen_read(struct nb_listen_pem *p, const struct nb_listen_config *c,
-		   struct nb_err *err);
+int nb_listen_read(struct nb_listen_pem *p, const struct nb_listen_config *c, struct nb_err *err);
 void nb_listen_free(struct nb_listen_pem *p);
 /*
  * Open the listening socket. Returns the descriptor, NB_E_SETTING (the address
  * is invalid) or NB_E_IO (for example, the port is in use).
  */
-int nb_listen_open(const struct nb_listen_config *c, int backlog,
-		   struct nb_err *err);
+int nb_listen_open(const struct nb_listen_config *c, int backlog, struct nb_err *err);
 /*
  * Close the listening socket after MHD_start_daemon failed, unless it is closed
  * already: libmicrohttpd 0.9.75 closes it if TLS or a thread does not start,
@@ -49,7 +47,7 @@ void nb_listen_drop(int fd, uint64_t inode);
 /* Returns the inode number of the socket @fd, or 0 if @fd is not open. */
 uint64_t nb_listen_inode(int fd);
 /* Write the URL of the server on socket @fd, followed by @path. */
-void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
-		       const char *path, char *out, size_t size);
+void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd, const char *path,
+		       char *out, size_t size);
 
 #endif

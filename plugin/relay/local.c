@@ -30,16 +30,14 @@ static DIR *open_dir(const struct nb_jobdir *place, struct nb_err *err)
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (!d) {
-		nb_fail(err, NB_E_IO, 0, "job directory %s: %s", place->dir,
-			strerror(errno));
+		nb_fail(err, NB_E_IO, 0, "job directory %s: %s", place->dir, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 	}
 	return d;
 }
 
-int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
-		  struct nb_err *err)
+int nb_local_list(const struct nb_jobdir *place, struct nb_json *j, struct nb_err *err)
 {
 	DIR *d = open_dir(place, err);
 	const struct dirent *e;
@@ -70,8 +68,7 @@ int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
  * Returns false if there is none, or if several namespaces have that PID and
  * @who names none.
  */
-static bool find_name(const struct nb_jobdir *place,
-		      const struct nb_local_id *who, char name[256],
+static bool find_name(const struct nb_jobdir *place, const struct nb_local_id *who, char name[256],
 		      struct nb_err *err)
 {
 	DIR *d = open_dir(place, err);
@@ -82,17 +79,14 @@ static bool find_name(const struct nb_jobdir *place,
 	if (!d)
 		return false;
 	while ((e = readdir(d)))
-		if (nb_jobdir_parse(place, e->d_name, &of) &&
-		    of.pid == who->pid &&
-		    (who->ns ? of.ns == who->ns
-			     : nb_jobdir_served(place, e->d_name) == 1)) {
+		if (nb_jobdir_parse(place, e->d_name, &of) && of.pid == who->pid &&
+		    (who->ns ? of.ns == who->ns : nb_jobdir_served(place, e->d_name) == 1)) {
 			snprintf(name, 256, "%s", e->d_name);
 			n++;
 		}
 	closedir(d);
 	if (!n)
-		nb_fail(err, NB_E_NOTARGET, 0,
-			"no process of job %s has PID %d on this site",
+		nb_fail(err, NB_E_NOTARGET, 0, "no process of job %s has PID %d on this site",
 			place->job, who->pid);
 	else if (n > 1)
 		nb_fail(err, NB_E_NOTARGET, 0,
@@ -125,8 +119,7 @@ static int wait_for(int fd, short events, int ms)
 	return rc;
 }
 
-static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
-		    struct nb_err *err)
+static int send_all(struct nb_local *l, const char *p, size_t size, int fd, struct nb_err *err)
 {
 	while (size) {
 		ssize_t n = nb_wire_send(l->fd, p, size, fd);
@@ -143,28 +136,25 @@ static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN)
-			return nb_fail(
-				err, NB_E_NOTARGET, 0,
-				"the process closed its control socket: %s",
-				strerror(errno));
+			return nb_fail(err, NB_E_NOTARGET, 0,
+				       "the process closed its control socket: %s",
+				       strerror(errno));
 		if (wait_for(l->fd, POLLOUT, SEND_MS) <= 0)
-			return nb_fail(
-				err, NB_E_TIMEOUT, 0,
-				"the process does not read its control socket");
+			return nb_fail(err, NB_E_TIMEOUT, 0,
+				       "the process does not read its control socket");
 	}
 	return 0;
 }
 
-int nb_local_send(struct nb_local *l, const char *line, size_t size,
-		  const void *object, size_t object_size, struct nb_err *err)
+int nb_local_send(struct nb_local *l, const char *line, size_t size, const void *object,
+		  size_t object_size, struct nb_err *err)
 {
 	int fd = -1, rc;
 
 	if (object_size) {
 		fd = nb_wire_object_file(object, object_size);
 		if (fd < 0)
-			return nb_fail(err, NB_E_IO, 0, "memory file: %s",
-				       strerror(errno));
+			return nb_fail(err, NB_E_IO, 0, "memory file: %s", strerror(errno));
 	}
 	rc = send_all(l, line, size, fd, err);
 	if (fd >= 0)
@@ -189,13 +179,10 @@ static int receive(struct nb_local *l)
 	return n ? 1 : -1;
 }
 
-int nb_local_line(struct nb_local *l, uint64_t until, size_t *size,
-		  struct nb_err *err)
+int nb_local_line(struct nb_local *l, uint64_t until, size_t *size, struct nb_err *err)
 {
 	for (;;) {
-		const char *lf = l->in.size
-					 ? memchr(l->in.data, '\n', l->in.size)
-					 : NULL;
+		const char *lf = l->in.size ? memchr(l->in.data, '\n', l->in.size) : NULL;
 		int rc;
 
 		if (lf) {
@@ -203,10 +190,8 @@ int nb_local_line(struct nb_local *l, uint64_t until, size_t *size,
 			return 1;
 		}
 		if (l->in.size > MAX_LINE)
-			return nb_fail(
-				err, NB_E_PROTOCOL, 0,
-				"the process sent a line of more than %d bytes",
-				MAX_LINE);
+			return nb_fail(err, NB_E_PROTOCOL, 0,
+				       "the process sent a line of more than %d bytes", MAX_LINE);
 		rc = receive(l);
 		if (rc < 0)
 			return nb_fail(err, NB_E_NOTARGET, 0,
@@ -222,27 +207,25 @@ void nb_local_drop(struct nb_local *l, size_t size)
 	l->in.size -= size;
 }
 
-static int connect_name(struct nb_local *l, const struct nb_jobdir *place,
-			const char *name, uint64_t until, struct nb_err *err)
+static int connect_name(struct nb_local *l, const struct nb_jobdir *place, const char *name,
+			uint64_t until, struct nb_err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int rc;
 
 	if (!nb_jobdir_address(place, name, a.sun_path))
-		return nb_fail(err, NB_E_IO, 0,
-			       "control socket %s/%s: the path is too long",
+		return nb_fail(err, NB_E_IO, 0, "control socket %s/%s: the path is too long",
 			       place->dir, name);
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0)
-		return nb_fail(err, NB_E_IO, 0, "no socket: %s",
-			       strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "no socket: %s", strerror(errno));
 	/* EAGAIN: the backlog of the process is full */
-	while ((rc = connect(l->fd, (struct sockaddr *)&a, sizeof(a))) &&
-	       errno == EAGAIN && left_ms(until))
+	while ((rc = connect(l->fd, (struct sockaddr *)&a, sizeof(a))) && errno == EAGAIN &&
+	       left_ms(until))
 		nb_clock_sleep(10000000);
 	if (rc)
-		return nb_fail(err, NB_E_NOTARGET, 0, "control socket %s: %s",
-			       name, strerror(errno));
+		return nb_fail(err, NB_E_NOTARGET, 0, "control socket %s: %s", name,
+			       strerror(errno));
 	return 0;
 }
 
@@ -263,9 +246,8 @@ const char *nb_local_id_parse(struct nb_local_id *out, const char *text)
 	return end;
 }
 
-int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place,
-		   const struct nb_local_id *who, uint64_t until,
-		   struct nb_err *err)
+int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, const struct nb_local_id *who,
+		   uint64_t until, struct nb_err *err)
 {
 	static const char hello[] = "hello 1\n";
 	char name[256] = "";
@@ -276,8 +258,7 @@ int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place,
 	if (!find_name(place, who, name, err))
 		return NB_E_NOTARGET;
 	rc = connect_name(l, place, name, until, err);
-	return rc ? rc
-		  : nb_local_send(l, hello, sizeof(hello) - 1, NULL, 0, err);
+	return rc ? rc : nb_local_send(l, hello, sizeof(hello) - 1, NULL, 0, err);
 }
 
 int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
@@ -286,15 +267,13 @@ int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
 	int rc = nb_local_line(l, until, &size, err);
 
 	if (!rc)
-		return nb_fail(
-			err, NB_E_TIMEOUT, 0,
-			"the process did not answer hello within %d ms: it may be stopped",
-			NB_LOCAL_HELLO_MS);
+		return nb_fail(err, NB_E_TIMEOUT, 0,
+			       "the process did not answer hello within %d ms: it may be stopped",
+			       NB_LOCAL_HELLO_MS);
 	if (rc < 0)
 		return rc;
 	if (!memmem(l->in.data, size, "\"ok\":true", 9))
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the process refused hello: %.*s",
+		return nb_fail(err, NB_E_PROTOCOL, 0, "the process refused hello: %.*s",
 			       (int)(size > 200 ? 200 : size - 1), l->in.data);
 	nb_local_drop(l, size);
 	return 0;

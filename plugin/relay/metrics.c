@@ -64,8 +64,7 @@ struct nb_metrics {
  */
 static char **shell_environment(struct nb_metrics *m, const char *dir)
 {
-	static const char fleet[] = "NCCLBPF_FLEET",
-			  sockets[] = "NCCLBPF_SOCKET_DIR=";
+	static const char fleet[] = "NCCLBPF_FLEET", sockets[] = "NCCLBPF_SOCKET_DIR=";
 	size_t n = 0, k = 0;
 	char **env;
 
@@ -74,8 +73,7 @@ static char **shell_environment(struct nb_metrics *m, const char *dir)
 	env = calloc(n + 2, sizeof(*env));
 	for (size_t i = 0; env && i < n; i++)
 		if (strncmp(environ[i], fleet, sizeof(fleet) - 1) != 0 &&
-		    (!*dir ||
-		     strncmp(environ[i], sockets, sizeof(sockets) - 1) != 0))
+		    (!*dir || strncmp(environ[i], sockets, sizeof(sockets) - 1) != 0))
 			env[k++] = environ[i];
 	snprintf(m->socket_dir, sizeof(m->socket_dir), "%s%s", sockets, dir);
 	if (env && *dir)
@@ -86,14 +84,13 @@ static char **shell_environment(struct nb_metrics *m, const char *dir)
 /* The shell lies beside the agent. */
 static void find_shell(struct nb_metrics *m)
 {
-	ssize_t n = readlink("/proc/self/exe", m->shell,
-			     sizeof(m->shell) - sizeof("ncclbpf-shell"));
+	ssize_t n =
+		readlink("/proc/self/exe", m->shell, sizeof(m->shell) - sizeof("ncclbpf-shell"));
 	char *name;
 
 	m->shell[n > 0 ? n : 0] = '\0';
 	name = strrchr(m->shell, '/');
-	memcpy(name ? name + 1 : m->shell, "ncclbpf-shell",
-	       sizeof("ncclbpf-shell"));
+	memcpy(name ? name + 1 : m->shell, "ncclbpf-shell", sizeof("ncclbpf-shell"));
 }
 
 static int spawn_shell(struct nb_metrics *m, int out, pid_t *pid)
@@ -122,8 +119,7 @@ static int spawn_shell(struct nb_metrics *m, int out, pid_t *pid)
 /* Returns true at the time @end, and when the server stops. */
 static bool is_over(const struct nb_metrics *m, uint64_t end)
 {
-	return nb_clock_system() >= end ||
-	       __atomic_load_n(&m->stopping, __ATOMIC_RELAXED);
+	return nb_clock_system() >= end || __atomic_load_n(&m->stopping, __ATOMIC_RELAXED);
 }
 
 /* Read what the shell prints, until its end or the time @end. */
@@ -149,8 +145,7 @@ static bool read_text(struct nb_metrics *m, int fd, uint64_t end)
 }
 
 /* A shell may close its output and not end: wait until the time @end. */
-static bool shell_ended(const struct nb_metrics *m, pid_t pid, uint64_t end,
-			int *status)
+static bool shell_ended(const struct nb_metrics *m, pid_t pid, uint64_t end, int *status)
 {
 	while (!waitpid(pid, status, WNOHANG)) {
 		if (is_over(m, end))
@@ -214,17 +209,16 @@ static void renew(struct nb_metrics *m)
 		explain(m, status, whole);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned status,
-			      const char *text, size_t size)
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *text,
+			      size_t size)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = MHD_create_response_from_buffer(size, (void *)(uintptr_t)text,
+								 MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result rc;
 
 	if (!r)
 		return MHD_NO;
-	MHD_add_response_header(r, "Content-Type",
-				"text/plain; version=0.0.4; charset=utf-8");
+	MHD_add_response_header(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 	MHD_add_response_header(r, "Connection", "close");
 	rc = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
@@ -282,9 +276,8 @@ static void notify(void *arg, struct MHD_Connection *c, void **at,
 	make_room(m);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
-			      const char *url, const char *method,
-			      const char *version, const char *data,
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
+			      const char *method, const char *version, const char *data,
 			      size_t *size, void **state)
 {
 	static const char only[] = "GET /metrics is the only request\n";
@@ -301,8 +294,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 	(void)state;
 	/* A body is refused before it has come. */
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
-		return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, only,
-			      sizeof(only) - 1);
+		return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, only, sizeof(only) - 1);
 	if (strcmp(url, "/metrics") != 0)
 		return answer(c, MHD_HTTP_NOT_FOUND, only, sizeof(only) - 1);
 	if (!m->made_ns || now - m->made_ns > KEPT_MS * UINT64_C(1000000)) {
@@ -314,15 +306,15 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 
 static void set_arguments(struct nb_metrics *m, const char *job)
 {
-	const char *const words[] = { m->shell, "--role=observe", "metrics",
-				      *job ? "-J" : NULL, job };
+	const char *const words[] = { m->shell, "--role=observe", "metrics", *job ? "-J" : NULL,
+				      job };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words) && words[i]; i++)
 		m->argv[i] = (char *)(uintptr_t)words[i];
 }
 
-int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
-		     const char *job, const char *dir, struct nb_err *err)
+int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at, const char *job,
+		     const char *dir, struct nb_err *err)
 {
 	struct nb_metrics *m = calloc(1, sizeof(*m));
 	int fd = -1;
@@ -343,20 +335,16 @@ int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
 	if (fd >= 0) {
 		uint64_t inode = nb_listen_inode(fd);
 
-		nb_listen_address(at, false, fd, "/metrics", m->address,
-				  sizeof(m->address));
+		nb_listen_address(at, false, fd, "/metrics", m->address, sizeof(m->address));
 		m->daemon = MHD_start_daemon(
-			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
-			NULL, handle, m, MHD_OPTION_LISTEN_SOCKET, fd,
-			MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS,
-			MHD_OPTION_NOTIFY_CONNECTION, notify, m,
-			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, handle, m,
+			MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS,
+			MHD_OPTION_NOTIFY_CONNECTION, notify, m, MHD_OPTION_CONNECTION_TIMEOUT,
+			(unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
 			MHD_OPTION_END);
 		if (!m->daemon) {
 			nb_listen_drop(fd, inode);
-			fd = nb_fail(err, NB_E_IO, 0,
-				     "the HTTP server does not start");
+			fd = nb_fail(err, NB_E_IO, 0, "the HTTP server does not start");
 		}
 	}
 	if (fd < 0) {

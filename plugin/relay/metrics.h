@@ -23,8 +23,8 @@ struct nb_metrics;
  * Returns 0, NB_E_SETTING or NB_E_IO (the server cannot listen there), or
  * NB_E_NOMEM.
  */
-int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
-		     const char *job, const char *dir, struct nb_err *err);
+int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at, const char *job,
+		     const char *dir, struct nb_err *err);
 /* Returns the URL of the path /metrics. */
 const char *nb_metrics_address(const struct nb_metrics *m);
 void nb_metrics_stop(struct nb_metrics *m);

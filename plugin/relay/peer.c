@@ -17,18 +17,15 @@ static int refuse_certificate(unsigned status, struct nb_err *err)
 {
 	gnutls_datum_t text = { NULL, 0 };
 
-	gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509,
-						     &text, 0);
-	nb_fail(err, NB_E_PERM, 0,
-		"the client's certificate is refused: %.200s",
+	gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0);
+	nb_fail(err, NB_E_PERM, 0, "the client's certificate is refused: %.200s",
 		text.data ? (const char *)text.data : "not valid");
 	gnutls_free(text.data);
 	return NB_E_PERM;
 }
 
 /* Read the roles among the organizational units of the subject. */
-static int read_roles(const gnutls_datum_t *der, bool *control,
-		      struct nb_err *err)
+static int read_roles(const gnutls_datum_t *der, bool *control, struct nb_err *err)
 {
 	gnutls_x509_crt_t crt;
 	bool observe = false;
@@ -42,10 +39,9 @@ static int read_roles(const gnutls_datum_t *der, bool *control,
 		gnutls_x509_crt_get_dn(crt, subject, &size);
 		for (unsigned i = 0;; i++) {
 			size = sizeof(unit);
-			if (gnutls_x509_crt_get_dn_by_oid(
-				    crt,
-				    GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, i,
-				    0, unit, &size))
+			if (gnutls_x509_crt_get_dn_by_oid(crt,
+							  GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME,
+							  i, 0, unit, &size))
 				break;
 			if (!strcmp(unit, "ncclbpf-control"))
 				*control = true;
@@ -56,19 +52,17 @@ static int read_roles(const gnutls_datum_t *der, bool *control,
 	gnutls_x509_crt_deinit(crt);
 	if (*control || observe)
 		return 0;
-	return nb_fail(
-		err, NB_E_PERM, 0,
-		"the client's certificate (%s) has no role: "
-		"the organizational unit must be ncclbpf-observe or ncclbpf-control",
-		subject);
+	return nb_fail(err, NB_E_PERM, 0,
+		       "the client's certificate (%s) has no role: "
+		       "the organizational unit must be ncclbpf-observe or ncclbpf-control",
+		       subject);
 }
 
 /*
  * Verify the client's certificate. *@der becomes the certificate, which the
  * session owns.
  */
-static int verify_peer(struct MHD_Connection *c, const gnutls_datum_t **der,
-		       struct nb_err *err)
+static int verify_peer(struct MHD_Connection *c, const gnutls_datum_t **der, struct nb_err *err)
 {
 	const union MHD_ConnectionInfo *info;
 	/* a certificate only for servers is not valid for a client */
@@ -83,17 +77,14 @@ static int verify_peer(struct MHD_Connection *c, const gnutls_datum_t **der,
 	session = info ? info->tls_session : NULL;
 	*der = session ? gnutls_certificate_get_peers(session, &n) : NULL;
 	if (!*der || !n)
-		return nb_fail(
-			err, NB_E_PERM, 0,
-			"the client shows no certificate: one with a role is required");
-	if (gnutls_certificate_verify_peers(session, &purpose, 1, &status))
 		return nb_fail(err, NB_E_PERM, 0,
-			       "the client's certificate cannot be verified");
+			       "the client shows no certificate: one with a role is required");
+	if (gnutls_certificate_verify_peers(session, &purpose, 1, &status))
+		return nb_fail(err, NB_E_PERM, 0, "the client's certificate cannot be verified");
 	return status ? refuse_certificate(status, err) : 0;
 }
 
-int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
-		  struct nb_err *err)
+int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control, struct nb_err *err)
 {
 	const gnutls_datum_t *der;
 	int rc;

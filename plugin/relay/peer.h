@@ -17,7 +17,6 @@ struct MHD_Connection;
  * Returns 0, or NB_E_PERM if there is no certificate, it has expired, another
  * authority signed it, or it names no role.
  */
-int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
-		  struct nb_err *err);
+int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control, struct nb_err *err);
 
 #endif

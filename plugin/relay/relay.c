@@ -64,8 +64,8 @@ struct exchange {
 	struct nb_buf body;
 };
 
-static enum MHD_Result reply(struct MHD_Connection *c, unsigned status,
-			     struct nb_buf *body, size_t object_size)
+static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, struct nb_buf *body,
+			     size_t object_size)
 {
 	struct MHD_Response *r;
 	enum MHD_Result rc;
@@ -90,21 +90,18 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned status,
 	return rc;
 }
 
-static enum MHD_Result reply_error(struct MHD_Connection *c,
-				   const struct nb_request *req,
+static enum MHD_Result reply_error(struct MHD_Connection *c, const struct nb_request *req,
 				   const struct nb_err *err)
 {
 	struct nb_buf out;
-	unsigned status =
-		err->code == NB_E_PERM ? MHD_HTTP_FORBIDDEN : MHD_HTTP_OK;
+	unsigned status = err->code == NB_E_PERM ? MHD_HTTP_FORBIDDEN : MHD_HTTP_OK;
 
 	nb_buf_init(&out, 0);
 	nb_reply_error(&out, req, err, NULL, NULL);
 	return reply(c, status, &out, 0);
 }
 
-static enum MHD_Result reply_processes(struct MHD_Connection *c,
-				       const struct nb_relay *relay)
+static enum MHD_Result reply_processes(struct MHD_Connection *c, const struct nb_relay *relay)
 {
 	struct nb_err err = { .code = 0 };
 	struct nb_buf out;
@@ -135,30 +132,27 @@ struct lines {
 	bool follow;
 };
 
-static int read_line(struct MHD_Connection *c, struct exchange *x,
-		     struct lines *l, struct nb_err *err)
+static int read_line(struct MHD_Connection *c, struct exchange *x, struct lines *l,
+		     struct nb_err *err)
 {
-	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
-							"Ncclbpf-Object");
+	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Ncclbpf-Object");
 	size_t size = given ? strtoul(given, NULL, 10) : 0;
 	const char *p = nb_buf_text(&x->body);
 	const char *lf = memchr(p, '\n', x->body.size);
 	int rc;
 
 	if (!lf || lf - p >= NB_WIRE_LINE)
-		return nb_fail(
-			err, NB_E_PROTOCOL, 0,
-			"the body must start with a request line of at most %d bytes "
-			"and a line feed",
-			NB_WIRE_LINE);
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the body must start with a request line of at most %d bytes "
+			       "and a line feed",
+			       NB_WIRE_LINE);
 	l->size = (size_t)(lf - p) + 1;
 	l->object = lf + 1;
 	l->object_size = x->body.size - l->size;
 	if (l->object_size != size)
-		return nb_fail(
-			err, NB_E_PROTOCOL, 0,
-			"%zu bytes follow the line, the header Ncclbpf-Object says %zu",
-			l->object_size, size);
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "%zu bytes follow the line, the header Ncclbpf-Object says %zu",
+			       l->object_size, size);
 	/*
 	 * strndup would stop at a zero byte, which the parser must see and
 	 * refuse
@@ -175,18 +169,15 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 			"%s needs the role control: "
 			"the client shows no certificate with the unit ncclbpf-control",
 			l->req.spec->words);
-		return nb_hint(
-			err,
-			"on each host, without NCCLBPF_FLEET and as the job's user, "
-			"no certificate is needed");
+		return nb_hint(err, "on each host, without NCCLBPF_FLEET and as the job's user, "
+				    "no certificate is needed");
 	}
 	l->follow = nb_request_yes(&l->req, "follow", false);
 	return 0;
 }
 
 /* Append the whole object of a reply: a part of it would be another object. */
-static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
-			 struct nb_err *err)
+static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size, struct nb_err *err)
 {
 	struct stat st;
 	char *bytes;
@@ -196,8 +187,7 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 	if (l->object < 0)
 		return 0;
 	if (fstat(l->object, &st) || st.st_size < 0 || st.st_size > BODY_SIZE)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the object beside the reply has no size");
+		return nb_fail(err, NB_E_PROTOCOL, 0, "the object beside the reply has no size");
 	bytes = malloc((size_t)st.st_size + 1);
 	if (!bytes)
 		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
@@ -205,17 +195,16 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 		nb_buf_bytes(out, bytes, (size_t)st.st_size);
 		*size = (size_t)st.st_size;
 	} else {
-		rc = nb_fail(
-			err, NB_E_PROTOCOL, 0,
-			"the object beside the reply cannot be read whole");
+		rc = nb_fail(err, NB_E_PROTOCOL, 0,
+			     "the object beside the reply cannot be read whole");
 	}
 	free(bytes);
 	return rc;
 }
 
 /* Send a line to one process, and answer with its reply line. */
-static enum MHD_Result answer_once(struct MHD_Connection *c,
-				   const struct lines *in, struct nb_local *l)
+static enum MHD_Result answer_once(struct MHD_Connection *c, const struct lines *in,
+				   struct nb_local *l)
 {
 	struct nb_err err = { .code = 0 };
 	struct nb_buf out;
@@ -223,8 +212,7 @@ static enum MHD_Result answer_once(struct MHD_Connection *c,
 	int rc = nb_local_line(l, nb_local_until(REPLY_MS), &size, &err);
 
 	if (!rc)
-		nb_fail(&err, NB_E_TIMEOUT, 0,
-			"the process did not answer within %d ms", REPLY_MS);
+		nb_fail(&err, NB_E_TIMEOUT, 0, "the process did not answer within %d ms", REPLY_MS);
 	if (rc != 1)
 		return reply_error(c, &in->req, &err);
 	nb_buf_init(&out, 0);
@@ -266,11 +254,10 @@ static void stream_free(void *arg)
 }
 
 /* Answer with a stream of lines. Takes ownership of @l. */
-static enum MHD_Result answer_stream(struct MHD_Connection *c,
-				     struct nb_local *l)
+static enum MHD_Result answer_stream(struct MHD_Connection *c, struct nb_local *l)
 {
-	struct MHD_Response *r = MHD_create_response_from_callback(
-		MHD_SIZE_UNKNOWN, 65536, stream_read, l, stream_free);
+	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536,
+								   stream_read, l, stream_free);
 	enum MHD_Result rc;
 
 	if (!r) {
@@ -283,8 +270,7 @@ static enum MHD_Result answer_stream(struct MHD_Connection *c,
 	return rc;
 }
 
-static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
-				   const char *pid)
+static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x, const char *pid)
 {
 	struct lines in = { .copy = NULL };
 	struct nb_err err = { .code = 0 };
@@ -301,14 +287,13 @@ static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
 	rc = read_line(c, x, &in, &err);
 	nb_local_id_parse(&who, pid);
 	if (!rc)
-		rc = nb_local_begin(l, x->relay->place, &who,
-				    nb_local_until(NB_LOCAL_CONNECT_MS), &err);
+		rc = nb_local_begin(l, x->relay->place, &who, nb_local_until(NB_LOCAL_CONNECT_MS),
+				    &err);
 	if (!rc)
-		rc = nb_local_greeted(l, nb_local_until(NB_LOCAL_HELLO_MS),
-				      &err);
+		rc = nb_local_greeted(l, nb_local_until(NB_LOCAL_HELLO_MS), &err);
 	if (!rc)
-		rc = nb_local_send(l, nb_buf_text(&x->body), in.size, in.object,
-				   in.object_size, &err);
+		rc = nb_local_send(l, nb_buf_text(&x->body), in.size, in.object, in.object_size,
+				   &err);
 	if (!rc && in.follow) {
 		free(in.copy);
 		return answer_stream(c, l);
@@ -345,31 +330,26 @@ static size_t list_pids(const char *text, struct one *all)
  * Ask all processes. They share each wait, so the time does not grow with the
  * number of processes that do not answer.
  */
-static void ask_all(struct one *all, size_t n, const struct exchange *x,
-		    const struct lines *in)
+static void ask_all(struct one *all, size_t n, const struct exchange *x, const struct lines *in)
 {
 	uint64_t until = nb_local_until(NB_LOCAL_CONNECT_MS);
 
 	for (size_t i = 0; i < n; i++)
-		nb_local_begin(&all[i].local, x->relay->place, &all[i].who,
-			       until, &all[i].err);
+		nb_local_begin(&all[i].local, x->relay->place, &all[i].who, until, &all[i].err);
 	until = nb_local_until(NB_LOCAL_HELLO_MS);
 	for (size_t i = 0; i < n; i++)
-		if (!all[i].err.code &&
-		    !nb_local_greeted(&all[i].local, until, &all[i].err))
-			nb_local_send(&all[i].local, nb_buf_text(&x->body),
-				      in->size, in->object, in->object_size,
-				      &all[i].err);
+		if (!all[i].err.code && !nb_local_greeted(&all[i].local, until, &all[i].err))
+			nb_local_send(&all[i].local, nb_buf_text(&x->body), in->size, in->object,
+				      in->object_size, &all[i].err);
 }
 
-static void collect(struct nb_buf *out, struct one *o, uint64_t until,
-		    const struct lines *in)
+static void collect(struct nb_buf *out, struct one *o, uint64_t until, const struct lines *in)
 {
 	size_t size = 0;
 
 	if (!o->err.code && !nb_local_line(&o->local, until, &size, &o->err))
-		nb_fail(&o->err, NB_E_TIMEOUT, 0,
-			"the process did not answer within %d ms", REPLY_MS);
+		nb_fail(&o->err, NB_E_TIMEOUT, 0, "the process did not answer within %d ms",
+			REPLY_MS);
 	if (!o->err.code && out->size + size > REPLIES_SIZE)
 		nb_fail(&o->err, NB_E_LIMIT, 0,
 			"the replies of this site have more than %d MiB: "
@@ -385,8 +365,7 @@ static void collect(struct nb_buf *out, struct one *o, uint64_t until,
 	nb_local_close(&o->local);
 }
 
-static void collect_all(struct nb_buf *out, struct one *all, size_t n,
-			const struct lines *in)
+static void collect_all(struct nb_buf *out, struct one *all, size_t n, const struct lines *in)
 {
 	uint64_t until = nb_local_until(REPLY_MS);
 
@@ -394,8 +373,7 @@ static void collect_all(struct nb_buf *out, struct one *all, size_t n,
 		collect(out, &all[i], until, in);
 }
 
-static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x,
-				  const char *pids)
+static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x, const char *pids)
 {
 	struct lines in = { .copy = NULL };
 	struct nb_err err = { .code = 0 };
@@ -425,8 +403,7 @@ static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
 	struct nb_err err = { .code = 0 };
 	struct nb_buf out;
 
-	nb_fail(&err, NB_E_USAGE, 0,
-		"%s is unknown (allowed: GET /v1/processes and POST /v1/line)",
+	nb_fail(&err, NB_E_USAGE, 0, "%s is unknown (allowed: GET /v1/processes and POST /v1/line)",
 		url);
 	nb_buf_init(&out, 0);
 	nb_reply_error(&out, NULL, &err, NULL, NULL);
@@ -462,28 +439,24 @@ static void check_secret(struct exchange *x, const char *url)
 			"which the site's key in the store contains");
 }
 
-static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
-			     const char *url, const char *method)
+static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x, const char *url,
+			     const char *method)
 {
-	const char *pid =
-		MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pid");
-	const char *pids =
-		MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pids");
+	const char *pid = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pid");
+	const char *pids = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pids");
 
 	if (x->refused.code)
 		return reply_error(c, NULL, &x->refused);
 	url = path_of(x->relay, url);
 	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
 		return reply_processes(c, x->relay);
-	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 ||
-	    (!pid && !pids))
+	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 || (!pid && !pids))
 		return not_found(c, url);
 	return pid ? answer_line(c, x, pid) : answer_all(c, x, pids);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
-			      const char *url, const char *method,
-			      const char *version, const char *data,
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
+			      const char *method, const char *version, const char *data,
 			      size_t *size, void **state)
 {
 	struct exchange *x = *state;
@@ -504,8 +477,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 			nb_buf_bytes(&x->body, data, *size);
 		*size = 0;
 		if (!nb_buf_ok(&x->body) && !x->refused.code)
-			nb_fail(&x->refused, NB_E_LIMIT, 0,
-				"a request of more than %d bytes", BODY_SIZE);
+			nb_fail(&x->refused, NB_E_LIMIT, 0, "a request of more than %d bytes",
+				BODY_SIZE);
 		return MHD_YES;
 	}
 	return route(c, x, url, method);
@@ -537,8 +510,7 @@ static int draw_secret(struct nb_relay *r, struct nb_err *err)
 	if (r->pem.tls)
 		return 0;
 	if (getrandom(bytes, SECRET, 0) != SECRET)
-		return nb_fail(err, NB_E_IO, 0,
-			       "relay: no random bytes from the kernel: %s",
+		return nb_fail(err, NB_E_IO, 0, "relay: no random bytes from the kernel: %s",
 			       strerror(errno));
 	r->secret[0] = '/';
 	for (int i = 0; i < SECRET; i++)
@@ -548,29 +520,24 @@ static int draw_secret(struct nb_relay *r, struct nb_err *err)
 
 static struct MHD_Daemon *start_daemon(struct nb_relay *r, int fd)
 {
-	struct MHD_OptionItem tls[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, r->pem.cert },
-		{ MHD_OPTION_HTTPS_MEM_KEY, 0, r->pem.key },
-		{ MHD_OPTION_HTTPS_MEM_TRUST, 0, r->pem.cacert },
-		{ MHD_OPTION_END, 0, NULL }
-	};
-	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
-			 MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
-			 MHD_USE_ITC | (r->pem.tls ? MHD_USE_TLS : 0);
+	struct MHD_OptionItem tls[] = { { MHD_OPTION_HTTPS_MEM_CERT, 0, r->pem.cert },
+					{ MHD_OPTION_HTTPS_MEM_KEY, 0, r->pem.key },
+					{ MHD_OPTION_HTTPS_MEM_TRUST, 0, r->pem.cacert },
+					{ MHD_OPTION_END, 0, NULL } };
+	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+			 MHD_USE_POLL | MHD_USE_ITC | (r->pem.tls ? MHD_USE_TLS : 0);
 
 	if (!r->pem.tls)
 		tls[0].option = MHD_OPTION_END;
-	return MHD_start_daemon(
-		flags, 0, NULL, NULL, handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,
-		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_ARRAY,
-		tls, MHD_OPTION_END);
+	return MHD_start_daemon(flags, 0, NULL, NULL, handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
+				MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+				MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,
+				MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_ARRAY, tls,
+				MHD_OPTION_END);
 }
 
-int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
-		   struct nb_err *err)
+int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config, struct nb_err *err)
 {
 	struct nb_relay *r = calloc(1, sizeof(*r));
 	int rc, fd = -1;
@@ -589,16 +556,15 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 	if (!rc) {
 		uint64_t inode = nb_listen_inode(fd);
 
-		nb_listen_address(&config->at, r->pem.tls, fd, r->secret,
-				  r->address, sizeof(r->address));
+		nb_listen_address(&config->at, r->pem.tls, fd, r->secret, r->address,
+				  sizeof(r->address));
 		r->daemon = start_daemon(r, fd);
 		if (!r->daemon) {
 			const char *why = ": are certificate and key PEM files "
 					  "that belong together?";
 
 			nb_listen_drop(fd, inode);
-			rc = nb_fail(err, NB_E_SETTING, 0,
-				     "relay: the server does not start%s",
+			rc = nb_fail(err, NB_E_SETTING, 0, "relay: the server does not start%s",
 				     r->pem.tls ? why : "");
 		}
 	}

@@ -45,8 +45,7 @@ struct nb_relay_config {
  * Start the server in threads of its own. Returns 0, NB_E_SETTING (a file or
  * the address), NB_E_IO (the port is in use) or NB_E_NOMEM.
  */
-int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
-		   struct nb_err *err);
+int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config, struct nb_err *err);
 /*
  * Returns the address that the site's key in the store contains:
  * https://host:port, or http://host:port/secret without TLS.

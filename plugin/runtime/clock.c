@@ -34,8 +34,7 @@ uint64_t nb_clock_thread(void)
 
 void nb_clock_sleep(uint64_t ns)
 {
-	struct timespec t = { (time_t)(ns / 1000000000),
-			      (long)(ns % 1000000000) };
+	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
 	nanosleep(&t, NULL);
 }
@@ -102,13 +101,11 @@ static void set_rate(void)
 
 	ns -= nb_clock.ns0;
 	ticks -= nb_clock.ticks0;
-	if (!ticks || !ns ||
-	    (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
+	if (!ticks || !ns || (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
 		return;
 	mult = rate_of(ns, ticks);
 	step = (double)was * NB_CLOCK_STEP_NS / (double)ns;
-	half = (mult > (double)was ? mult - (double)was : (double)was - mult) /
-	       2;
+	half = (mult > (double)was ? mult - (double)was : (double)was - mult) / 2;
 	if (step < half)
 		step = half;
 	if (mult > (double)was + step)

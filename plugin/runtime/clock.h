@@ -69,8 +69,7 @@ static inline uint64_t nb_clock_of(const struct nb_clock *c)
 	if (!mult)
 		return nb_clock_system();
 	__extension__ typedef unsigned __int128 wide;
-	return c->ns0 +
-	       (uint64_t)(((wide)(nb_clock_ticks() - c->ticks0) * mult) >> 32);
+	return c->ns0 + (uint64_t)(((wide)(nb_clock_ticks() - c->ticks0) * mult) >> 32);
 }
 
 static inline uint64_t nb_clock_ns(void)

@@ -37,8 +37,7 @@ struct attempt {
 	bool quiet; /* do not report a missing parent, which is common */
 };
 
-void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir,
-			 const char *why)
+void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir, const char *why)
 {
 	char line[640];
 
@@ -90,21 +89,19 @@ static const char *why_unfit(int fd, char *text, size_t size)
 		return text;
 	}
 	if (!nb_jobdir_shares_memory((long)fs.f_type)) {
-		snprintf(
-			text, size,
-			"file system type 0x%lx may be shared with other hosts; tmpfs, ext4, "
-			"xfs, btrfs, f2fs, zfs, bcachefs and overlay are known to be local",
-			(unsigned long)fs.f_type & 0xffffffff);
+		snprintf(text, size,
+			 "file system type 0x%lx may be shared with other hosts; tmpfs, ext4, "
+			 "xfs, btrfs, f2fs, zfs, bcachefs and overlay are known to be local",
+			 (unsigned long)fs.f_type & 0xffffffff);
 		return text;
 	}
 	if (st.st_uid != geteuid()) {
-		snprintf(text, size, "belongs to uid %u, not to uid %u",
-			 (unsigned)st.st_uid, (unsigned)geteuid());
+		snprintf(text, size, "belongs to uid %u, not to uid %u", (unsigned)st.st_uid,
+			 (unsigned)geteuid());
 		return text;
 	}
 	if (st.st_mode & 077) {
-		snprintf(text, size,
-			 "mode %04o gives others access; 0700 is required",
+		snprintf(text, size, "mode %04o gives others access; 0700 is required",
 			 (unsigned)st.st_mode & 07777);
 		return text;
 	}
@@ -168,8 +165,7 @@ static void await_mode(const char *dir)
 	struct stat st;
 
 	for (int n = 0; n < MAKING_S * 1000; n++) {
-		if (lstat(dir, &st) || st.st_uid != geteuid() ||
-		    (st.st_mode & 0700) == 0700 ||
+		if (lstat(dir, &st) || st.st_uid != geteuid() || (st.st_mode & 0700) == 0700 ||
 		    time(NULL) > st.st_ctime + MAKING_S)
 			return;
 		nb_clock_sleep(1000000);
@@ -192,12 +188,10 @@ static int open_dir(const struct attempt *t, const char *dir)
 			 "cannot be opened: "
 			 "the path is a link, or not a directory");
 	else if (errno == EACCES && !lstat(dir, &st) && st.st_uid == geteuid())
-		snprintf(text, sizeof(text),
-			 "mode %04o denies its owner access; 0700 is required",
+		snprintf(text, sizeof(text), "mode %04o denies its owner access; 0700 is required",
 			 (unsigned)st.st_mode & 07777);
 	else
-		snprintf(text, sizeof(text), "cannot be opened: %s",
-			 strerror(errno));
+		snprintf(text, sizeof(text), "cannot be opened: %s", strerror(errno));
 	pass_over(t, dir, text);
 	return -1;
 }
@@ -212,9 +206,7 @@ static bool try_dir(const struct attempt *t, const char *dir)
 	int fd;
 
 	if (!n || dir[0] != '/' || n >= sizeof(p->dir)) {
-		pass_over(t, dir,
-			  n < sizeof(p->dir) ? "is not an absolute path"
-					     : "is too long");
+		pass_over(t, dir, n < sizeof(p->dir) ? "is not an absolute path" : "is too long");
 		return false;
 	}
 	memcpy(p->dir, dir, n + 1);
@@ -222,10 +214,9 @@ static bool try_dir(const struct attempt *t, const char *dir)
 	while (n > 1 && p->dir[n - 1] == '/')
 		p->dir[--n] = '\0';
 	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
-		snprintf(
-			text, sizeof(text),
-			"%zu bytes are too long for socket addresses: job %s allows %zu",
-			n, p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
+		snprintf(text, sizeof(text),
+			 "%zu bytes are too long for socket addresses: job %s allows %zu", n,
+			 p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
 		pass_over(t, p->dir, text);
 		return false;
 	}
@@ -251,8 +242,7 @@ static bool try_dir(const struct attempt *t, const char *dir)
  * disappears at logout, and ranks that start later would not share a segment
  * with running ranks.
  */
-static bool candidate(const struct nb_jobdir_search *s, unsigned i,
-		      char dir[PATH_MAX])
+static bool candidate(const struct nb_jobdir_search *s, unsigned i, char dir[PATH_MAX])
 {
 	const char *tmp = getenv("TMPDIR");
 	unsigned uid = (unsigned)geteuid();
@@ -266,8 +256,7 @@ static bool candidate(const struct nb_jobdir_search *s, unsigned i,
 		n = snprintf(dir, PATH_MAX, "/run/ncclbpf/%u", uid);
 		break;
 	case 2:
-		n = snprintf(dir, PATH_MAX, "%s/ncclbpf-%u",
-			     tmp && tmp[0] ? tmp : "/tmp", uid);
+		n = snprintf(dir, PATH_MAX, "%s/ncclbpf-%u", tmp && tmp[0] ? tmp : "/tmp", uid);
 		break;
 	case 3:
 		n = snprintf(dir, PATH_MAX, "/dev/shm/ncclbpf-%u", uid);
@@ -278,14 +267,13 @@ static bool candidate(const struct nb_jobdir_search *s, unsigned i,
 
 static bool is_plain(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || c == '_' || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
 }
 
 static void name_job(struct nb_jobdir *p, const char *job)
 {
-	static const char *const vars[] = { "SLURM_JOB_ID",
-					    "TORCHELASTIC_RUN_ID",
+	static const char *const vars[] = { "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID",
 					    "PMIX_NAMESPACE" };
 	size_t n;
 
@@ -323,15 +311,14 @@ static void name_rank(struct nb_jobdir *p)
 		"RANK",	     "SLURM_PROCID",	     "OMPI_COMM_WORLD_RANK",
 		"PMIX_RANK", "JOB_COMPLETION_INDEX", NULL
 	};
-	static const char *const ranks[] = { "WORLD_SIZE", "SLURM_NTASKS",
-					     "OMPI_COMM_WORLD_SIZE", NULL };
+	static const char *const ranks[] = { "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE",
+					     NULL };
 
 	p->rank = first_number(rank);
 	p->ranks = first_number(ranks);
 }
 
-bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,
-		   struct nb_jobdir *out)
+bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make, struct nb_jobdir *out)
 {
 	const struct attempt t = { s, out, make, i == 1 };
 	char dir[PATH_MAX];
@@ -346,8 +333,7 @@ bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,
 	return false;
 }
 
-int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out,
-		    struct nb_err *err)
+int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out, struct nb_err *err)
 {
 	unsigned uid = (unsigned)geteuid();
 
@@ -358,14 +344,12 @@ int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out,
 		"no directory for the control socket: NCCLBPF_SOCKET_DIR, "
 		"/run/ncclbpf/%u, TMPDIR/ncclbpf-%u and /dev/shm/ncclbpf-%u cannot be used",
 		uid, uid, uid);
-	return nb_hint(
-		err,
-		"set NCCLBPF_SOCKET_DIR to a short local directory of yours with mode 0700");
+	return nb_hint(err,
+		       "set NCCLBPF_SOCKET_DIR to a short local directory of yours with mode 0700");
 }
 
-int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
-		   const char *job, nb_jobdir_say_fn *say, void *arg,
-		   struct nb_err *err)
+int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir, const char *job,
+		   nb_jobdir_say_fn *say, void *arg, struct nb_err *err)
 {
 	const struct nb_jobdir_search s = { socket_dir, job, say, arg };
 
@@ -380,8 +364,8 @@ int nb_jobdir_again(const struct nb_jobdir *p, struct nb_err *err)
 	struct stat have, named;
 	bool fine;
 
-	if (!fstat(p->dirfd, &have) && !lstat(p->dir, &named) &&
-	    have.st_dev == named.st_dev && have.st_ino == named.st_ino)
+	if (!fstat(p->dirfd, &have) && !lstat(p->dir, &named) && have.st_dev == named.st_dev &&
+	    have.st_ino == named.st_ino)
 		return 0;
 	fine = try_dir(&t, p->dir);
 	if (fine) {
@@ -389,9 +373,7 @@ int nb_jobdir_again(const struct nb_jobdir *p, struct nb_err *err)
 		close(made.dirfd);
 	}
 	return fine ? 0
-		    : nb_fail(err, NB_E_IO, 0,
-			      "job directory %s cannot be created again",
-			      p->dir);
+		    : nb_fail(err, NB_E_IO, 0, "job directory %s cannot be created again", p->dir);
 }
 
 void nb_jobdir_close(struct nb_jobdir *p)
@@ -425,8 +407,7 @@ int nb_jobdir_served(const struct nb_jobdir *p, const char *name)
 	return rc;
 }
 
-void nb_jobdir_name(const struct nb_jobdir *p,
-		    const struct nb_jobdir_process *of,
+void nb_jobdir_name(const struct nb_jobdir *p, const struct nb_jobdir_process *of,
 		    char name[NB_JOBDIR_NAME])
 {
 	char rank[12] = "-";
@@ -448,20 +429,17 @@ static size_t split_name(const char *name, struct nb_jobdir_process *of)
 	int end = 0;
 
 	of->rank = -1;
-	if (sscanf(name + job, ".%7d.%10llu.%7d.sock%n", &of->rank, &ns,
-		   &of->pid, &end) != 3 ||
+	if (sscanf(name + job, ".%7d.%10llu.%7d.sock%n", &of->rank, &ns, &of->pid, &end) != 3 ||
 	    of->rank < 0) {
 		of->rank = -1;
-		if (sscanf(name + job, ".-.%10llu.%7d.sock%n", &ns, &of->pid,
-			   &end) != 2)
+		if (sscanf(name + job, ".-.%10llu.%7d.sock%n", &ns, &of->pid, &end) != 2)
 			return 0;
 	}
 	of->ns = ns;
 	return end && !name[job + (size_t)end] && of->pid > 0 ? job : 0;
 }
 
-bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name,
-		     struct nb_jobdir_process *of)
+bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name, struct nb_jobdir_process *of)
 {
 	const size_t job = split_name(name, of);
 
@@ -486,10 +464,8 @@ static bool is_stale(const struct nb_jobdir *p, const char *name)
 	struct nb_jobdir_process of;
 	struct stat st;
 
-	return split_name(name, &of) &&
-	       !fstatat(p->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISSOCK(st.st_mode) && is_dead(&of, &st) &&
-	       nb_jobdir_served(p, name) == 0;
+	return split_name(name, &of) && !fstatat(p->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISSOCK(st.st_mode) && is_dead(&of, &st) && nb_jobdir_served(p, name) == 0;
 }
 
 unsigned nb_jobdir_clean(const struct nb_jobdir *p)
@@ -505,8 +481,7 @@ unsigned nb_jobdir_clean(const struct nb_jobdir *p)
 		return 0;
 	}
 	while ((e = readdir(dir))) {
-		if (is_stale(p, e->d_name) &&
-		    unlinkat(p->dirfd, e->d_name, 0) == 0)
+		if (is_stale(p, e->d_name) && unlinkat(p->dirfd, e->d_name, 0) == 0)
 			n++;
 	}
 	closedir(dir);

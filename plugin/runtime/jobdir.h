@@ -43,21 +43,17 @@ struct nb_jobdir_search {
  * and give no access to others. Its mode is 0700 if it is created. Returns
  * false if it cannot be used; @out->dirfd is then -1. It reads the environment.
  */
-bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,
-		   struct nb_jobdir *out);
+bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make, struct nb_jobdir *out);
 /* Report that directory @dir is not used, and why. */
-void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir,
-			 const char *why);
+void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir, const char *why);
 /*
  * Find or create the first candidate that can be used. Returns 0, or NB_E_IO if
  * all candidates fail: job and rank are then set, dirfd is -1 and dir is empty.
  */
-int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out,
-		    struct nb_err *err);
+int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out, struct nb_err *err);
 /* The same, with the search in separate arguments. */
-int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
-		   const char *job, nb_jobdir_say_fn *say, void *arg,
-		   struct nb_err *err);
+int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir, const char *job,
+		   nb_jobdir_say_fn *say, void *arg, struct nb_err *err);
 /*
  * Create the directory again if it was deleted. The number of its descriptor
  * stays the same. Returns 0 or NB_E_IO.
@@ -87,12 +83,10 @@ struct nb_jobdir_process {
 };
 enum { NB_JOBDIR_NAME = NB_JOBDIR_JOB + 40 };
 /* Write the name of the socket of @of: "<job>.<rank>.<namespace>.<pid>.sock" */
-void nb_jobdir_name(const struct nb_jobdir *p,
-		    const struct nb_jobdir_process *of,
+void nb_jobdir_name(const struct nb_jobdir *p, const struct nb_jobdir_process *of,
 		    char name[NB_JOBDIR_NAME]);
 /* Returns false if @name is not the name of a socket of the job. */
-bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name,
-		     struct nb_jobdir_process *of);
+bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name, struct nb_jobdir_process *of);
 
 /*
  * Returns true if only processes of this kernel can map files of this file

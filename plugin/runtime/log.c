@@ -43,12 +43,11 @@ static void log_keep(enum nb_log_level level, const char *text)
 	__atomic_store_n(&early[n].ready, 1, __ATOMIC_RELEASE);
 }
 
-static void log_put(nb_logger_fn *logger, enum nb_log_level level,
-		    const char *text)
+static void log_put(nb_logger_fn *logger, enum nb_log_level level, const char *text)
 {
 	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
-	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING,
-	       "ncclbpf", 0, "ncclbpf: %s", text);
+	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING, "ncclbpf", 0,
+	       "ncclbpf: %s", text);
 }
 
 void nb_log_kept(void)
@@ -82,8 +81,7 @@ void nb_log(enum nb_log_level level, const char *fmt, ...)
 
 void nb_log_err(const char *what, const struct nb_err *err)
 {
-	nb_log(NB_LOG_WARN, "%s: %s%s%s", what, err->text,
-	       err->hint[0] ? "; " : "", err->hint);
+	nb_log(NB_LOG_WARN, "%s: %s%s%s", what, err->text, err->hint[0] ? "; " : "", err->hint);
 }
 
 void nb_log_to(nb_logger_fn *logger)
@@ -91,6 +89,6 @@ void nb_log_to(nb_logger_fn *logger)
 	nb_logger_fn *none = NULL;
 
 	if (logger)
-		__atomic_compare_exchange_n(&log_target, &none, logger, false,
-					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		__atomic_compare_exchange_n(&log_target, &none, logger, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
 }

@@ -11,8 +11,8 @@ enum nb_log_level { NB_LOG_OFF, NB_LOG_WARN, NB_LOG_INFO, NB_LOG_DEBUG };
 extern enum nb_log_level nb_log_level;
 
 /* Type of NCCL's logger (ABI reference, section 0). */
-typedef void nb_logger_fn(int level, unsigned long flags, const char *file,
-			  int line, const char *fmt, ...);
+typedef void nb_logger_fn(int level, unsigned long flags, const char *file, int line,
+			  const char *fmt, ...);
 
 /*
  * Write one line through NCCL's logger, if NCCLBPF_LOG permits this level.
@@ -20,8 +20,7 @@ typedef void nb_logger_fn(int level, unsigned long flags, const char *file,
  * NCCL's level WARN, all others INFO. Any thread may call it, with or without
  * locks, but never on the decision path.
  */
-void nb_log(enum nb_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void nb_log(enum nb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Log an error as a warning line: "<what>: <text>; <hint>". */
 void nb_log_err(const char *what, const struct nb_err *err);
 

@@ -50,12 +50,12 @@ static void keep_version(int version)
 {
 	int was = 0;
 
-	__atomic_compare_exchange_n(&first, &was, version, false,
-				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&first, &was, version, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 	was = GET(oldest);
 	while ((!was || version < was) &&
-	       !__atomic_compare_exchange_n(&oldest, &was, version, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	       !__atomic_compare_exchange_n(&oldest, &was, version, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
 		;
 }
 
@@ -69,8 +69,7 @@ void nb_nccl_find(const void *inside)
 	Dl_info at;
 	int version;
 
-	if (inside && dladdr(inside, &at) && at.dli_fname &&
-	    at.dli_fbase != caller_base) {
+	if (inside && dladdr(inside, &at) && at.dli_fname && at.dli_fbase != caller_base) {
 		caller_base = at.dli_fbase;
 		caller_version = ask_loaded(at.dli_fname);
 		if (caller_version)

@@ -29,8 +29,7 @@ struct nb_open_list {
 	}
 
 /* Returns the object of type @type whose member @member is @link. */
-#define nb_open_of(link, type, member) \
-	((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define nb_open_of(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 /* The caller of the two functions below holds the list's lock. */
 void nb_open_list_add(struct nb_open_list *l, struct nb_open_link *link);

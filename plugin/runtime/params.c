@@ -73,18 +73,15 @@ static void warn_value(const struct nb_param_spec *s, const char *text)
 		       PREFIX
 		       "%s=%.100s: allowed are whole numbers from %lld to %lld%s%s; %s is used",
 		       s->name, text, (long long)s->min, (long long)s->max,
-		       s->unit[0] && s->unit[0] != '1' ? " " : "",
-		       s->unit[0] != '1' ? s->unit : "", s->def);
+		       s->unit[0] && s->unit[0] != '1' ? " " : "", s->unit[0] != '1' ? s->unit : "",
+		       s->def);
 		break;
 	case NB_PARAM_ENUM:
-		nb_log(NB_LOG_WARN,
-		       PREFIX "%s=%.100s: allowed are %s; %s is used", s->name,
-		       text, s->choices, s->def);
+		nb_log(NB_LOG_WARN, PREFIX "%s=%.100s: allowed are %s; %s is used", s->name, text,
+		       s->choices, s->def);
 		break;
 	case NB_PARAM_STR:
-		nb_log(NB_LOG_WARN,
-		       PREFIX
-		       "%s: %zu bytes, allowed are at most %lld; it is ignored",
+		nb_log(NB_LOG_WARN, PREFIX "%s: %zu bytes, allowed are at most %lld; it is ignored",
 		       s->name, strlen(text), (long long)s->max);
 		break;
 	}
@@ -108,18 +105,14 @@ static void warn_unknown(const char *name, size_t size)
 
 	for (int p = 0; p < NB_NPARAMS; p++)
 		names[p] = nb_spec_param((enum nb_param)p)->name;
-	snprintf(word, sizeof(word), "%.*s", (int)(size < 60 ? size : 60),
-		 name);
+	snprintf(word, sizeof(word), "%.*s", (int)(size < 60 ? size : 60), name);
 	nb_spec_nearest(word, names, NB_NPARAMS, near);
 	if (near[0])
 		nb_log(NB_LOG_WARN,
-		       PREFIX
-		       "%s is not a variable of ncclbpf; did you mean " PREFIX
-		       "%s?",
-		       word, near[0]);
+		       PREFIX "%s is not a variable of ncclbpf; did you mean " PREFIX "%s?", word,
+		       near[0]);
 	else
-		nb_log(NB_LOG_WARN, PREFIX "%s is not a variable of ncclbpf",
-		       word);
+		nb_log(NB_LOG_WARN, PREFIX "%s is not a variable of ncclbpf", word);
 }
 
 static const char *in_environment(enum nb_param p)
@@ -148,12 +141,11 @@ static void complain_all(struct nb_params *p)
 	for (char **e = environ; e && *e; e++) {
 		size_t size = strcspn(*e, "=");
 
-		if (strncmp(*e, PREFIX, skip) ||
-		    is_known(*e + skip, size - skip))
+		if (strncmp(*e, PREFIX, skip) || is_known(*e + skip, size - skip))
 			continue;
 		if (p->nunknown < NB_PARAMS_UNKNOWN)
-			snprintf(p->unknown[p->nunknown], NB_PARAMS_TEXT,
-				 "%.*s", (int)(size < 90 ? size : 90), *e);
+			snprintf(p->unknown[p->nunknown], NB_PARAMS_TEXT, "%.*s",
+				 (int)(size < 90 ? size : 90), *e);
 		p->nunknown++;
 		warn_unknown(*e + skip, size - skip);
 	}
@@ -169,8 +161,7 @@ static void copy_variable(char to[NB_PARAMS_TEXT], const char *name)
 static bool params_complete(const struct nb_params *p)
 {
 	for (int i = 0; i < NB_NPARAMS; i++)
-		if (nb_spec_param((enum nb_param)i)->type == NB_PARAM_STR &&
-		    !p->str[i])
+		if (nb_spec_param((enum nb_param)i)->type == NB_PARAM_STR && !p->str[i])
 			return false;
 	return true;
 }
@@ -179,8 +170,7 @@ static bool params_complete(const struct nb_params *p)
 int nb_params_read(void)
 {
 	/* "none" is no plugin, as in NCCL's own variables */
-	static const enum nb_param chains[] = { NB_P_CHAIN_TUNER,
-						NB_P_CHAIN_NET, NB_P_CHAIN_GIN,
+	static const enum nb_param chains[] = { NB_P_CHAIN_TUNER, NB_P_CHAIN_NET, NB_P_CHAIN_GIN,
 						NB_P_CHAIN_PROFILER };
 	struct nb_params *p = &nb_params;
 
@@ -192,18 +182,15 @@ int nb_params_read(void)
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const char *text = in_environment((enum nb_param)i);
 
-		take_value(p, (enum nb_param)i,
-			   nb_spec_param((enum nb_param)i)->def);
+		take_value(p, (enum nb_param)i, nb_spec_param((enum nb_param)i)->def);
 		p->set[i] = text && take_value(p, (enum nb_param)i, text);
 	}
 	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++)
-		if (p->str[chains[i]] &&
-		    nb_same_word(p->str[chains[i]], "none"))
+		if (p->str[chains[i]] && nb_same_word(p->str[chains[i]], "none"))
 			take_value(p, chains[i], "");
 	nb_log_level = (enum nb_log_level)p->num[NB_P_LOG];
 	if (!params_complete(p)) {
-		nb_log(NB_LOG_WARN,
-		       "no memory for the values of " PREFIX " variables");
+		nb_log(NB_LOG_WARN, "no memory for the values of " PREFIX " variables");
 		return NB_E_NOMEM;
 	}
 	complain_all(p);

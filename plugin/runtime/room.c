@@ -32,34 +32,29 @@ struct cgroup_files {
 };
 
 static const struct cgroup_files MEMORY[] = {
-	{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "memory.stat",
-	  "inactive_file" },
-	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-	  "memory.usage_in_bytes", "memory.stat", "total_inactive_file" },
+	{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "memory.stat", "inactive_file" },
+	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	  "memory.stat", "total_inactive_file" },
 };
 static const struct cgroup_files PIDS[] = {
 	{ "", "/sys/fs/cgroup", "pids.max", "pids.current", NULL, NULL },
-	{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", NULL,
-	  NULL },
+	{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", NULL, NULL },
 };
 
 /* Read a small file. Returns false if it cannot be read. */
-static bool room_read(const char *root, const char *path, char *text,
-		      size_t size)
+static bool room_read(const char *root, const char *path, char *text, size_t size)
 {
 	char full[ROOM_PATH];
 	size_t have = 0;
 	ssize_t n;
 	int fd;
 
-	if ((size_t)snprintf(full, sizeof(full), "%s%s", root, path) >=
-	    sizeof(full))
+	if ((size_t)snprintf(full, sizeof(full), "%s%s", root, path) >= sizeof(full))
 		return false;
 	fd = open(full, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while (have < size - 1 &&
-	       (n = read(fd, text + have, size - 1 - have)) > 0)
+	while (have < size - 1 && (n = read(fd, text + have, size - 1 - have)) > 0)
 		have += (size_t)n;
 	close(fd);
 	text[have] = '\0';
@@ -102,16 +97,14 @@ take_limit(struct nb_room *r, uint64_t all, uint64_t used, const char *fmt, ...)
 
 /* Take the limit of one control group, the directory @dir. */
 static void __attribute__((noinline))
-take_cgroup(const char *root, const struct cgroup_files *f, const char *dir,
-	    struct nb_room *r)
+take_cgroup(const char *root, const struct cgroup_files *f, const char *dir, struct nb_room *r)
 {
 	char path[ROOM_PATH], text[4096];
 	uint64_t all, used, freed = 0;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, f->limit);
 	/* version 2 says "max" where there is no limit */
-	if (!room_read(root, path, text, sizeof(text)) ||
-	    !isdigit((unsigned char)text[0]))
+	if (!room_read(root, path, text, sizeof(text)) || !isdigit((unsigned char)text[0]))
 		return;
 	all = strtoull(text, NULL, 10);
 	snprintf(path, sizeof(path), "%s/%s", dir, f->used);
@@ -125,8 +118,8 @@ take_cgroup(const char *root, const struct cgroup_files *f, const char *dir,
 	}
 	/* version 1 has numbers near 2^63 where there is no limit */
 	if (all < UINT64_C(1) << 60)
-		take_limit(r, all, used - (freed < used ? freed : used),
-			   "%s of control group %s", f->limit, dir);
+		take_limit(r, all, used - (freed < used ? freed : used), "%s of control group %s",
+			   f->limit, dir);
 }
 
 /* Returns true if the list @names of controllers has @name. */
@@ -149,8 +142,7 @@ static bool has_controller(const char *names, size_t size, const char *name)
 }
 
 /* Take the limits of the control group and all its parents. */
-static void take_cgroups(const char *root, const struct cgroup_files *f,
-			 struct nb_room *r)
+static void take_cgroups(const char *root, const struct cgroup_files *f, struct nb_room *r)
 {
 	char text[4096], dir[ROOM_PATH];
 	size_t mount = strlen(f->mount);
@@ -164,12 +156,10 @@ static void take_cgroups(const char *root, const struct cgroup_files *f,
 		if (next)
 			*next++ = '\0';
 		path = names ? strchr(names + 1, ':') : NULL;
-		if (!path ||
-		    !has_controller(names + 1, (size_t)(path - names - 1),
-				    f->controller))
+		if (!path || !has_controller(names + 1, (size_t)(path - names - 1), f->controller))
 			continue;
-		if ((size_t)snprintf(dir, sizeof(dir), "%s%s", f->mount,
-				     path + 1) >= sizeof(dir) - 64)
+		if ((size_t)snprintf(dir, sizeof(dir), "%s%s", f->mount, path + 1) >=
+		    sizeof(dir) - 64)
 			return;
 		for (;;) {
 			char *slash;
@@ -196,10 +186,8 @@ void nb_room_memory(const char *root, struct nb_room *r)
 
 	no_limit(r);
 	if (room_read(root, "/proc/meminfo", text, sizeof(text)) &&
-	    keyed_number(text, "MemAvailable", &kib) &&
-	    keyed_number(text, "MemTotal", &all))
-		take_limit(r, all << 10, (all - (kib < all ? kib : all)) << 10,
-			   "the machine");
+	    keyed_number(text, "MemAvailable", &kib) && keyed_number(text, "MemTotal", &all))
+		take_limit(r, all << 10, (all - (kib < all ? kib : all)) << 10, "the machine");
 	for (size_t i = 0; i < sizeof(MEMORY) / sizeof(MEMORY[0]); i++)
 		take_cgroups(root, &MEMORY[i], r);
 }
@@ -235,9 +223,8 @@ static uint64_t user_threads(const char *root)
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/status", e->d_name);
-		if (room_read(root, path, text, sizeof(text)) &&
-		    keyed_number(text, "Uid", &uid) && uid == getuid() &&
-		    keyed_number(text, "Threads", &threads))
+		if (room_read(root, path, text, sizeof(text)) && keyed_number(text, "Uid", &uid) &&
+		    uid == getuid() && keyed_number(text, "Threads", &threads))
 			n += threads;
 	}
 	closedir(d);
@@ -255,16 +242,14 @@ static void take_user_limit(const char *root, struct nb_room *r)
 	struct rlimit limit;
 	char text[256], *slash;
 
-	if (getrlimit(RLIMIT_NPROC, &limit) ||
-	    limit.rlim_cur == RLIM_INFINITY || !has_user_limit(root))
+	if (getrlimit(RLIMIT_NPROC, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    !has_user_limit(root))
 		return;
-	if (room_read(root, "/proc/loadavg", text, sizeof(text)) &&
-	    (slash = strchr(text, '/')))
+	if (room_read(root, "/proc/loadavg", text, sizeof(text)) && (slash = strchr(text, '/')))
 		machine = strtoull(slash + 1, NULL, 10);
 	if (machine < limit.rlim_cur && limit.rlim_cur - machine >= NEAR)
 		return;
-	take_limit(r, limit.rlim_cur, user_threads(root),
-		   "the user's limit (ulimit -u)");
+	take_limit(r, limit.rlim_cur, user_threads(root), "the user's limit (ulimit -u)");
 }
 
 void nb_room_threads(const char *root, struct nb_room *r)
@@ -293,6 +278,5 @@ void nb_room_descriptors(const char *root, struct nb_room *r)
 		n++;
 	closedir(d);
 	/* "." and "..", and the directory itself */
-	take_limit(r, limit.rlim_cur, n > 3 ? n - 3 : 0,
-		   "the process's limit (ulimit -n)");
+	take_limit(r, limit.rlim_cur, n > 3 ? n - 3 : 0, "the process's limit (ulimit -n)");
 }

@@ -12,8 +12,7 @@
 
 #include "plugin/store/base64.h"
 
-static void put_base64(struct nb_buf *out, const char *name, const void *p,
-		       size_t size)
+static void put_base64(struct nb_buf *out, const char *name, const void *p, size_t size)
 {
 	nb_buf_printf(out, "\"%s\":\"", name);
 	nb_base64_put(out, p, size);
@@ -25,8 +24,7 @@ static int check_key(const char *key, bool prefix, struct nb_err *err)
 	size_t n = strlen(key);
 
 	if ((!n && !prefix) || n >= NB_STORE_KEY_SIZE)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "store: a key of %zu bytes, 1 to %d are allowed",
+		return nb_fail(err, NB_E_ARG, 0, "store: a key of %zu bytes, 1 to %d are allowed",
 			       n, NB_STORE_KEY_SIZE - 1);
 	return 0;
 }
@@ -65,12 +63,10 @@ static void put_prefix(struct nb_buf *out, const char *prefix)
 	put_base64(out, "range_end", end, n);
 }
 
-static void put_range(struct nb_buf *out, const struct nb_store_op *op,
-		      const char *what)
+static void put_range(struct nb_buf *out, const struct nb_store_op *op, const char *what)
 {
 	nb_buf_printf(out, "{\"%s\":{", what);
-	if (op->kind == NB_STORE_GET_PREFIX ||
-	    op->kind == NB_STORE_DELETE_PREFIX)
+	if (op->kind == NB_STORE_GET_PREFIX || op->kind == NB_STORE_DELETE_PREFIX)
 		put_prefix(out, op->key);
 	else
 		put_base64(out, "key", op->key, strlen(op->key));
@@ -81,18 +77,16 @@ static void put_range(struct nb_buf *out, const struct nb_store_op *op,
 	nb_buf_str(out, "}}");
 }
 
-int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op,
-			struct nb_err *err)
+int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err)
 {
 	int rc = check_key(op->key, false, err);
 
 	if (rc)
 		return rc;
 	if (op->size > NB_STORE_VALUE_SIZE)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"store: key %s: a value of %zu bytes, at most %d are allowed",
-			op->key, op->size, NB_STORE_VALUE_SIZE);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "store: key %s: a value of %zu bytes, at most %d are allowed",
+			       op->key, op->size, NB_STORE_VALUE_SIZE);
 	nb_buf_char(out, '{');
 	put_base64(out, "key", op->key, strlen(op->key));
 	nb_buf_char(out, ',');
@@ -105,11 +99,9 @@ int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op,
 	return 0;
 }
 
-static int put_op(struct nb_buf *out, const struct nb_store_op *op,
-		  struct nb_err *err)
+static int put_op(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err)
 {
-	bool prefix = op->kind == NB_STORE_GET_PREFIX ||
-		      op->kind == NB_STORE_DELETE_PREFIX;
+	bool prefix = op->kind == NB_STORE_GET_PREFIX || op->kind == NB_STORE_DELETE_PREFIX;
 	int rc = check_key(op->key, prefix, err);
 
 	if (rc)
@@ -132,14 +124,13 @@ static int put_op(struct nb_buf *out, const struct nb_store_op *op,
 	return rc;
 }
 
-static int put_ops(struct nb_buf *out, const char *name,
-		   const struct nb_store_op *op, size_t n, struct nb_err *err)
+static int put_ops(struct nb_buf *out, const char *name, const struct nb_store_op *op, size_t n,
+		   struct nb_err *err)
 {
 	if (n > NB_STORE_OPS)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"store: %zu operations in a transaction, at most %d are allowed",
-			n, NB_STORE_OPS);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "store: %zu operations in a transaction, at most %d are allowed", n,
+			       NB_STORE_OPS);
 	nb_buf_printf(out, ",\"%s\":[", name);
 	for (size_t i = 0; i < n; i++) {
 		int rc;
@@ -166,20 +157,17 @@ static void put_compare(struct nb_buf *out, const struct nb_store_compare *c)
 		      c->prefix ? "LESS" : "EQUAL", c->revision + c->prefix);
 }
 
-int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
-			struct nb_err *err)
+int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn, struct nb_err *err)
 {
 	int rc;
 
 	if (txn->ncompare > NB_STORE_OPS)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"store: %zu compares in a transaction, at most %d are allowed",
-			txn->ncompare, NB_STORE_OPS);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "store: %zu compares in a transaction, at most %d are allowed",
+			       txn->ncompare, NB_STORE_OPS);
 	nb_buf_str(out, "{\"compare\":[");
 	for (size_t i = 0; i < txn->ncompare; i++) {
-		rc = check_key(txn->compare[i].key, txn->compare[i].prefix,
-			       err);
+		rc = check_key(txn->compare[i].key, txn->compare[i].prefix, err);
 		if (rc)
 			return rc;
 		nb_buf_str(out, i ? ",{" : "{");
@@ -188,16 +176,15 @@ int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 	nb_buf_char(out, ']');
 	rc = put_ops(out, "success", txn->then, txn->nthen, err);
 	if (!rc)
-		rc = put_ops(out, "failure", txn->otherwise, txn->notherwise,
-			     err);
+		rc = put_ops(out, "failure", txn->otherwise, txn->notherwise, err);
 	nb_buf_char(out, '}');
 	if (!rc && !nb_buf_ok(out))
 		rc = nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
 	return rc;
 }
 
-int nb_store_encode_watch(struct nb_buf *out, const char *prefix,
-			  int64_t revision, struct nb_err *err)
+int nb_store_encode_watch(struct nb_buf *out, const char *prefix, int64_t revision,
+			  struct nb_err *err)
 {
 	int rc = check_key(prefix, true, err);
 
@@ -206,8 +193,7 @@ int nb_store_encode_watch(struct nb_buf *out, const char *prefix,
 	nb_buf_str(out, "{\"create_request\":{");
 	put_prefix(out, prefix);
 	if (revision)
-		nb_buf_printf(out, ",\"start_revision\":\"%" PRId64 "\"",
-			      revision);
+		nb_buf_printf(out, ",\"start_revision\":\"%" PRId64 "\"", revision);
 	nb_buf_str(out, ",\"progress_notify\":true}}");
 	if (!nb_buf_ok(out))
 		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");

@@ -50,16 +50,13 @@ void nb_store_decoded_init(struct nb_store_decoded *d);
 void nb_store_decoded_fini(struct nb_store_decoded *d);
 
 /* Encode a request. Returns 0, NB_E_ARG or NB_E_NOMEM. */
-int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
-			struct nb_err *err);
+int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn, struct nb_err *err);
 /* Encode a NB_STORE_PUT that is sent alone. */
-int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op,
-			struct nb_err *err);
-int nb_store_encode_watch(struct nb_buf *out, const char *prefix,
-			  int64_t revision, struct nb_err *err);
+int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err);
+int nb_store_encode_watch(struct nb_buf *out, const char *prefix, int64_t revision,
+			  struct nb_err *err);
 /* Encode user and password for etcd's authenticate request. */
-void nb_store_encode_user(struct nb_buf *out, const char *user,
-			  const char *password);
+void nb_store_encode_user(struct nb_buf *out, const char *user, const char *password);
 
 enum nb_store_form {
 	NB_STORE_FORM_TXN,
@@ -77,9 +74,8 @@ enum nb_store_form {
  *
  * Returns 0, NB_E_PROTOCOL (invalid reply) or NB_E_NOMEM.
  */
-int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
-		    const char *text, size_t size, const char *endpoint,
-		    struct nb_err *err);
+int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form, const char *text,
+		    size_t size, const char *endpoint, struct nb_err *err);
 
 /*
  * nb_store_decode_error - turn an error reply into an error
@@ -89,7 +85,7 @@ int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
  * Returns the error's code NB_E_*. It also accepts text that is not JSON, such
  * as a proxy's reply.
  */
-int nb_store_decode_error(const char *text, size_t size, long status,
-			  const char *endpoint, int *grpc, struct nb_err *err);
+int nb_store_decode_error(const char *text, size_t size, long status, const char *endpoint,
+			  int *grpc, struct nb_err *err);
 
 #endif

@@ -36,8 +36,7 @@ void nb_store_decoded_fini(struct nb_store_decoded *d)
 	nb_buf_fini(&d->bytes);
 }
 
-void nb_store_encode_user(struct nb_buf *out, const char *user,
-			  const char *password)
+void nb_store_encode_user(struct nb_buf *out, const char *user, const char *password)
 {
 	struct nb_json j;
 
@@ -52,20 +51,18 @@ static void wrong(struct reader *r, const char *name, const char *allowed)
 {
 	if (!r->rc)
 		r->rc = nb_fail(r->err, NB_E_PROTOCOL, 0,
-				"%s: the reply is not etcd's: \"%s\" is not %s",
-				r->endpoint, name, allowed);
+				"%s: the reply is not etcd's: \"%s\" is not %s", r->endpoint, name,
+				allowed);
 }
 
 static void no_memory(struct reader *r)
 {
 	if (!r->rc)
-		r->rc = nb_fail(r->err, NB_E_NOMEM, 0, "%s: no memory",
-				r->endpoint);
+		r->rc = nb_fail(r->err, NB_E_NOMEM, 0, "%s: no memory", r->endpoint);
 }
 
 /* Returns an object's member that is an object, or NULL if it is absent. */
-static const json_t *object_in(struct reader *r, const json_t *in,
-			       const char *name)
+static const json_t *object_in(struct reader *r, const json_t *in, const char *name)
 {
 	const json_t *v = json_object_get(in, name);
 
@@ -76,8 +73,7 @@ static const json_t *object_in(struct reader *r, const json_t *in,
 	return v;
 }
 
-static const json_t *array_in(struct reader *r, const json_t *in,
-			      const char *name)
+static const json_t *array_in(struct reader *r, const json_t *in, const char *name)
 {
 	const json_t *v = json_object_get(in, name);
 
@@ -98,8 +94,7 @@ static bool flag_in(struct reader *r, const json_t *in, const char *name)
 }
 
 /* Read a number that is written as a string of digits or as a JSON number. */
-static uint64_t digits_in(struct reader *r, const json_t *in, const char *name,
-			  uint64_t most)
+static uint64_t digits_in(struct reader *r, const json_t *in, const char *name, uint64_t most)
 {
 	const json_t *v = json_object_get(in, name);
 	const char *text = json_string_value(v);
@@ -128,8 +123,7 @@ static int64_t number_in(struct reader *r, const json_t *in, const char *name)
 }
 
 /* Read a string, and cut it to @size - 1 bytes. */
-static void text_in(struct reader *r, const json_t *in, const char *name,
-		    char *out, size_t size)
+static void text_in(struct reader *r, const json_t *in, const char *name, char *out, size_t size)
 {
 	const json_t *v = json_object_get(in, name);
 
@@ -151,8 +145,7 @@ static void token_in(struct reader *r, const json_t *in)
 	text_in(r, in, "token", d->token, sizeof(d->token));
 	if (!d->token[0])
 		wrong(r, "token", "there");
-	if (json_string_length(json_object_get(in, "token")) >=
-	    sizeof(d->token))
+	if (json_string_length(json_object_get(in, "token")) >= sizeof(d->token))
 		wrong(r, "token", "4095 bytes or less");
 }
 
@@ -160,8 +153,7 @@ static void token_in(struct reader *r, const json_t *in)
  * Decode a base64 member into the buffer. Returns its offset, because the
  * buffer may move while it grows.
  */
-static size_t bytes_in(struct reader *r, const json_t *in, const char *name,
-		       size_t *size)
+static size_t bytes_in(struct reader *r, const json_t *in, const char *name, size_t *size)
 {
 	const json_t *v = json_object_get(in, name);
 	size_t at = r->d->bytes.size;
@@ -169,8 +161,7 @@ static size_t bytes_in(struct reader *r, const json_t *in, const char *name,
 	*size = 0;
 	if (v && !json_is_string(v))
 		wrong(r, name, "a string");
-	else if (v && nb_base64_get(&r->d->bytes, json_string_value(v),
-				    json_string_length(v)))
+	else if (v && nb_base64_get(&r->d->bytes, json_string_value(v), json_string_length(v)))
 		wrong(r, name, "base64");
 	*size = r->d->bytes.size - at;
 	nb_buf_char(&r->d->bytes, '\0');
@@ -348,9 +339,8 @@ static void point(struct nb_store_decoded *d)
 	d->reply.nkv = d->nkv;
 }
 
-int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
-		    const char *text, size_t size, const char *endpoint,
-		    struct nb_err *err)
+int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form, const char *text,
+		    size_t size, const char *endpoint, struct nb_err *err)
 {
 	struct reader r = { .d = d, .endpoint = endpoint, .err = err };
 	json_error_t why;
@@ -358,12 +348,10 @@ int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
 	const json_t *in = v;
 
 	if (!json_is_object(v)) {
-		r.rc = nb_fail(err, NB_E_PROTOCOL, 0,
-			       "%s: the reply is not etcd's: %s", endpoint,
+		r.rc = nb_fail(err, NB_E_PROTOCOL, 0, "%s: the reply is not etcd's: %s", endpoint,
 			       v ? "not a JSON object" : why.text);
 	} else {
-		if (form == NB_STORE_FORM_WATCH ||
-		    form == NB_STORE_FORM_KEEPALIVE)
+		if (form == NB_STORE_FORM_WATCH || form == NB_STORE_FORM_KEEPALIVE)
 			in = object_in(&r, v, "result");
 		if (!in)
 			wrong(&r, "result", "there");
@@ -380,10 +368,9 @@ static int code_of(int grpc, const char *text)
 {
 	switch (grpc) {
 	case NB_STORE_GRPC_INVALID:
-		return strstr(text, "too large") ? NB_E_LIMIT
-		       : strstr(text, "auth") || strstr(text, "user name")
-			       ? NB_E_PERM
-			       : NB_E_ARG;
+		return strstr(text, "too large")			   ? NB_E_LIMIT
+		       : strstr(text, "auth") || strstr(text, "user name") ? NB_E_PERM
+									   : NB_E_ARG;
 	case NB_STORE_GRPC_DEADLINE:
 		return NB_E_TIMEOUT;
 	case NB_STORE_GRPC_NOT_FOUND:
@@ -416,8 +403,8 @@ static int first_line(const char *text, size_t size)
 	return n;
 }
 
-int nb_store_decode_error(const char *text, size_t size, long status,
-			  const char *endpoint, int *grpc, struct nb_err *err)
+int nb_store_decode_error(const char *text, size_t size, long status, const char *endpoint,
+			  int *grpc, struct nb_err *err)
 {
 	json_t *v = json_loadb(text, size, 0, NULL);
 	const json_t *in = v;
@@ -432,26 +419,22 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 		said = json_string_value(json_object_get(in, "error"));
 	*grpc = (int)json_integer_value(json_object_get(in, "code"));
 	if (!*grpc)
-		*grpc = (int)json_integer_value(
-			json_object_get(in, "grpc_code"));
+		*grpc = (int)json_integer_value(json_object_get(in, "grpc_code"));
 	if (said && *grpc)
 		nb_fail(err, code_of(*grpc, said), 0, "%s: %s", endpoint, said);
 	else if (said)
-		nb_fail(err, NB_E_PROTOCOL, 0, "%s: HTTP status %ld: %s",
-			endpoint, status, said);
+		nb_fail(err, NB_E_PROTOCOL, 0, "%s: HTTP status %ld: %s", endpoint, status, said);
 	/* quote the first line of the reply, which may explain the failure */
 	else
 		nb_fail(err, NB_E_PROTOCOL, 0,
-			"%s: HTTP status %ld and a reply that is not etcd's: \"%.*s\"",
-			endpoint, status, first_line(text, size), text);
+			"%s: HTTP status %ld and a reply that is not etcd's: \"%.*s\"", endpoint,
+			status, first_line(text, size), text);
 	if (strstr(err->text, "CommonName"))
-		nb_hint(err,
-			"give the agent a client certificate without a common name: "
-			"etcd's JSON gateway refuses others");
+		nb_hint(err, "give the agent a client certificate without a common name: "
+			     "etcd's JSON gateway refuses others");
 	if (err->code == NB_E_FULL)
-		nb_hint(err,
-			"the store is out of space: "
-			"compact and defragment the store, then disarm its alarm (etcdctl)");
+		nb_hint(err, "the store is out of space: "
+			     "compact and defragment the store, then disarm its alarm (etcdctl)");
 	json_decref(v);
 	return err->code;
 }

@@ -64,8 +64,7 @@ uint64_t nb_http_now_ms(void)
 	return nb_clock_system() / 1000000;
 }
 
-static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
-			void *known)
+static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
 	struct nb_http *h = arg;
 	struct epoll_event e = { .data.fd = fd };
@@ -149,11 +148,9 @@ int nb_http_new(struct nb_http **out, struct nb_err *err)
 	e.data.fd = h->timer;
 	if (!h->multi || h->epoll < 0 || h->timer < 0 ||
 	    epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->timer, &e)) {
-		int rc = nb_fail(
-			err, NB_E_IO, 0, "HTTP: no event loop: %s",
-			h->multi ? strerror(errno)
-				 : curl_easy_strerror(
-					   curl ? curl : CURLE_FAILED_INIT));
+		int rc = nb_fail(err, NB_E_IO, 0, "HTTP: no event loop: %s",
+				 h->multi ? strerror(errno)
+					  : curl_easy_strerror(curl ? curl : CURLE_FAILED_INIT));
 
 		nb_http_free(h);
 		return rc;
@@ -296,13 +293,11 @@ static void end_transfer(CURL *easy, CURLcode rc)
 	if (rc != CURLE_OK) {
 		r.sent = !never_sent(rc) && sent > 0;
 		if (t->over_limit)
-			nb_fail(&err, NB_E_LIMIT, 0,
-				"%s: reply of more than %zu bytes", url,
+			nb_fail(&err, NB_E_LIMIT, 0, "%s: reply of more than %zu bytes", url,
 				t->in.limit);
 		else
 			nb_fail(&err, code_of(t, rc), 0, "%s: %s", url,
-				t->error[0] ? t->error
-					    : curl_easy_strerror(rc));
+				t->error[0] ? t->error : curl_easy_strerror(rc));
 		r.err = &err;
 	}
 	/* Remove the transfer first, because @done may not use the handle. */
@@ -367,14 +362,11 @@ static void run_sockets(struct nb_http *h)
 			mask |= CURL_CSELECT_OUT;
 		if (e[i].events & EPOLLERR)
 			mask |= CURL_CSELECT_ERR;
-		curl_multi_socket_action(h->multi, e[i].data.fd, mask,
-					 &running);
+		curl_multi_socket_action(h->multi, e[i].data.fd, mask, &running);
 	}
-	if (h->curl_due_ms >= 0 &&
-	    (int64_t)nb_http_now_ms() >= h->curl_due_ms) {
+	if (h->curl_due_ms >= 0 && (int64_t)nb_http_now_ms() >= h->curl_due_ms) {
 		h->curl_due_ms = NO_DEADLINE;
-		curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0,
-					 &running);
+		curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	}
 }
 
@@ -416,20 +408,18 @@ static bool set_authorities(CURL *e, const char *path)
 	if (!path || !path[0])
 		return true;
 	rc = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
-	return (!rc || rc == CURLE_NOT_BUILT_IN ||
-		rc == CURLE_UNKNOWN_OPTION) &&
+	return (!rc || rc == CURLE_NOT_BUILT_IN || rc == CURLE_UNKNOWN_OPTION) &&
 	       set_file(e, CURLOPT_CAINFO, path);
 }
 
 static bool set_tls(CURL *e, const struct nb_http_tls *tls)
 {
-	return !tls || (set_authorities(e, tls->cacert) &&
-			set_file(e, CURLOPT_SSLCERT, tls->cert) &&
-			set_file(e, CURLOPT_SSLKEY, tls->key));
+	return !tls ||
+	       (set_authorities(e, tls->cacert) && set_file(e, CURLOPT_SSLCERT, tls->cert) &&
+		set_file(e, CURLOPT_SSLKEY, tls->key));
 }
 
-static bool set_headers(struct nb_http_transfer *t,
-			const struct nb_http_request *q)
+static bool set_headers(struct nb_http_transfer *t, const struct nb_http_request *q)
 {
 	/* an empty Expect header avoids the wait for "100 Continue" */
 	const char *fixed[] = { "Expect:", "Content-Type: application/json" };
@@ -448,8 +438,7 @@ static bool set_headers(struct nb_http_transfer *t,
 	return !curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 }
 
-static bool set_request(struct nb_http_transfer *t,
-			const struct nb_http_request *q)
+static bool set_request(struct nb_http_transfer *t, const struct nb_http_request *q)
 {
 	CURL *e = t->easy;
 
@@ -460,20 +449,17 @@ static bool set_request(struct nb_http_transfer *t,
 		if (!t->body)
 			return false;
 		memcpy(t->body, q->body, size);
-		if (curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE,
-				     (curl_off_t)size) ||
+		if (curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) ||
 		    curl_easy_setopt(e, CURLOPT_POSTFIELDS, t->body))
 			return false;
 	}
 	return !curl_easy_setopt(e, CURLOPT_URL, q->url) &&
 	       !curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") &&
-	       !curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
-				 (long)CURL_HTTP_VERSION_1_1) &&
+	       !curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
 	       /* stores and agents are inside the cluster, so use no proxy */
 	       !curl_easy_setopt(e, CURLOPT_NOPROXY, "*") &&
 	       !curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) &&
-	       !curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
-				 (long)q->connect_ms) &&
+	       !curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)q->connect_ms) &&
 	       !curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms) &&
 	       !curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L) &&
 	       !curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 5L) &&
@@ -481,8 +467,8 @@ static bool set_request(struct nb_http_transfer *t,
 	       !curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->error) &&
 	       !curl_easy_setopt(e, CURLOPT_PRIVATE, (char *)t) &&
 	       !curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes) &&
-	       !curl_easy_setopt(e, CURLOPT_WRITEDATA, t) &&
-	       set_tls(e, q->tls) && set_headers(t, q);
+	       !curl_easy_setopt(e, CURLOPT_WRITEDATA, t) && set_tls(e, q->tls) &&
+	       set_headers(t, q);
 }
 
 /*
@@ -512,8 +498,7 @@ static void start_now(struct nb_http *h)
 	arm_timer(h);
 }
 
-struct nb_http_transfer *nb_http_start(struct nb_http *h,
-				       const struct nb_http_request *q,
+struct nb_http_transfer *nb_http_start(struct nb_http *h, const struct nb_http_request *q,
 				       struct nb_err *err)
 {
 	struct nb_http_transfer *t = calloc(1, sizeof(*t));
@@ -527,8 +512,7 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h,
 	t->arg = q->arg;
 	t->started_us = nb_clock_system() / 1000;
 	t->easy = curl_easy_init();
-	if (!t->easy || !set_request(t, q) ||
-	    curl_multi_add_handle(h->multi, t->easy))
+	if (!t->easy || !set_request(t, q) || curl_multi_add_handle(h->multi, t->easy))
 		goto fail;
 	t->next = h->open;
 	t->link = &h->open;
@@ -541,13 +525,12 @@ fail:
 	if (t)
 		transfer_free(t);
 	nb_fail(err, NB_E_NOMEM, 0,
-		"%s: no memory for a request, or libcurl refuses an option of it",
-		q->url);
+		"%s: no memory for a request, or libcurl refuses an option of it", q->url);
 	return NULL;
 }
 
-struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
-					  void (*fn)(void *arg), void *arg)
+struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms, void (*fn)(void *arg),
+					  void *arg)
 {
 	struct nb_http_timer *t = calloc(1, sizeof(*t)), **at = &h->timers;
 

@@ -88,8 +88,7 @@ void nb_http_wait(struct nb_http *h, int ms);
  * Start a request. Returns NULL and sets @err if there is no memory. The handle
  * is valid until @done runs or nb_http_cancel is called.
  */
-struct nb_http_transfer *nb_http_start(struct nb_http *h,
-				       const struct nb_http_request *request,
+struct nb_http_transfer *nb_http_start(struct nb_http *h, const struct nb_http_request *request,
 				       struct nb_err *err);
 void nb_http_cancel(struct nb_http_transfer *t);
 
@@ -97,8 +96,8 @@ void nb_http_cancel(struct nb_http_transfer *t);
  * Call @fn once after @ms. Returns NULL if there is no memory. The handle is
  * valid until @fn runs or nb_http_timer_cancel is called.
  */
-struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
-					  void (*fn)(void *arg), void *arg);
+struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms, void (*fn)(void *arg),
+					  void *arg);
 void nb_http_timer_cancel(struct nb_http_timer *t);
 
 /* Returns the loop's clock, nb_clock_system, in milliseconds. */

@@ -22,8 +22,7 @@ static int no_memory(struct nb_err *err)
 	return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
 }
 
-static int add_endpoint(struct nb_store *s, const char *url, size_t n,
-			struct nb_err *err)
+static int add_endpoint(struct nb_store *s, const char *url, size_t n, struct nb_err *err)
 {
 	while (n && url[n - 1] == '/')
 		n--;
@@ -33,13 +32,11 @@ static int add_endpoint(struct nb_store *s, const char *url, size_t n,
 			       "that starts with http:// or https://",
 			       (int)n, url);
 	if (memchr(url, ' ', n) || n > 255)
-		return nb_fail(
-			err, NB_E_SETTING, 0,
-			"store: endpoint \"%.*s\" has a space or more than 255 characters",
-			(int)(n > 100 ? 100 : n), url);
-	if (s->nendpoints == NB_STORE_ENDPOINTS)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: more than %d endpoints",
+			       "store: endpoint \"%.*s\" has a space or more than 255 characters",
+			       (int)(n > 100 ? 100 : n), url);
+	if (s->nendpoints == NB_STORE_ENDPOINTS)
+		return nb_fail(err, NB_E_SETTING, 0, "store: more than %d endpoints",
 			       NB_STORE_ENDPOINTS);
 	s->endpoint[s->nendpoints] = strndup(url, n);
 	if (!s->endpoint[s->nendpoints])
@@ -48,8 +45,7 @@ static int add_endpoint(struct nb_store *s, const char *url, size_t n,
 	return 0;
 }
 
-static int read_endpoints(struct nb_store *s, const char *list,
-			  struct nb_err *err)
+static int read_endpoints(struct nb_store *s, const char *list, struct nb_err *err)
 {
 	for (const char *p = list ? list : ""; *p;) {
 		size_t n = strcspn(p, ",");
@@ -70,29 +66,25 @@ static int read_endpoints(struct nb_store *s, const char *list,
 	return 0;
 }
 
-static int copy_file(char **to, const char *what, const char *path,
-		     struct nb_err *err)
+static int copy_file(char **to, const char *what, const char *path, struct nb_err *err)
 {
 	if (!path || !path[0])
 		return 0;
 	if (access(path, R_OK))
-		return nb_fail(err, NB_E_SETTING, 0, "store: %s %s: %s", what,
-			       path, strerror(errno));
+		return nb_fail(err, NB_E_SETTING, 0, "store: %s %s: %s", what, path,
+			       strerror(errno));
 	*to = strdup(path);
 	return *to ? 0 : no_memory(err);
 }
 
-static int read_tls(struct nb_store *s, const struct nb_http_tls *tls,
-		    struct nb_err *err)
+static int read_tls(struct nb_store *s, const struct nb_http_tls *tls, struct nb_err *err)
 {
 	bool cert = tls->cert && tls->cert[0], key = tls->key && tls->key[0];
 	int rc;
 
 	if (cert != key)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: a %s is given without its %s",
-			       cert ? "certificate" : "key",
-			       cert ? "key" : "certificate");
+		return nb_fail(err, NB_E_SETTING, 0, "store: a %s is given without its %s",
+			       cert ? "certificate" : "key", cert ? "key" : "certificate");
 	rc = copy_file(&s->cacert, "CA certificate", tls->cacert, err);
 	if (!rc)
 		rc = copy_file(&s->cert, "certificate", tls->cert, err);
@@ -102,8 +94,7 @@ static int read_tls(struct nb_store *s, const struct nb_http_tls *tls,
 	return rc;
 }
 
-static int read_password(struct nb_store *s, const char *path,
-			 struct nb_err *err)
+static int read_password(struct nb_store *s, const char *path, struct nb_err *err)
 {
 	char text[PASSWORD_SIZE] = "";
 	struct stat st;
@@ -119,8 +110,7 @@ static int read_password(struct nb_store *s, const char *path,
 	if (fd >= 0)
 		close(fd);
 	if (bad)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: password file %s: %s", path,
+		return nb_fail(err, NB_E_SETTING, 0, "store: password file %s: %s", path,
 			       strerror(e));
 	if (st.st_mode & 077)
 		return nb_fail(err, NB_E_SETTING, 0,
@@ -133,8 +123,7 @@ static int read_password(struct nb_store *s, const char *path,
 	return s->password ? 0 : no_memory(err);
 }
 
-static int read_user(struct nb_store *s, const struct nb_store_config *c,
-		     struct nb_err *err)
+static int read_user(struct nb_store *s, const struct nb_store_config *c, struct nb_err *err)
 {
 	if (!c->user || !c->user[0])
 		return 0;
@@ -142,16 +131,15 @@ static int read_user(struct nb_store *s, const struct nb_store_config *c,
 	if (!s->user)
 		return no_memory(err);
 	if (!c->password_file || !c->password_file[0])
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: user %s has no password file", c->user);
+		return nb_fail(err, NB_E_SETTING, 0, "store: user %s has no password file",
+			       c->user);
 	return read_password(s, c->password_file, err);
 }
 
 /* Returns true if @url names a loopback address. */
 static bool is_loopback(const char *url)
 {
-	static const char *const hosts[] = { "127.0.0.1", "[::1]",
-					     "localhost" };
+	static const char *const hosts[] = { "127.0.0.1", "[::1]", "localhost" };
 	const char *host = url + strlen("http://");
 
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
@@ -168,8 +156,7 @@ static bool is_loopback(const char *url)
 static int check_encrypted(const struct nb_store *s, struct nb_err *err)
 {
 	for (unsigned i = 0; s->user && i < s->nendpoints; i++)
-		if (!strncmp(s->endpoint[i], "http://", 7) &&
-		    !is_loopback(s->endpoint[i]))
+		if (!strncmp(s->endpoint[i], "http://", 7) && !is_loopback(s->endpoint[i]))
 			return nb_fail(
 				err, NB_E_SETTING, 0,
 				"store: endpoint %.100s would get the password "
@@ -178,8 +165,8 @@ static int check_encrypted(const struct nb_store *s, struct nb_err *err)
 	return 0;
 }
 
-int nb_store_open(struct nb_store **out, struct nb_http *http,
-		  const struct nb_store_config *config, struct nb_err *err)
+int nb_store_open(struct nb_store **out, struct nb_http *http, const struct nb_store_config *config,
+		  struct nb_err *err)
 {
 	struct nb_store *s = calloc(1, sizeof(*s));
 	int rc;
@@ -235,8 +222,7 @@ const char *nb_store_endpoint(const struct nb_store *s, unsigned i)
 	return s->endpoint[i];
 }
 
-void nb_store_member_failed(struct nb_store *s, unsigned i,
-			    const struct nb_err *err)
+void nb_store_member_failed(struct nb_store *s, unsigned i, const struct nb_err *err)
 {
 	if (s->current == i)
 		s->current = (i + 1) % s->nendpoints;

@@ -42,16 +42,13 @@ void nb_store_drop_token(struct nb_store *s);
  * Start the watches that waited for authentication. If it failed, @err says
  * why.
  */
-void nb_store_watches_authenticated(struct nb_store *s,
-				    const struct nb_err *err);
+void nb_store_watches_authenticated(struct nb_store *s, const struct nb_err *err);
 
 /*
  * Mark member @i as failed: use the next member, and resume the watches there.
  */
-void nb_store_member_failed(struct nb_store *s, unsigned i,
-			    const struct nb_err *err);
-void nb_store_watches_moved(struct nb_store *s, unsigned i,
-			    const struct nb_err *err);
+void nb_store_member_failed(struct nb_store *s, unsigned i, const struct nb_err *err);
+void nb_store_watches_moved(struct nb_store *s, unsigned i, const struct nb_err *err);
 
 /* Cancel all requests or watches. No callback runs. */
 void nb_store_requests_free(struct nb_store *s);

@@ -71,8 +71,8 @@ void nb_store_requests_free(struct nb_store *s)
 }
 
 /* Finish @q with reply @d, or with @err if that is not NULL. Frees @q. */
-static void finish(struct nb_store_request *q, struct nb_store_decoded *d,
-		   const struct nb_err *err, bool unknown)
+static void finish(struct nb_store_request *q, struct nb_store_decoded *d, const struct nb_err *err,
+		   bool unknown)
 {
 	struct nb_store_request done = *q;
 	struct nb_store_reply *r = &d->reply;
@@ -90,8 +90,7 @@ static void finish(struct nb_store_request *q, struct nb_store_decoded *d,
 	nb_store_decoded_fini(d);
 }
 
-static void fail(struct nb_store_request *q, const struct nb_err *err,
-		 bool unknown)
+static void fail(struct nb_store_request *q, const struct nb_err *err, bool unknown)
 {
 	struct nb_store_decoded d;
 
@@ -112,16 +111,15 @@ static void try_again(void *arg)
  * this member may answer soon, so try all of them again until the time is over,
  * whatever the others say.
  */
-static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
-			 bool patient, bool unknown)
+static void next_attempt(struct nb_store_request *q, const struct nb_err *err, bool patient,
+			 bool unknown)
 {
 	struct nb_store *s = q->store;
 	uint64_t now = nb_http_now_ms();
 
 	q->tried++;
 	q->patient |= patient;
-	if (q->pinned != ANY_MEMBER || unknown ||
-	    now + LEAST_MS > q->deadline_ms ||
+	if (q->pinned != ANY_MEMBER || unknown || now + LEAST_MS > q->deadline_ms ||
 	    (q->tried >= s->nendpoints && !q->patient)) {
 		fail(q, err, unknown);
 		return;
@@ -142,16 +140,14 @@ static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
  */
 static bool is_slow(const struct nb_store_request *q, const struct nb_err *err)
 {
-	return err->code == NB_E_TIMEOUT &&
-	       q->store->answered_ms[q->endpoint] > q->attempt_ms;
+	return err->code == NB_E_TIMEOUT && q->store->answered_ms[q->endpoint] > q->attempt_ms;
 }
 
 /*
  * Handle an attempt without a reply. An I/O error of libcurl means that the
  * store does not answer.
  */
-static void no_reply(struct nb_store_request *q,
-		     const struct nb_http_reply *reply)
+static void no_reply(struct nb_store_request *q, const struct nb_http_reply *reply)
 {
 	struct nb_err err = *reply->err;
 	bool unknown = q->write && reply->sent;
@@ -167,27 +163,24 @@ static void no_reply(struct nb_store_request *q,
 	if (q->pinned == ANY_MEMBER && !is_slow(q, &err))
 		nb_store_member_failed(q->store, q->endpoint, &err);
 	/* nobody accepted the connection, or encrypted it, in time */
-	next_attempt(q, &err, err.code == NB_E_TIMEOUT && !reply->sent,
-		     unknown);
+	next_attempt(q, &err, err.code == NB_E_TIMEOUT && !reply->sent, unknown);
 }
 
 static bool token_expired(int grpc, const char *text)
 {
 	return grpc == NB_STORE_GRPC_UNAUTHENTICATED ||
-	       (grpc == NB_STORE_GRPC_INVALID &&
-		strstr(text, "auth: revision"));
+	       (grpc == NB_STORE_GRPC_INVALID && strstr(text, "auth: revision"));
 }
 
-static void error_reply(struct nb_store_request *q,
-			const struct nb_http_reply *reply)
+static void error_reply(struct nb_store_request *q, const struct nb_http_reply *reply)
 {
 	struct nb_store *s = q->store;
 	const char *endpoint = s->endpoint[q->endpoint];
 	struct nb_err err = { .code = 0 };
 	int grpc;
 
-	nb_store_decode_error(nb_buf_text(reply->body), reply->body->size,
-			      reply->status, endpoint, &grpc, &err);
+	nb_store_decode_error(nb_buf_text(reply->body), reply->body->size, reply->status, endpoint,
+			      &grpc, &err);
 	if (q->form == NB_STORE_FORM_KEEPALIVE && err.code == NB_E_NOENT) {
 		struct nb_store_decoded d;
 
@@ -214,17 +207,15 @@ static void error_reply(struct nb_store_request *q,
 	next_attempt(q, &err, true, q->write && !no_leader);
 }
 
-static void good_reply(struct nb_store_request *q,
-		       const struct nb_http_reply *reply)
+static void good_reply(struct nb_store_request *q, const struct nb_http_reply *reply)
 {
 	struct nb_store *s = q->store;
 	struct nb_store_decoded d;
 	struct nb_err err = { .code = 0 };
 
 	nb_store_decoded_init(&d);
-	if (nb_store_decode(&d, q->form, nb_buf_text(reply->body),
-			    reply->body->size, s->endpoint[q->endpoint],
-			    &err)) {
+	if (nb_store_decode(&d, q->form, nb_buf_text(reply->body), reply->body->size,
+			    s->endpoint[q->endpoint], &err)) {
 		finish(q, &d, &err, q->write);
 		return;
 	}
@@ -239,9 +230,8 @@ static void attempt_done(void *arg, const struct nb_http_reply *reply)
 	q->transfer = NULL;
 	if (reply->err)
 		no_reply(q, reply);
-	else if (reply->status != 200 ||
-		 (q->form == NB_STORE_FORM_KEEPALIVE &&
-		  !strncmp(nb_buf_text(reply->body), "{\"error\"", 8)))
+	else if (reply->status != 200 || (q->form == NB_STORE_FORM_KEEPALIVE &&
+					  !strncmp(nb_buf_text(reply->body), "{\"error\"", 8)))
 		error_reply(q, reply);
 	else
 		good_reply(q, reply);
@@ -251,10 +241,8 @@ static void attempt(struct nb_store_request *q)
 {
 	struct nb_store *s = q->store;
 	uint64_t now = nb_http_now_ms();
-	unsigned left =
-		q->deadline_ms > now ? (unsigned)(q->deadline_ms - now) : 0;
-	unsigned others =
-		q->tried < s->nendpoints ? s->nendpoints - q->tried : 1;
+	unsigned left = q->deadline_ms > now ? (unsigned)(q->deadline_ms - now) : 0;
+	unsigned others = q->tried < s->nendpoints ? s->nendpoints - q->tried : 1;
 	char url[512];
 	struct nb_err err = { .code = 0 };
 	struct nb_http_request h = { .url = url,
@@ -265,8 +253,7 @@ static void attempt(struct nb_store_request *q)
 				     .arg = q };
 
 	q->attempt_ms = now;
-	q->waiting =
-		q->form != NB_STORE_FORM_AUTH && nb_store_must_authenticate(s);
+	q->waiting = q->form != NB_STORE_FORM_AUTH && nb_store_must_authenticate(s);
 	if (q->waiting)
 		return;
 	if (s->authorization[0] && q->form != NB_STORE_FORM_AUTH)
@@ -275,18 +262,15 @@ static void attempt(struct nb_store_request *q)
 		others = 1;
 	h.timeout_ms = left / others > LEAST_MS ? left / others : LEAST_MS;
 	h.connect_ms = h.timeout_ms < CONNECT_MS ? h.timeout_ms : CONNECT_MS;
-	q->endpoint =
-		q->pinned == ANY_MEMBER ? s->current : (unsigned)q->pinned;
+	q->endpoint = q->pinned == ANY_MEMBER ? s->current : (unsigned)q->pinned;
 	snprintf(url, sizeof(url), "%s%s", s->endpoint[q->endpoint], q->path);
 	q->transfer = nb_http_start(s->http, &h, &err);
 	if (!q->transfer)
 		fail(q, &err, false);
 }
 
-static struct nb_store_request *request_new(struct nb_store *s,
-					    enum nb_store_form form,
-					    const char *path,
-					    struct nb_buf *body)
+static struct nb_store_request *request_new(struct nb_store *s, enum nb_store_form form,
+					    const char *path, struct nb_buf *body)
 {
 	struct nb_store_request *q = calloc(1, sizeof(*q));
 
@@ -302,8 +286,7 @@ static struct nb_store_request *request_new(struct nb_store *s,
 	q->pinned = ANY_MEMBER;
 	q->started_ms = nb_http_now_ms();
 	q->deadline_ms =
-		q->started_ms +
-		(form == NB_STORE_FORM_KEEPALIVE ? s->keep_ms : s->timeout_ms);
+		q->started_ms + (form == NB_STORE_FORM_KEEPALIVE ? s->keep_ms : s->timeout_ms);
 	q->next = s->requests;
 	q->link = &s->requests;
 	if (q->next)
@@ -313,9 +296,8 @@ static struct nb_store_request *request_new(struct nb_store *s,
 }
 
 /* Start a request. Takes ownership of @body. */
-static int start(struct nb_store *s, enum nb_store_form form, const char *path,
-		 struct nb_buf *body, bool write, nb_store_done_fn *done,
-		 void *arg, struct nb_err *err)
+static int start(struct nb_store *s, enum nb_store_form form, const char *path, struct nb_buf *body,
+		 bool write, nb_store_done_fn *done, void *arg, struct nb_err *err)
 {
 	struct nb_store_request *q = request_new(s, form, path, body);
 
@@ -341,8 +323,7 @@ static void authenticated(void *arg, const struct nb_store_reply *reply)
 
 	s->authenticating = false;
 	if (!reply->err)
-		snprintf(s->authorization, sizeof(s->authorization),
-			 "Authorization: %s", d->token);
+		snprintf(s->authorization, sizeof(s->authorization), "Authorization: %s", d->token);
 	do {
 		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): unlinked
 		for (q = s->requests; q && !q->waiting; q = q->next)
@@ -370,9 +351,8 @@ bool nb_store_must_authenticate(struct nb_store *s)
 		return true;
 	nb_buf_init(&body, 0);
 	nb_store_encode_user(&body, s->user, s->password);
-	s->authenticating =
-		!start(s, NB_STORE_FORM_AUTH, "/v3/auth/authenticate", &body,
-		       false, authenticated, s, NULL);
+	s->authenticating = !start(s, NB_STORE_FORM_AUTH, "/v3/auth/authenticate", &body, false,
+				   authenticated, s, NULL);
 	/*
 	 * if there is no memory, send the request without a token; the store
 	 * refuses it
@@ -383,14 +363,13 @@ bool nb_store_must_authenticate(struct nb_store *s)
 static bool changes(const struct nb_store_op *op, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (op[i].kind != NB_STORE_GET &&
-		    op[i].kind != NB_STORE_GET_PREFIX)
+		if (op[i].kind != NB_STORE_GET && op[i].kind != NB_STORE_GET_PREFIX)
 			return true;
 	return false;
 }
 
-int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-		 nb_store_done_fn *done, void *arg, struct nb_err *err)
+int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *done,
+		 void *arg, struct nb_err *err)
 {
 	bool put = !txn->ncompare && txn->nthen == 1 && !txn->notherwise &&
 		   txn->then->kind == NB_STORE_PUT;
@@ -406,43 +385,39 @@ int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	}
 	return start(s, put ? NB_STORE_FORM_PUT : NB_STORE_FORM_TXN,
 		     put ? "/v3/kv/put" : "/v3/kv/txn", &body,
-		     changes(txn->then, txn->nthen) ||
-			     changes(txn->otherwise, txn->notherwise),
+		     changes(txn->then, txn->nthen) || changes(txn->otherwise, txn->notherwise),
 		     done, arg, err);
 }
 
-int nb_store_do(struct nb_store *s, const struct nb_store_op *op,
-		nb_store_done_fn *done, void *arg, struct nb_err *err)
+int nb_store_do(struct nb_store *s, const struct nb_store_op *op, nb_store_done_fn *done, void *arg,
+		struct nb_err *err)
 {
 	struct nb_store_txn txn = { .then = op, .nthen = 1 };
 
 	return nb_store_txn(s, &txn, done, arg, err);
 }
 
-int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,
-		 void *arg, struct nb_err *err)
+int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done, void *arg,
+		 struct nb_err *err)
 {
 	struct nb_store_op op = { .kind = NB_STORE_GET, .key = key };
 
 	return nb_store_do(s, &op, done, arg, err);
 }
 
-int nb_store_put(struct nb_store *s, const char *key, const void *value,
-		 size_t size, int64_t lease, nb_store_done_fn *done, void *arg,
-		 struct nb_err *err)
+int nb_store_put(struct nb_store *s, const char *key, const void *value, size_t size, int64_t lease,
+		 nb_store_done_fn *done, void *arg, struct nb_err *err)
 {
-	struct nb_store_op op = { .kind = NB_STORE_PUT,
-				  .key = key,
-				  .value = value,
-				  .size = size,
-				  .lease = lease };
+	struct nb_store_op op = {
+		.kind = NB_STORE_PUT, .key = key, .value = value, .size = size, .lease = lease
+	};
 
 	return nb_store_do(s, &op, done, arg, err);
 }
 
-static int start_lease(struct nb_store *s, enum nb_store_form form,
-		       const char *path, const char *name, int64_t value,
-		       nb_store_done_fn *done, void *arg, struct nb_err *err)
+static int start_lease(struct nb_store *s, enum nb_store_form form, const char *path,
+		       const char *name, int64_t value, nb_store_done_fn *done, void *arg,
+		       struct nb_err *err)
 {
 	struct nb_buf body;
 
@@ -451,38 +426,34 @@ static int start_lease(struct nb_store *s, enum nb_store_form form,
 	return start(s, form, path, &body, false, done, arg, err);
 }
 
-int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s,
-			 nb_store_done_fn *done, void *arg, struct nb_err *err)
+int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s, nb_store_done_fn *done, void *arg,
+			 struct nb_err *err)
 {
-	return start_lease(s, NB_STORE_FORM_LEASE, "/v3/lease/grant", "TTL",
-			   ttl_s, done, arg, err);
+	return start_lease(s, NB_STORE_FORM_LEASE, "/v3/lease/grant", "TTL", ttl_s, done, arg, err);
 }
 
-int nb_store_lease_keepalive(struct nb_store *s, int64_t lease,
-			     nb_store_done_fn *done, void *arg,
+int nb_store_lease_keepalive(struct nb_store *s, int64_t lease, nb_store_done_fn *done, void *arg,
 			     struct nb_err *err)
 {
-	return start_lease(s, NB_STORE_FORM_KEEPALIVE, "/v3/lease/keepalive",
-			   "ID", lease, done, arg, err);
+	return start_lease(s, NB_STORE_FORM_KEEPALIVE, "/v3/lease/keepalive", "ID", lease, done,
+			   arg, err);
 }
 
-int nb_store_lease_revoke(struct nb_store *s, int64_t lease,
-			  nb_store_done_fn *done, void *arg, struct nb_err *err)
+int nb_store_lease_revoke(struct nb_store *s, int64_t lease, nb_store_done_fn *done, void *arg,
+			  struct nb_err *err)
 {
-	return start_lease(s, NB_STORE_FORM_LEASE, "/v3/lease/revoke", "ID",
-			   lease, done, arg, err);
+	return start_lease(s, NB_STORE_FORM_LEASE, "/v3/lease/revoke", "ID", lease, done, arg, err);
 }
 
-int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done,
-		    void *arg, struct nb_err *err)
+int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done, void *arg,
+		    struct nb_err *err)
 {
 	struct nb_store_request *q;
 	struct nb_buf body;
 
 	nb_buf_init(&body, 0);
 	nb_buf_str(&body, "{}");
-	q = request_new(s, NB_STORE_FORM_MEMBER, "/v3/maintenance/status",
-			&body);
+	q = request_new(s, NB_STORE_FORM_MEMBER, "/v3/maintenance/status", &body);
 	if (!q)
 		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
 	q->pinned = (int)i;

@@ -55,8 +55,8 @@ struct nb_store_config {
  * unreadable file, a certificate without its key, or a password file that
  * others may read).
  */
-int nb_store_open(struct nb_store **out, struct nb_http *http,
-		  const struct nb_store_config *config, struct nb_err *err);
+int nb_store_open(struct nb_store **out, struct nb_http *http, const struct nb_store_config *config,
+		  struct nb_err *err);
 /*
  * Change the time limit of requests that start from now on. A lease's keepalive
  * has the limit of nb_store_config, because the lease does not wait longer.
@@ -75,28 +75,25 @@ typedef void nb_store_done_fn(void *arg, const struct nb_store_reply *reply);
  * NB_E_NOMEM, or NB_E_ARG (an empty or too long key, a too large value, or too
  * many operations), and @done does not run.
  */
-int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-		 nb_store_done_fn *done, void *arg, struct nb_err *err);
-/* Run a transaction with a single operation. */
-int nb_store_do(struct nb_store *s, const struct nb_store_op *op,
-		nb_store_done_fn *done, void *arg, struct nb_err *err);
-int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,
+int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *done,
 		 void *arg, struct nb_err *err);
-int nb_store_put(struct nb_store *s, const char *key, const void *value,
-		 size_t size, int64_t lease, nb_store_done_fn *done, void *arg,
+/* Run a transaction with a single operation. */
+int nb_store_do(struct nb_store *s, const struct nb_store_op *op, nb_store_done_fn *done, void *arg,
+		struct nb_err *err);
+int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done, void *arg,
 		 struct nb_err *err);
+int nb_store_put(struct nb_store *s, const char *key, const void *value, size_t size, int64_t lease,
+		 nb_store_done_fn *done, void *arg, struct nb_err *err);
 
-int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s,
-			 nb_store_done_fn *done, void *arg, struct nb_err *err);
+int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s, nb_store_done_fn *done, void *arg,
+			 struct nb_err *err);
 /*
  * Keep a lease alive. If the lease has expired, the request succeeds with ttl_s
  * 0 in the reply.
  */
-int nb_store_lease_keepalive(struct nb_store *s, int64_t lease,
-			     nb_store_done_fn *done, void *arg,
+int nb_store_lease_keepalive(struct nb_store *s, int64_t lease, nb_store_done_fn *done, void *arg,
 			     struct nb_err *err);
-int nb_store_lease_revoke(struct nb_store *s, int64_t lease,
-			  nb_store_done_fn *done, void *arg,
+int nb_store_lease_revoke(struct nb_store *s, int64_t lease, nb_store_done_fn *done, void *arg,
 			  struct nb_err *err);
 
 /*
@@ -136,8 +133,7 @@ struct nb_store_watch_report {
 	const char *endpoint;
 };
 
-typedef void nb_store_watch_fn(void *arg,
-			       const struct nb_store_watch_report *report);
+typedef void nb_store_watch_fn(void *arg, const struct nb_store_watch_report *report);
 
 /*
  * nb_store_watch - report all changes of keys below @prefix
@@ -148,16 +144,15 @@ typedef void nb_store_watch_fn(void *arg,
  * NB_STORE_WATCH_FAILED. A member without a leader ends the watch, so a
  * partitioned member cannot hide changes.
  */
-struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix,
-				      int64_t revision, nb_store_watch_fn *fn,
-				      void *arg, struct nb_err *err);
+struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix, int64_t revision,
+				      nb_store_watch_fn *fn, void *arg, struct nb_err *err);
 void nb_store_unwatch(struct nb_store_watch *w);
 
 typedef void nb_store_member_fn(void *arg, const struct nb_store_member *m);
 
 const char *nb_store_endpoint(const struct nb_store *s, unsigned i);
 /* Ask only member @i for its condition. */
-int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done,
-		    void *arg, struct nb_err *err);
+int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done, void *arg,
+		    struct nb_err *err);
 
 #endif

@@ -14,7 +14,7 @@
  */
 
 enum {
-	NB_STORE_KEY_SIZE = 1024, /* length limit of a key, including its NUL */
+	NB_STORE_KEY_SIZE = 1024,      /* length limit of a key, including its NUL */
 	NB_STORE_VALUE_SIZE = 1 << 20, /* size limit of a value in bytes */
 	/* limit of operations in one transaction, which etcd sets */
 	NB_STORE_OPS = 128

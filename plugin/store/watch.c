@@ -96,8 +96,7 @@ static void start_again(void *arg)
 /* Report the interruption once, and schedule the next attempt. */
 static void interrupted(struct nb_store_watch *w, const struct nb_err *err)
 {
-	struct nb_store_watch_report r = { .state = NB_STORE_WATCH_BROKEN,
-					   .err = err };
+	struct nb_store_watch_report r = { .state = NB_STORE_WATCH_BROKEN, .err = err };
 	unsigned delay = w->delay_ms;
 
 	watch_quiet(w);
@@ -106,12 +105,10 @@ static void interrupted(struct nb_store_watch *w, const struct nb_err *err)
 	report(w, &r);
 }
 
-static void over(struct nb_store_watch *w, enum nb_store_watch_state state,
-		 int64_t revision, const struct nb_err *err)
+static void over(struct nb_store_watch *w, enum nb_store_watch_state state, int64_t revision,
+		 const struct nb_err *err)
 {
-	struct nb_store_watch_report r = { .state = state,
-					   .err = err,
-					   .revision = revision };
+	struct nb_store_watch_report r = { .state = state, .err = err, .revision = revision };
 
 	watch_quiet(w);
 	w->over = true;
@@ -123,15 +120,12 @@ static void lost(struct nb_store_watch *w, int64_t compacted)
 	struct nb_err err = { .code = 0 };
 
 	nb_fail(&err, NB_E_NOENT, 0,
-		"%s: revision %" PRId64
-		" of %s is compacted, the oldest one kept is %" PRId64,
-		w->store->endpoint[w->endpoint], w->revision, w->prefix,
-		compacted);
+		"%s: revision %" PRId64 " of %s is compacted, the oldest one kept is %" PRId64,
+		w->store->endpoint[w->endpoint], w->revision, w->prefix, compacted);
 	over(w, NB_STORE_WATCH_LOST, compacted, &err);
 }
 
-static void cancelled(struct nb_store_watch *w,
-		      const struct nb_store_decoded *d)
+static void cancelled(struct nb_store_watch *w, const struct nb_store_decoded *d)
 {
 	struct nb_err err = { .code = 0 };
 	bool denied = strstr(d->reason, "ermission") != NULL;
@@ -144,11 +138,9 @@ static void cancelled(struct nb_store_watch *w,
 	 * A restarted member does not know tokens it issued before, so get a
 	 * new one.
 	 */
-	if (strstr(d->reason, "nauthenticated") ||
-	    strstr(d->reason, "invalid auth token"))
+	if (strstr(d->reason, "nauthenticated") || strstr(d->reason, "invalid auth token"))
 		nb_store_drop_token(w->store);
-	nb_fail(&err, denied ? NB_E_PERM : NB_E_STORE, 0,
-		"%s: the watch of %s was cancelled: %s",
+	nb_fail(&err, denied ? NB_E_PERM : NB_E_STORE, 0, "%s: the watch of %s was cancelled: %s",
 		w->store->endpoint[w->endpoint], w->prefix,
 		d->reason[0] ? d->reason : "no reason given");
 	if (denied)
@@ -159,8 +151,7 @@ static void cancelled(struct nb_store_watch *w,
 
 static void opened(struct nb_store_watch *w, int64_t revision)
 {
-	struct nb_store_watch_report r = { .state = NB_STORE_WATCH_OPEN,
-					   .revision = revision };
+	struct nb_store_watch_report r = { .state = NB_STORE_WATCH_OPEN, .revision = revision };
 
 	w->open = true;
 	w->delay_ms = FIRST_MS;
@@ -188,8 +179,7 @@ static void error_line(struct nb_store_watch *w, const char *text, size_t size)
 	struct nb_err err = { .code = 0 };
 	int grpc;
 
-	nb_store_decode_error(text, size, 200, s->endpoint[w->endpoint], &grpc,
-			      &err);
+	nb_store_decode_error(text, size, 200, s->endpoint[w->endpoint], &grpc, &err);
 	if (grpc == NB_STORE_GRPC_UNAUTHENTICATED)
 		nb_store_drop_token(s);
 	if (err.code == NB_E_PERM && grpc != NB_STORE_GRPC_UNAUTHENTICATED)
@@ -210,8 +200,7 @@ static void line(struct nb_store_watch *w, const char *text, size_t size)
 		return;
 	}
 	nb_store_decoded_init(&d);
-	if (nb_store_decode(&d, NB_STORE_FORM_WATCH, text, size,
-			    s->endpoint[w->endpoint], &err))
+	if (nb_store_decode(&d, NB_STORE_FORM_WATCH, text, size, s->endpoint[w->endpoint], &err))
 		interrupted(w, &err);
 	else if (d.cancelled)
 		cancelled(w, &d);
@@ -261,8 +250,7 @@ static void stream_ended(void *arg, const struct nb_http_reply *reply)
 	if (reply->err && reply->err->code == NB_E_LIMIT) {
 		over(w, NB_STORE_WATCH_LOST, 0, reply->err);
 	} else if (!reply->err && reply->status != 200) {
-		nb_store_decode_error(nb_buf_text(reply->body),
-				      reply->body->size, reply->status,
+		nb_store_decode_error(nb_buf_text(reply->body), reply->body->size, reply->status,
 				      s->endpoint[w->endpoint], &grpc, &err);
 		if (grpc == NB_STORE_GRPC_UNAUTHENTICATED)
 			nb_store_drop_token(s);
@@ -302,8 +290,7 @@ static void probed(void *arg, const struct nb_store_member *m)
 	if (m->err)
 		nb_fail(&err, m->err->code, 0, "%s", m->err->text);
 	else if (!m->leader)
-		nb_fail(&err, NB_E_STORE, 0, "%s: the member has no leader",
-			m->endpoint);
+		nb_fail(&err, NB_E_STORE, 0, "%s: the member has no leader", m->endpoint);
 	for (struct nb_store_watch *w = p->store->watches; w; w = w->next)
 		if (w->endpoint == p->endpoint)
 			w->probing = false;
@@ -335,8 +322,7 @@ static void check(void *arg)
 	if (!w->open) {
 		struct nb_err err = { .code = 0 };
 
-		nb_fail(&err, NB_E_TIMEOUT, 0,
-			"%s: no answer to the watch of %s within %d ms",
+		nb_fail(&err, NB_E_TIMEOUT, 0, "%s: no answer to the watch of %s within %d ms",
 			s->endpoint[w->endpoint], w->prefix, OPEN_MS);
 		w->reporting++;
 		nb_store_member_failed(s, w->endpoint, &err);
@@ -383,13 +369,11 @@ static void watch_start(struct nb_store_watch *w)
 	if (w->transfer)
 		check_later(w, OPEN_MS);
 	else
-		w->timer = nb_http_timer_start(s->http, LONGEST_MS, start_again,
-					       w);
+		w->timer = nb_http_timer_start(s->http, LONGEST_MS, start_again, w);
 }
 
-struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix,
-				      int64_t revision, nb_store_watch_fn *fn,
-				      void *arg, struct nb_err *err)
+struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix, int64_t revision,
+				      nb_store_watch_fn *fn, void *arg, struct nb_err *err)
 {
 	struct nb_store_watch *w;
 	struct nb_buf body;
@@ -443,8 +427,7 @@ void nb_store_watches_free(struct nb_store *s)
 	}
 }
 
-void nb_store_watches_authenticated(struct nb_store *s,
-				    const struct nb_err *err)
+void nb_store_watches_authenticated(struct nb_store *s, const struct nb_err *err)
 {
 	struct nb_store_watch *next;
 
@@ -465,8 +448,7 @@ void nb_store_watches_authenticated(struct nb_store *s,
 	}
 }
 
-void nb_store_watches_moved(struct nb_store *s, unsigned i,
-			    const struct nb_err *err)
+void nb_store_watches_moved(struct nb_store *s, unsigned i, const struct nb_err *err)
 {
 	struct nb_store_watch *next;
 

@@ -103,8 +103,7 @@ struct nb_tap_api {
 	 * Call @each for every living queue pair until it returns false. @each
 	 * must not call verbs.
 	 */
-	void (*qps)(bool (*each)(const struct nb_tap_qp_view *v, void *arg),
-		    void *arg);
+	void (*qps)(bool (*each)(const struct nb_tap_qp_view *v, void *arg), void *arg);
 	/*
 	 * Call @opened for each adapter opened from now on, in NCCL's thread.
 	 */
@@ -120,8 +119,7 @@ struct nb_tap_api {
 	 * Calls @each once for each queue pair that has waited for @limit_ns
 	 * (NB_TAP_STALL_NS, or less in tests). @each must not call verbs.
 	 */
-	void (*watch)(uint64_t limit_ns,
-		      bool (*each)(const struct nb_tap_qp_view *v, void *arg),
+	void (*watch)(uint64_t limit_ns, bool (*each)(const struct nb_tap_qp_view *v, void *arg),
 		      void *arg);
 };
 #define NB_TAP_SYMBOL "ncclbpf_tap"

@@ -26,8 +26,7 @@ typedef int nb_ibv_post_send_fn(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 				struct nb_ibv_send_wr **bad);
 typedef int nb_ibv_post_recv_fn(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 				struct nb_ibv_recv_wr **bad);
-typedef int nb_ibv_poll_cq_fn(struct nb_ibv_cq *cq, int n,
-			      struct nb_ibv_wc *wc);
+typedef int nb_ibv_poll_cq_fn(struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc);
 
 struct nb_ibv_context {
 	struct nb_ibv_device *device;
@@ -48,8 +47,7 @@ struct nb_ibv_context {
  */
 struct nb_ibv_cq_attr_ex;
 struct nb_ibv_qp_attr_ex;
-typedef void *nb_ibv_create_cq_ex_fn(struct nb_ibv_context *c,
-				     struct nb_ibv_cq_attr_ex *a);
+typedef void *nb_ibv_create_cq_ex_fn(struct nb_ibv_context *c, struct nb_ibv_cq_attr_ex *a);
 typedef struct nb_ibv_qp *nb_ibv_create_qp_ex_fn(struct nb_ibv_context *c,
 						 struct nb_ibv_qp_attr_ex *a);
 
@@ -150,8 +148,7 @@ struct nb_ibv_wr {
 	struct nb_ibv_sge *sg_list;
 	int num_sge;
 };
-_Static_assert(offsetof(struct nb_ibv_send_wr, num_sge) ==
-			       offsetof(struct nb_ibv_wr, num_sge) &&
+_Static_assert(offsetof(struct nb_ibv_send_wr, num_sge) == offsetof(struct nb_ibv_wr, num_sge) &&
 		       offsetof(struct nb_ibv_recv_wr, num_sge) ==
 			       offsetof(struct nb_ibv_wr, num_sge),
 	       "both kinds begin alike");

@@ -36,8 +36,7 @@ static bool queue_prepare(struct nb_tap_queue *q, uint32_t want)
 	return true;
 }
 
-struct nb_tap_qp *nb_tap_qp_add(const struct nb_tap_device *d, uint32_t num,
-				const uint32_t room[2])
+struct nb_tap_qp *nb_tap_qp_add(const struct nb_tap_device *d, uint32_t num, const uint32_t room[2])
 {
 	struct nb_tap_qp **at = nb_tap_bucket_of(d->number, num), *q = spare;
 
@@ -47,8 +46,7 @@ struct nb_tap_qp *nb_tap_qp_add(const struct nb_tap_device *d, uint32_t num,
 		q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
-	if (!queue_prepare(&q->queue[0], room[0]) ||
-	    !queue_prepare(&q->queue[1], room[1])) {
+	if (!queue_prepare(&q->queue[0], room[0]) || !queue_prepare(&q->queue[1], room[1])) {
 		q->next = spare;
 		spare = q;
 		return NULL;
@@ -115,8 +113,7 @@ bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id)
 	return false;
 }
 
-struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q,
-					  uint64_t wr_id, bool failed)
+struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q, uint64_t wr_id, bool failed)
 {
 	struct nb_tap_retired r = { 0 };
 	/*

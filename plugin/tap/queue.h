@@ -121,11 +121,9 @@ static inline struct nb_tap_qp **nb_tap_bucket_of(uint32_t device, uint32_t num)
  * Returns the record of queue pair @num, or NULL if the tap did not see its
  * creation. Any thread may call it without a lock.
  */
-static inline struct nb_tap_qp *nb_tap_qp_find(const struct nb_tap_device *d,
-					       uint32_t num)
+static inline struct nb_tap_qp *nb_tap_qp_find(const struct nb_tap_device *d, uint32_t num)
 {
-	struct nb_tap_qp *q = __atomic_load_n(nb_tap_bucket_of(d->number, num),
-					      __ATOMIC_ACQUIRE);
+	struct nb_tap_qp *q = __atomic_load_n(nb_tap_bucket_of(d->number, num), __ATOMIC_ACQUIRE);
 
 	while (q && (NB_TAP_GET(q->num) != num || NB_TAP_GET(q->device) != d))
 		q = __atomic_load_n(&q->next, __ATOMIC_ACQUIRE);
@@ -144,8 +142,7 @@ void nb_tap_qp_each(bool (*each)(struct nb_tap_qp *q, void *arg), void *arg);
  * Record a posted work request. Returns false if the queue was full; the oldest
  * request was then dropped.
  */
-static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
-				     const struct nb_tap_post *p)
+static inline bool nb_tap_queue_push(struct nb_tap_queue *q, const struct nb_tap_post *p)
 {
 	uint32_t head = q->head;
 	bool fits = head - NB_TAP_GET(q->tail) <= q->mask;
@@ -180,8 +177,7 @@ struct nb_tap_retired {
 /*
  * Remove the work requests that completion @wr_id ends, and return their sums.
  */
-struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q,
-					  uint64_t wr_id, bool failed);
+struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q, uint64_t wr_id, bool failed);
 /* Returns true if a request with number @wr_id has not completed. */
 bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id);
 
@@ -189,8 +185,8 @@ bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id);
  * Returns how many recorded requests have not completed: at most the queue's
  * size; 0 if requests were removed after their completions had arrived.
  */
-static inline uint32_t nb_tap_queue_between(const struct nb_tap_queue *q,
-					    uint32_t tail, uint32_t head)
+static inline uint32_t nb_tap_queue_between(const struct nb_tap_queue *q, uint32_t tail,
+					    uint32_t head)
 {
 	int32_t n = (int32_t)(head - tail);
 
@@ -201,8 +197,7 @@ static inline uint32_t nb_tap_queue_between(const struct nb_tap_queue *q,
 
 static inline uint32_t nb_tap_queue_outstanding(const struct nb_tap_queue *q)
 {
-	return nb_tap_queue_between(q, NB_TAP_GET(q->tail),
-				    NB_TAP_GET(q->head));
+	return nb_tap_queue_between(q, NB_TAP_GET(q->tail), NB_TAP_GET(q->head));
 }
 
 /*

@@ -30,10 +30,8 @@ extern struct nb_tap_device nb_tap_device[NB_TAP_DEVICES];
  * Functions of the tap that replace the provider's functions in each adapter's
  * context.
  */
-int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
-		     struct nb_ibv_send_wr **bad);
-int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
-		     struct nb_ibv_recv_wr **bad);
+int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr, struct nb_ibv_send_wr **bad);
+int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr, struct nb_ibv_recv_wr **bad);
 /* Returns the function that polls the completion queues of an adapter. */
 nb_ibv_poll_cq_fn *nb_tap_poll_cq_of(const struct nb_tap_device *d);
 
@@ -45,8 +43,7 @@ static inline void nb_tap_count(uint64_t *what, uint64_t n)
 /* Returns the sink if one of @hooks has programs, else NULL. */
 static inline const struct nb_tap_sink *nb_tap_sink_for(unsigned hooks)
 {
-	const struct nb_tap_sink *s =
-		__atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
+	const struct nb_tap_sink *s = __atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
 
 	if (!s || !(__atomic_load_n(s->hooks, __ATOMIC_RELAXED) & hooks))
 		return NULL;
@@ -55,8 +52,7 @@ static inline const struct nb_tap_sink *nb_tap_sink_for(unsigned hooks)
 /* Returns the sink if programs of one of @hooks read times, else NULL. */
 static inline const struct nb_tap_sink *nb_tap_sink_timed(unsigned hooks)
 {
-	const struct nb_tap_sink *s =
-		__atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
+	const struct nb_tap_sink *s = __atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
 
 	if (!s || !(__atomic_load_n(s->timed, __ATOMIC_RELAXED) & hooks))
 		return NULL;
@@ -74,8 +70,7 @@ static inline uint64_t nb_tap_now(const struct nb_tap_sink *s)
  * NB_TAP_DEVICES, whose functions the tap did not replace.
  */
 struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c);
-static inline struct nb_tap_device *
-nb_tap_device_of(const struct nb_ibv_context *c)
+static inline struct nb_tap_device *nb_tap_device_of(const struct nb_ibv_context *c)
 {
 	/* fast path: most processes open one adapter */
 	if (__atomic_load_n(&nb_tap_device[0].context, __ATOMIC_ACQUIRE) == c)

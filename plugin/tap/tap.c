@@ -44,8 +44,7 @@ struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
 	uint32_t n = __atomic_load_n(&nb_tap.devices, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (__atomic_load_n(&nb_tap_device[i].context,
-				    __ATOMIC_ACQUIRE) == c)
+		if (__atomic_load_n(&nb_tap_device[i].context, __ATOMIC_ACQUIRE) == c)
 			return &nb_tap_device[i];
 	return NULL;
 }
@@ -54,8 +53,7 @@ struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
  * Count a queue pair of the extended interface. Its work is posted and polled
  * through other functions, which the tap does not see.
  */
-static struct nb_ibv_qp *count_qp_ex(struct nb_ibv_context *c,
-				     struct nb_ibv_qp_attr_ex *a)
+static struct nb_ibv_qp *count_qp_ex(struct nb_ibv_context *c, struct nb_ibv_qp_attr_ex *a)
 {
 	const struct nb_tap_device *d = nb_tap_device_of(c);
 	struct nb_ibv_qp *qp;
@@ -86,11 +84,9 @@ static void *count_cq_ex(struct nb_ibv_context *c, struct nb_ibv_cq_attr_ex *a)
 /* Returns the extended context, or NULL if the context has none. */
 static struct nb_ibv_extended *extended_of(struct nb_ibv_context *c)
 {
-	struct nb_ibv_extended *x =
-		(void *)((char *)c - offsetof(struct nb_ibv_extended, context));
+	struct nb_ibv_extended *x = (void *)((char *)c - offsetof(struct nb_ibv_extended, context));
 
-	return c->abi_compat == NB_IBV_EXTENDED && x->sz >= sizeof(*x) ? x
-								       : NULL;
+	return c->abi_compat == NB_IBV_EXTENDED && x->sz >= sizeof(*x) ? x : NULL;
 }
 
 static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
@@ -105,8 +101,7 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 	/* from now on, other threads find the adapter by its context */
 	__atomic_store_n(&d->context, c, __ATOMIC_RELEASE);
 	if (d->number == nb_tap.devices)
-		__atomic_store_n(&nb_tap.devices, d->number + 1,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&nb_tap.devices, d->number + 1, __ATOMIC_RELEASE);
 	c->post_send = nb_tap_post_send;
 	c->post_recv = nb_tap_post_recv;
 	c->poll_cq = nb_tap_poll_cq_of(d);
@@ -116,8 +111,7 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 		x->create_cq_ex = count_cq_ex;
 }
 
-static void functions_restore(const struct nb_tap_device *d,
-			      struct nb_ibv_context *c)
+static void functions_restore(const struct nb_tap_device *d, struct nb_ibv_context *c)
 {
 	struct nb_ibv_extended *x = extended_of(c);
 
@@ -132,8 +126,7 @@ static void functions_restore(const struct nb_tap_device *d,
 
 static void tell_opened(const char *adapter)
 {
-	void (*opened)(const char *name) =
-		__atomic_load_n(&nb_tap.opened, __ATOMIC_ACQUIRE);
+	void (*opened)(const char *name) = __atomic_load_n(&nb_tap.opened, __ATOMIC_ACQUIRE);
 
 	if (opened)
 		opened(adapter);
@@ -151,8 +144,7 @@ static struct nb_tap_device *device_entry(const char *name)
 
 	for (uint32_t i = 0; i < n; i++) {
 		d = &nb_tap_device[i];
-		if (!NB_TAP_GET(d->context) &&
-		    !strncmp(d->name, name, sizeof(d->name) - 1))
+		if (!NB_TAP_GET(d->context) && !strncmp(d->name, name, sizeof(d->name) - 1))
 			return d;
 	}
 	if (n == NB_TAP_DEVICES) {
@@ -169,8 +161,7 @@ EXPORT struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev);
 struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev)
 {
 	const struct nb_real *real = nb_real();
-	struct nb_ibv_context *c =
-		real->open_device ? real->open_device(dev) : NULL;
+	struct nb_ibv_context *c = real->open_device ? real->open_device(dev) : NULL;
 	const char *name;
 	struct nb_tap_device *d;
 
@@ -216,8 +207,7 @@ static uint64_t gid_hash(const uint8_t gid[16])
 	return h ? h : 1;
 }
 
-static struct ncclbpf_verbs_qp qp_context(const struct nb_tap_qp *q,
-					  const struct nb_tap_sink *s,
+static struct ncclbpf_verbs_qp qp_context(const struct nb_tap_qp *q, const struct nb_tap_sink *s,
 					  enum phase phase)
 {
 	uint64_t now = nb_tap_now(s);
@@ -252,24 +242,19 @@ static void qp_told(struct nb_tap_qp *q, enum phase phase)
 	s->run(NB_HOOK_VERBS_QP, &c, sizeof(c));
 }
 
-EXPORT struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
-				       struct nb_ibv_qp_init_attr *a);
-struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
-				struct nb_ibv_qp_init_attr *a)
+EXPORT struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd, struct nb_ibv_qp_init_attr *a);
+struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd, struct nb_ibv_qp_init_attr *a)
 {
-	struct nb_ibv_qp *qp =
-		nb_real()->create_qp ? nb_real()->create_qp(pd, a) : NULL;
-	const struct nb_tap_device *d =
-		qp ? nb_tap_device_of(qp->context) : NULL;
+	struct nb_ibv_qp *qp = nb_real()->create_qp ? nb_real()->create_qp(pd, a) : NULL;
+	const struct nb_tap_device *d = qp ? nb_tap_device_of(qp->context) : NULL;
 	struct nb_tap_qp *q;
 
 	if (!d)
 		return qp;
 	pthread_mutex_lock(&tap_lock);
 	/* the provider has written the actual queue sizes into @a */
-	q = nb_tap_qp_add(
-		d, qp->qp_num,
-		(const uint32_t[2]){ a->cap.max_recv_wr, a->cap.max_send_wr });
+	q = nb_tap_qp_add(d, qp->qp_num,
+			  (const uint32_t[2]){ a->cap.max_recv_wr, a->cap.max_send_wr });
 	if (q) {
 		q->born_ns = system_now();
 		q->cq[NB_TAP_RECV] = a->recv_cq;
@@ -306,28 +291,21 @@ static bool value_taken(int32_t value, int32_t max, bool allowed, uint8_t *to)
  * Replace attributes of this state change by the policy's values. Returns true
  * if one was replaced.
  */
-static bool values_taken(const struct ncclbpf_verbs_qp *c, int mask,
-			 struct nb_ibv_qp_attr *a)
+static bool values_taken(const struct ncclbpf_verbs_qp *c, int mask, struct nb_ibv_qp_attr *a)
 {
 	bool path = mask & NB_IBV_QP_AV;
-	bool any =
-		value_taken(c->traffic_class, 255, path && a->ah_attr.is_global,
-			    &a->ah_attr.traffic_class);
+	bool any = value_taken(c->traffic_class, 255, path && a->ah_attr.is_global,
+			       &a->ah_attr.traffic_class);
 
 	any |= value_taken(c->sl, 15, path, &a->ah_attr.sl);
-	any |= value_taken(c->min_rnr_timer, 31, mask & NB_IBV_QP_MIN_RNR_TIMER,
-			   &a->min_rnr_timer);
-	any |= value_taken(c->timeout, 31, mask & NB_IBV_QP_TIMEOUT,
-			   &a->timeout);
-	any |= value_taken(c->retry_cnt, 7, mask & NB_IBV_QP_RETRY_CNT,
-			   &a->retry_cnt);
-	any |= value_taken(c->rnr_retry, 7, mask & NB_IBV_QP_RNR_RETRY,
-			   &a->rnr_retry);
+	any |= value_taken(c->min_rnr_timer, 31, mask & NB_IBV_QP_MIN_RNR_TIMER, &a->min_rnr_timer);
+	any |= value_taken(c->timeout, 31, mask & NB_IBV_QP_TIMEOUT, &a->timeout);
+	any |= value_taken(c->retry_cnt, 7, mask & NB_IBV_QP_RETRY_CNT, &a->retry_cnt);
+	any |= value_taken(c->rnr_retry, 7, mask & NB_IBV_QP_RNR_RETRY, &a->rnr_retry);
 	return any;
 }
 
-static void qp_learn(struct nb_tap_qp *q, const struct nb_ibv_qp_attr *a,
-		     int mask)
+static void qp_learn(struct nb_tap_qp *q, const struct nb_ibv_qp_attr *a, int mask)
 {
 	if (mask & NB_IBV_QP_DEST_QPN)
 		NB_TAP_SET(q->peer, a->dest_qp_num);
@@ -359,8 +337,7 @@ static int qp_change(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask,
 	return rc;
 }
 
-EXPORT int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a,
-			 int mask);
+EXPORT int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask);
 int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask)
 {
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
@@ -459,10 +436,8 @@ static uint64_t region_begin(void)
 	return s ? nb_tap_now(s) : 0;
 }
 
-EXPORT struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr,
-				    size_t length, int access);
-struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr, size_t length,
-			     int access)
+EXPORT struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr, size_t length, int access);
+struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr, size_t length, int access)
 {
 	uint64_t began = region_begin();
 	struct nb_ibv_mr *mr = NULL;
@@ -471,18 +446,15 @@ struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr, size_t length,
 	if (nb_real()->reg_mr)
 		mr = nb_real()->reg_mr(pd, addr, length, access);
 	region_told(pd, mr,
-		    &(struct ncclbpf_verbs_mr){ .bytes = length,
-						.registered = 1,
-						.access = (uint32_t)access },
+		    &(struct ncclbpf_verbs_mr){
+			    .bytes = length, .registered = 1, .access = (uint32_t)access },
 		    began);
 	return mr;
 }
 
-EXPORT struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr,
-					  size_t length, uint64_t iova,
-					  unsigned access);
-struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr,
-				   size_t length, uint64_t iova,
+EXPORT struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr, size_t length,
+					  uint64_t iova, unsigned access);
+struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				   unsigned access)
 {
 	uint64_t began = region_begin();
@@ -496,22 +468,18 @@ struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr,
 		 * NCCL calls ibv_reg_mr itself when ibv_reg_mr_iova2 does not
 		 * exist
 		 */
-		mr = nb_real()->reg_mr(pd, addr, length,
-				       (int)(access & ~NB_IBV_ACCESS_OPTIONAL));
-	region_told(pd, mr,
-		    &(struct ncclbpf_verbs_mr){ .bytes = length,
-						.registered = 1,
-						.access = access },
-		    began);
+		mr = nb_real()->reg_mr(pd, addr, length, (int)(access & ~NB_IBV_ACCESS_OPTIONAL));
+	region_told(
+		pd, mr,
+		&(struct ncclbpf_verbs_mr){ .bytes = length, .registered = 1, .access = access },
+		began);
 	return mr;
 }
 
-EXPORT struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd,
-					   uint64_t offset, size_t length,
+EXPORT struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd, uint64_t offset, size_t length,
 					   uint64_t iova, int fd, int access);
-struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd, uint64_t offset,
-				    size_t length, uint64_t iova, int fd,
-				    int access)
+struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd, uint64_t offset, size_t length,
+				    uint64_t iova, int fd, int access)
 {
 	uint64_t began = region_begin();
 	struct nb_ibv_mr *mr = NULL;
@@ -519,14 +487,12 @@ struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd, uint64_t offset,
 	/* EOPNOTSUPP tells NCCL that DMA-BUF is not supported */
 	errno = EOPNOTSUPP;
 	if (nb_real()->reg_dmabuf_mr)
-		mr = nb_real()->reg_dmabuf_mr(pd, offset, length, iova, fd,
-					      access);
-	region_told(pd, mr,
-		    &(struct ncclbpf_verbs_mr){ .bytes = length,
-						.registered = 1,
-						.access = (uint32_t)access,
-						.dmabuf = 1 },
-		    began);
+		mr = nb_real()->reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+	region_told(
+		pd, mr,
+		&(struct ncclbpf_verbs_mr){
+			.bytes = length, .registered = 1, .access = (uint32_t)access, .dmabuf = 1 },
+		began);
 	return mr;
 }
 
@@ -536,8 +502,7 @@ int ibv_dereg_mr(struct nb_ibv_mr *mr)
 	uint64_t bytes = mr->length;
 	int rc;
 
-	region_told(mr->pd, mr, &(struct ncclbpf_verbs_mr){ .bytes = bytes },
-		    0);
+	region_told(mr->pd, mr, &(struct ncclbpf_verbs_mr){ .bytes = bytes }, 0);
 	rc = nb_real()->dereg_mr ? nb_real()->dereg_mr(mr) : ENOSYS;
 	if (!rc) {
 		nb_tap_count(&nb_tap.regions, UINT64_MAX);
@@ -549,13 +514,12 @@ int ibv_dereg_mr(struct nb_ibv_mr *mr)
 /* Returns true if an asynchronous event reports a failure. */
 static bool event_fails(uint32_t event)
 {
-	static const uint32_t fail =
-		1u << NB_IBV_EVENT_CQ_ERR | 1u << NB_IBV_EVENT_QP_FATAL |
-		1u << NB_IBV_EVENT_QP_REQ_ERR |
-		1u << NB_IBV_EVENT_QP_ACCESS_ERR |
-		1u << NB_IBV_EVENT_PATH_MIG_ERR |
-		1u << NB_IBV_EVENT_DEVICE_FATAL | 1u << NB_IBV_EVENT_PORT_ERR |
-		1u << NB_IBV_EVENT_SRQ_ERR | 1u << NB_IBV_EVENT_WQ_FATAL;
+	static const uint32_t fail = 1u << NB_IBV_EVENT_CQ_ERR | 1u << NB_IBV_EVENT_QP_FATAL |
+				     1u << NB_IBV_EVENT_QP_REQ_ERR |
+				     1u << NB_IBV_EVENT_QP_ACCESS_ERR |
+				     1u << NB_IBV_EVENT_PATH_MIG_ERR |
+				     1u << NB_IBV_EVENT_DEVICE_FATAL | 1u << NB_IBV_EVENT_PORT_ERR |
+				     1u << NB_IBV_EVENT_SRQ_ERR | 1u << NB_IBV_EVENT_WQ_FATAL;
 
 	return event < 32 && fail >> event & 1;
 }
@@ -570,8 +534,7 @@ static const struct nb_ibv_qp *event_qp(const struct nb_ibv_async_event *e)
 	return any ? e->element.qp : NULL;
 }
 
-static void event_counted(const struct nb_tap_device *d,
-			  const struct nb_ibv_async_event *e)
+static void event_counted(const struct nb_tap_device *d, const struct nb_ibv_async_event *e)
 {
 	const struct nb_ibv_qp *qp = event_qp(e);
 	struct nb_tap_qp *q = d && qp ? nb_tap_qp_find(d, qp->qp_num) : NULL;
@@ -585,10 +548,8 @@ static void event_counted(const struct nb_tap_device *d,
 		NB_TAP_SET(q->state, NB_IBV_QPS_ERR);
 }
 
-EXPORT int ibv_get_async_event(struct nb_ibv_context *context,
-			       struct nb_ibv_async_event *e);
-int ibv_get_async_event(struct nb_ibv_context *context,
-			struct nb_ibv_async_event *e)
+EXPORT int ibv_get_async_event(struct nb_ibv_context *context, struct nb_ibv_async_event *e);
+int ibv_get_async_event(struct nb_ibv_context *context, struct nb_ibv_async_event *e)
 {
 	const struct nb_tap_device *d;
 	const struct nb_tap_sink *s;
@@ -697,8 +658,7 @@ static bool view_qp(struct nb_tap_qp *q, void *arg)
 	return w->each(&v, w->arg);
 }
 
-static void qps(bool (*each)(const struct nb_tap_qp_view *v, void *arg),
-		void *arg)
+static void qps(bool (*each)(const struct nb_tap_qp_view *v, void *arg), void *arg)
 {
 	struct viewing w = { each, arg, system_now(), 0 };
 
@@ -714,8 +674,7 @@ static bool watch_qp(struct nb_tap_qp *q, void *arg)
 	const struct viewing *w = arg;
 	uint32_t tail = NB_TAP_GET(sends->tail);
 	/* in the error state, completions report what has happened */
-	bool waits = nb_tap_queue_waits(sends) &&
-		     NB_TAP_GET(q->state) != NB_IBV_QPS_ERR;
+	bool waits = nb_tap_queue_waits(sends) && NB_TAP_GET(q->state) != NB_IBV_QPS_ERR;
 
 	if (!waits || tail != q->watched_tail || !q->waiting_since_ns) {
 		q->watched_tail = tail;
@@ -729,8 +688,7 @@ static bool watch_qp(struct nb_tap_qp *q, void *arg)
 	return view_qp(q, arg);
 }
 
-static void watch(uint64_t limit_ns,
-		  bool (*each)(const struct nb_tap_qp_view *v, void *arg),
+static void watch(uint64_t limit_ns, bool (*each)(const struct nb_tap_qp_view *v, void *arg),
 		  void *arg)
 {
 	struct viewing w = { each, arg, system_now(), limit_ns };
@@ -753,5 +711,4 @@ static const char *adapter(uint32_t number)
 }
 
 EXPORT extern const struct nb_tap_api ncclbpf_tap;
-const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, attach,  sums, qps,
-					on_open,      adapter, watch };
+const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, attach, sums, qps, on_open, adapter, watch };

@@ -20,8 +20,7 @@ static inline const struct nb_ibv_send_wr *send_of(const struct nb_ibv_wr *w)
 }
 
 /* Returns true if a send has a completion of its own. Every receive has one. */
-static inline bool is_signaled(const struct nb_tap_qp *q,
-			       const struct nb_ibv_wr *w)
+static inline bool is_signaled(const struct nb_tap_qp *q, const struct nb_ibv_wr *w)
 {
 	return q->signal_all || send_of(w)->send_flags & NB_IBV_SEND_SIGNALED;
 }
@@ -35,17 +34,14 @@ static inline bool is_signaled(const struct nb_tap_qp *q,
 static inline __attribute__((always_inline)) void
 posting_begin(struct nb_tap_qp *q, const struct nb_ibv_wr *w, bool send)
 {
-	const struct nb_tap_sink *s =
-		nb_tap_sink_timed(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
+	const struct nb_tap_sink *s = nb_tap_sink_timed(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
 	uint64_t now = __builtin_expect(s != NULL, 0) ? nb_tap_now(s) : 0;
 
 	for (; w; w = w->next) {
-		const struct nb_tap_post post = { now, w->wr_id,
-						  send ? bytes_of(w) : 0,
+		const struct nb_tap_post post = { now, w->wr_id, send ? bytes_of(w) : 0,
 						  !send || is_signaled(q, w) };
 
-		if (__builtin_expect(!nb_tap_queue_push(&q->queue[send], &post),
-				     0))
+		if (__builtin_expect(!nb_tap_queue_push(&q->queue[send], &post), 0))
 			nb_tap_count(&nb_tap.overflows, 1);
 	}
 }
@@ -54,8 +50,7 @@ posting_begin(struct nb_tap_qp *q, const struct nb_ibv_wr *w, bool send)
  * Returns how many work requests precede @end; 0 if @end is not NULL and no
  * request of the list.
  */
-static uint32_t requests_before(const struct nb_ibv_wr *w,
-				const struct nb_ibv_wr *end)
+static uint32_t requests_before(const struct nb_ibv_wr *w, const struct nb_ibv_wr *end)
 {
 	uint32_t n = 0;
 
@@ -69,8 +64,8 @@ static uint32_t requests_before(const struct nb_ibv_wr *w,
  * which is @w.
  */
 static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
-			 const struct nb_ibv_wr *w, uint32_t posted,
-			 uint64_t began, bool send, int rc)
+			 const struct nb_ibv_wr *w, uint32_t posted, uint64_t began, bool send,
+			 int rc)
 {
 	bool timed = nb_tap_sink_timed(NB_TAP_HOOK(POST));
 	uint64_t now = timed ? nb_tap_now(s) : 0;
@@ -89,8 +84,7 @@ static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 	for (; w && posted--; w = w->next) {
 		c.bytes += bytes_of(w);
 		c.signaled += !send || is_signaled(q, w);
-		c.inlined +=
-			send && send_of(w)->send_flags & NB_IBV_SEND_INLINE;
+		c.inlined += send && send_of(w)->send_flags & NB_IBV_SEND_INLINE;
 	}
 	(timed ? s->run : s->run_untimed)(NB_HOOK_VERBS_POST, &c, sizeof(c));
 }
@@ -102,8 +96,7 @@ static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
  */
 static __attribute__((noinline)) void posting_end(struct nb_tap_qp *q,
 						  const struct nb_ibv_wr *first,
-						  const void *refused, int rc,
-						  bool send)
+						  const void *refused, int rc, bool send)
 {
 	struct nb_tap_queue *queue = &q->queue[send];
 	const struct nb_tap_sink *s = nb_tap_sink_for(NB_TAP_HOOK(POST));
@@ -120,8 +113,7 @@ static __attribute__((noinline)) void posting_end(struct nb_tap_qp *q,
 		posting_tell(s, q, first, posted, began, send, rc);
 }
 
-int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
-		     struct nb_ibv_send_wr **bad)
+int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr, struct nb_ibv_send_wr **bad)
 {
 	/*
 	 * use our own variable, because an adapter that fails may leave *bad
@@ -146,8 +138,7 @@ int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 	return rc;
 }
 
-int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
-		     struct nb_ibv_recv_wr **bad)
+int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr, struct nb_ibv_recv_wr **bad)
 {
 	/* see nb_tap_post_send */
 	struct nb_ibv_recv_wr *refused = NULL;
@@ -173,8 +164,7 @@ int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
  * Returns true if a completion belongs to the send queue. Its opcode says so,
  * but on failure only wr_id and status are defined.
  */
-static bool completes_send(const struct nb_tap_qp *q,
-			   const struct nb_ibv_cq *cq,
+static bool completes_send(const struct nb_tap_qp *q, const struct nb_ibv_cq *cq,
 			   const struct nb_ibv_wc *wc)
 {
 	if (!wc->status)
@@ -185,9 +175,8 @@ static bool completes_send(const struct nb_tap_qp *q,
 	       !nb_tap_queue_has(&q->queue[NB_TAP_RECV], wc->wr_id);
 }
 
-static void completion(const struct nb_tap_device *d,
-		       const struct nb_tap_sink *s, const struct nb_ibv_cq *cq,
-		       const struct nb_ibv_wc *wc)
+static void completion(const struct nb_tap_device *d, const struct nb_tap_sink *s,
+		       const struct nb_ibv_cq *cq, const struct nb_ibv_wc *wc)
 {
 	struct nb_tap_qp *q = nb_tap_qp_find(d, wc->qp_num);
 	struct nb_tap_retired r;
@@ -220,32 +209,29 @@ static void completion(const struct nb_tap_device *d,
 		return;
 	timed = nb_tap_sink_timed(NB_TAP_HOOK(DONE));
 	now = timed ? nb_tap_now(s) : 0;
-	(timed ? s->run : s->run_untimed)(
-		NB_HOOK_VERBS_DONE,
-		&(struct ncclbpf_verbs_done){
-			.now_ns = now,
-			.ns = r.ns && now > r.ns ? now - r.ns : 0,
-			.bytes = wc->status ? 0 : r.bytes,
-			.device = d->number,
-			.qp = wc->qp_num,
-			.send = send,
-			.opcode = wc->opcode,
-			.status = wc->status,
-			.vendor_error = wc->status ? wc->vendor_err : 0,
-			.retired = r.count,
-			.outstanding = nb_tap_queue_outstanding(queue),
-		},
-		sizeof(struct ncclbpf_verbs_done));
+	(timed ? s->run : s->run_untimed)(NB_HOOK_VERBS_DONE,
+					  &(struct ncclbpf_verbs_done){
+						  .now_ns = now,
+						  .ns = r.ns && now > r.ns ? now - r.ns : 0,
+						  .bytes = wc->status ? 0 : r.bytes,
+						  .device = d->number,
+						  .qp = wc->qp_num,
+						  .send = send,
+						  .opcode = wc->opcode,
+						  .status = wc->status,
+						  .vendor_error = wc->status ? wc->vendor_err : 0,
+						  .retired = r.count,
+						  .outstanding = nb_tap_queue_outstanding(queue),
+					  },
+					  sizeof(struct ncclbpf_verbs_done));
 }
 
 /*
  * This is a separate function, so that a poll without completions does not have
  * to save registers.
  */
-static __attribute__((noinline)) void completions(uint32_t device,
-						  const struct nb_ibv_cq *cq,
-						  const struct nb_ibv_wc *wc,
-						  int n)
+static __attribute__((noinline)) void completions(uint32_t device, const struct nb_ibv_cq *cq,
+						  const struct nb_ibv_wc *wc, int n)
 {
 	const struct nb_tap_sink *s = nb_tap_sink_for(NB_TAP_HOOK(DONE));
 
@@ -253,8 +239,8 @@ static __attribute__((noinline)) void completions(uint32_t device,
 		completion(&nb_tap_device[device], s, cq, &wc[i]);
 }
 
-static inline __attribute__((always_inline)) int
-poll_device(uint32_t device, struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
+static inline __attribute__((always_inline)) int poll_device(uint32_t device, struct nb_ibv_cq *cq,
+							     int n, struct nb_ibv_wc *wc)
 {
 	/*
 	 * volatile: the arguments are stored on the stack. In registers they
@@ -266,8 +252,7 @@ poll_device(uint32_t device, struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
 	int got = nb_tap_device[device].poll_cq(cq, n, wc);
 
 	if (__builtin_expect(got > 0, 0))
-		completions(device, kept_cq, kept_wc,
-			    got < kept_n ? got : kept_n);
+		completions(device, kept_cq, kept_wc, got < kept_n ? got : kept_n);
 	return got;
 }
 
@@ -277,11 +262,11 @@ poll_device(uint32_t device, struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
  * path fits in one cache line.
  */
 #define POLLS(_) _(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7)
-#define POLL(number)                                               \
-	static __attribute__((aligned(64))) int poll_##number(     \
-		struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc) \
-	{                                                          \
-		return poll_device(number, cq, n, wc);             \
+#define POLL(number)                                                                       \
+	static __attribute__((aligned(64))) int poll_##number(struct nb_ibv_cq *cq, int n, \
+							      struct nb_ibv_wc *wc)        \
+	{                                                                                  \
+		return poll_device(number, cq, n, wc);                                     \
 	}
 POLLS(POLL)
 
@@ -299,6 +284,5 @@ nb_ibv_poll_cq_fn *nb_tap_poll_cq_of(const struct nb_tap_device *d)
 #define NAME(number) poll_##number,
 	static nb_ibv_poll_cq_fn *const polls[] = { POLLS(NAME) };
 
-	return d->number < sizeof(polls) / sizeof(polls[0]) ? polls[d->number]
-							    : poll_any;
+	return d->number < sizeof(polls) / sizeof(polls[0]) ? polls[d->number] : poll_any;
 }

@@ -91,12 +91,10 @@ static int rank_of(const struct ifaddrs *a)
 {
 	if (a->ifa_flags & IFF_LOOPBACK)
 		return 2;
-	return !strncmp(a->ifa_name, "docker", 6) ||
-	       !strncmp(a->ifa_name, "virbr", 5);
+	return !strncmp(a->ifa_name, "docker", 6) || !strncmp(a->ifa_name, "virbr", 5);
 }
 
-static bool device_usable(const struct ifaddrs *a, const char *ifname,
-			  int family, int rank)
+static bool device_usable(const struct ifaddrs *a, const char *ifname, int family, int rank)
 {
 	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) ||
 	    strlen(a->ifa_name) >= sizeof(found[0].name))
@@ -111,8 +109,7 @@ static bool device_usable(const struct ifaddrs *a, const char *ifname,
 		if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
 			return false;
 	}
-	return ifname ? nb_tcp_ifname_lets(ifname, a->ifa_name)
-		      : rank_of(a) == rank;
+	return ifname ? nb_tcp_ifname_lets(ifname, a->ifa_name) : rank_of(a) == rank;
 }
 
 static bool device_known(const struct nb_tcp_dev *devs, int n, const char *name)
@@ -136,8 +133,7 @@ static int add_device(const struct ifaddrs *a, struct nb_tcp_dev *d)
 	return 1;
 }
 
-int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
-		     int most)
+int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs, int most)
 {
 	struct ifaddrs *all = NULL;
 	int n = 0;
@@ -153,8 +149,7 @@ int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
 			if (family != AF_UNSPEC && family != f)
 				continue;
 			for (struct ifaddrs *a = all; a; a = a->ifa_next)
-				if (n < most &&
-				    device_usable(a, ifname, f, rank) &&
+				if (n < most && device_usable(a, ifname, f, rank) &&
 				    !device_known(devs, n, a->ifa_name))
 					n += add_device(a, &devs[n]);
 		}
@@ -170,15 +165,14 @@ static void find_devices(void)
 		: !strcmp(family, "AF_INET6") ? AF_INET6
 					      : AF_UNSPEC;
 
-	nfound = nb_tcp_find_devs(getenv("NCCL_SOCKET_IFNAME"), f, found,
-				  NB_TCP_MAX_DEVS);
+	nfound = nb_tcp_find_devs(getenv("NCCL_SOCKET_IFNAME"), f, found, NB_TCP_MAX_DEVS);
 	for (int i = 0; i < nfound; i++) {
 		char text[80];
 
 		nb_tcp_addr_text(&found[i].addr, text, sizeof(text));
 		*strrchr(text, ':') = '\0';
-		nb_tcp_say(false, "net: device %d is %s, %s, %d Mbit/s", i,
-			   found[i].name, text, found[i].speed);
+		nb_tcp_say(false, "net: device %d is %s, %s, %d Mbit/s", i, found[i].name, text,
+			   found[i].speed);
 	}
 }
 

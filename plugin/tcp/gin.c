@@ -48,8 +48,8 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	if (!coll)
 		return NB_NET_ARGUMENT;
 	*coll = NULL;
-	if (!mesh->handles || !mesh->listen_comm || mesh->nranks < 1 ||
-	    mesh->rank < 0 || mesh->rank >= mesh->nranks)
+	if (!mesh->handles || !mesh->listen_comm || mesh->nranks < 1 || mesh->rank < 0 ||
+	    mesh->rank >= mesh->nranks)
 		return NB_NET_ARGUMENT;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -75,8 +75,7 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	return rc;
 }
 
-int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
-		  void **gin_handle)
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle, void **gin_handle)
 {
 	struct nb_gin_tcp *c = coll;
 	int rc;
@@ -93,8 +92,7 @@ int nb_gin_dereg_mr(void *coll, void *mhandle)
 {
 	struct nb_gin_tcp *c = coll;
 
-	return c ? nb_gin_regions_remove(&c->regions, mhandle)
-		 : NB_NET_ARGUMENT;
+	return c ? nb_gin_regions_remove(&c->regions, mhandle) : NB_NET_ARGUMENT;
 }
 
 static void receive_ready(struct nb_gin_tcp *c)
@@ -232,24 +230,18 @@ static void fill_head(struct nb_gin_message *op)
  * Returns the address of registered memory of this rank, or NULL if the range
  * is not registered.
  */
-static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
-			uint64_t size)
+static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off, uint64_t size)
 {
-	const struct nb_gin_region *r =
-		nb_gin_region(&c->regions, nb_gin_region_number(handle));
+	const struct nb_gin_region *r = nb_gin_region(&c->regions, nb_gin_region_number(handle));
 
-	return r && off <= r->size && size <= r->size - off ? r->base + off
-							    : NULL;
+	return r && off <= r->size && size <= r->size - off ? r->base + off : NULL;
 }
 
 static int own_memory_bad(const struct nb_gin_message *op)
 {
-	nb_tcp_say(
-		true,
-		"gin: %llu bytes at offset %llu are not in registered memory of this rank",
-		(unsigned long long)op->size,
-		(unsigned long long)(op->kind == NB_GIN_GET ? op->dst_off
-							    : op->src_off));
+	nb_tcp_say(true, "gin: %llu bytes at offset %llu are not in registered memory of this rank",
+		   (unsigned long long)op->size,
+		   (unsigned long long)(op->kind == NB_GIN_GET ? op->dst_off : op->src_off));
 	return NB_NET_ARGUMENT;
 }
 
@@ -260,10 +252,8 @@ static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_message *op)
 	uint32_t state = GET(p->state);
 
 	if (state == NB_GIN_CLOSED || state == NB_GIN_STALLED)
-		nb_tcp_say(true, "gin: rank %d cannot put to rank %u, which %s",
-			   c->rank, op->rank,
-			   state == NB_GIN_CLOSED ? "has closed its end"
-						  : "is stalled");
+		nb_tcp_say(true, "gin: rank %d cannot put to rank %u, which %s", c->rank, op->rank,
+			   state == NB_GIN_CLOSED ? "has closed its end" : "is stalled");
 	if (state != NB_GIN_OPEN || p->fd < 0)
 		return NB_NET_REMOTE;
 	nb_gin_enqueue(p, op);
@@ -278,8 +268,7 @@ static int post(struct nb_gin_tcp *c, struct nb_gin_message *op)
 	if (op->size && op->kind != NB_GIN_GET)
 		op->data = own_memory(c, op->src, op->src_off, op->size);
 	if (op->size && !op->data &&
-	    (op->kind != NB_GIN_GET ||
-	     !own_memory(c, op->dst, op->dst_off, op->size)))
+	    (op->kind != NB_GIN_GET || !own_memory(c, op->dst, op->dst_off, op->size)))
 		return own_memory_bad(op);
 	fill_head(op);
 	if (op->rank != (uint32_t)c->rank)
@@ -297,8 +286,7 @@ static bool signal_is_valid(const struct nb_gin_message *op)
 {
 	if (op->kind != NB_GIN_SIGNAL)
 		return op->signal_op == NB_GIN_NO_SIGNAL;
-	return op->signal_op > NB_GIN_NO_SIGNAL &&
-	       op->signal_op < NB_GIN_NSIGNAL_OPS && op->signal;
+	return op->signal_op > NB_GIN_NO_SIGNAL && op->signal_op < NB_GIN_NSIGNAL_OPS && op->signal;
 }
 
 int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_message *op)
@@ -322,8 +310,8 @@ int nb_gin_tcp_post(struct nb_gin_tcp *c, struct nb_gin_message *op)
 
 /* ---- NCCL's contexts and requests: a collComm, and an operation ---- */
 
-int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
-			  void **ctx, void **dev_handle)
+int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void **ctx,
+			  void **dev_handle)
 {
 	struct nb_gin_tcp *c = coll;
 
@@ -378,8 +366,7 @@ int nb_gin_post(void *ctx, const struct nb_gin_words *words, void **request)
 	return rc;
 }
 
-int nb_gin_post_coll(void *coll, const struct nb_gin_words *words,
-		     void **request)
+int nb_gin_post_coll(void *coll, const struct nb_gin_words *words, void **request)
 {
 	return nb_gin_post(coll, words, request);
 }
@@ -413,16 +400,13 @@ static uint64_t coll_queued(void *coll, uint32_t rank)
 
 static void coll_link(void *coll, uint32_t rank, struct nb_gin_link *l)
 {
-	static const char *const words[] = { "open", "closed", "stalled",
-					     "lost" };
+	static const char *const words[] = { "open", "closed", "stalled", "lost" };
 	const struct nb_gin_tcp *c = coll;
 	const struct nb_gin_peer *p = &c->peer[rank];
 	int offence = GET(p->offence);
 
 	l->state = rank == (uint32_t)c->rank ? "self" : words[GET(p->state)];
-	l->offence =
-		offence < 0 ? NULL
-			    : nb_gin_offence_word((enum nb_gin_offence)offence);
+	l->offence = offence < 0 ? NULL : nb_gin_offence_word((enum nb_gin_offence)offence);
 	l->in_puts = GET(p->in_puts);
 	l->in_signals = GET(p->in_signals);
 	l->in_bytes = GET(p->in_bytes);
@@ -441,8 +425,7 @@ static void coll_watch(void *coll, nb_gin_arrived *arrived, void *arg)
 }
 
 extern const struct nb_gin_extension ncclbpfGinExtension_v1;
-__attribute__((visibility("default")))
-const struct nb_gin_extension ncclbpfGinExtension_v1 = {
+__attribute__((visibility("default"))) const struct nb_gin_extension ncclbpfGinExtension_v1 = {
 	.region = nb_gin_region_number,
 	.queued = coll_queued,
 	.link = coll_link,

@@ -20,8 +20,8 @@
  */
 enum nb_gin_message_kind {
 	NB_GIN_ANSWER = NB_GIN_FLUSH + 1, /* the data of a peer's get */
-	NB_GIN_REGION,	/* tells the peer that a region was registered */
-	NB_GIN_GOODBYE, /* the last message on a connection */
+	NB_GIN_REGION,			  /* tells the peer that a region was registered */
+	NB_GIN_GOODBYE,			  /* the last message on a connection */
 	NB_GIN_NKINDS
 };
 
@@ -106,16 +106,14 @@ struct nb_gin_regions {
 
 void nb_gin_regions_init(struct nb_gin_regions *t);
 void nb_gin_regions_fini(struct nb_gin_regions *t);
-int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
-		       void **handle);
+int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m, void **handle);
 /* Close a region. Waits until the data path no longer uses it. */
 int nb_gin_regions_remove(struct nb_gin_regions *t, void *handle);
 /*
  * Returns the open region with this number, or NULL. The data path calls it
  * between nb_gin_enter and nb_gin_leave.
  */
-const struct nb_gin_region *nb_gin_region(const struct nb_gin_regions *t,
-					  uint32_t number);
+const struct nb_gin_region *nb_gin_region(const struct nb_gin_regions *t, uint32_t number);
 uint32_t nb_gin_region_number(void *handle);
 void *nb_gin_region_handle(uint32_t number);
 
@@ -162,8 +160,8 @@ struct nb_gin_peer {
 	struct nb_gin_queue queue;
 	/* operation that sends a region announcement or the goodbye */
 	struct nb_gin_message notice;
-	uint32_t sent;	    /* number of messages queued for the peer so far */
-	uint32_t announced; /* number of regions announced to the peer so far */
+	uint32_t sent;	       /* number of messages queued for the peer so far */
+	uint32_t announced;    /* number of regions announced to the peer so far */
 	uint64_t queued_bytes; /* accessed atomically */
 	/* time at which data stopped moving; 0: data moved at the last check */
 	uint64_t moved_ns;
@@ -179,8 +177,8 @@ struct nb_gin_peer {
 	uint32_t since_large; /* messages received since the last large one */
 	uint64_t body_got;
 	char *body;
-	struct nb_gin_queue gets; /* our gets that the peer has not answered */
-	uint32_t answers; /* number of answers queued for the peer's gets */
+	struct nb_gin_queue gets;		/* our gets that the peer has not answered */
+	uint32_t answers;			/* number of answers queued for the peer's gets */
 	uint64_t in_puts, in_signals, in_bytes; /* accessed atomically */
 	uint64_t since_puts, since_bytes, since_ns;
 };

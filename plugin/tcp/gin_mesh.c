@@ -93,8 +93,8 @@ static bool gin_asked_for(void)
 	return false;
 }
 
-int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
-		nb_net_logger *logger, bool usable)
+int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id, nb_net_logger *logger,
+		bool usable)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct instance *i;
@@ -130,8 +130,7 @@ int nb_gin_devices(enum nb_gin_face face, int *n)
 	return NB_NET_OK;
 }
 
-int nb_gin_get_properties(enum nb_gin_face face, int dev,
-			  struct nb_net_props *p)
+int nb_gin_get_properties(enum nb_gin_face face, int dev, struct nb_net_props *p)
 {
 	int rc = nb_net_get_properties(dev, p);
 
@@ -158,15 +157,13 @@ int nb_gin_close_listen(void *listen_comm)
 	return NB_NET_OK;
 }
 
-int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
-		  void **listen_comm)
+int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void **listen_comm)
 {
 	/*
 	 * @dev counts the devices of NCCL's net plugin, which may have more
 	 * than this one
 	 */
-	const struct nb_tcp_dev *d =
-		nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
+	const struct nb_tcp_dev *d = nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
 	struct nb_tcp_handle h;
 	struct listener *l;
 	int error;
@@ -182,8 +179,7 @@ int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
 	error = nb_tcp_door_open(&l->door, d, &h);
 	if (error) {
 		free(l);
-		nb_tcp_say(true, "gin: cannot listen on %s: %s", d->name,
-			   strerror(error));
+		nb_tcp_say(true, "gin: cannot listen on %s: %s", d->name, strerror(error));
 		return nb_tcp_result(error);
 	}
 	memset(handle, 0, NB_NET_HANDLE);
@@ -202,16 +198,15 @@ static void name_missing(const struct join *j, const char *why)
 		if (r == j->c->rank || j->peer[r].fd >= 0)
 			continue;
 		if (at + 16 < sizeof(list))
-			at += (size_t)snprintf(list + at, sizeof(list) - at,
-					       "%s%d", at ? ", " : "", r);
+			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%d", at ? ", " : "",
+					       r);
 		else
 			more++;
 	}
 	if (more)
 		snprintf(list + at, sizeof(list) - at, " and %d more", more);
-	nb_tcp_say(true,
-		   "gin: rank %d of %d cannot connect (%s): rank %s is missing",
-		   j->c->rank, j->c->nranks, why, list);
+	nb_tcp_say(true, "gin: rank %d of %d cannot connect (%s): rank %s is missing", j->c->rank,
+		   j->c->nranks, why, list);
 }
 
 /* Advance the connection to a higher rank. Returns 0 or an errno. */
@@ -278,9 +273,7 @@ static void wait_for_events(const struct join *j)
 		const struct nb_tcp_dial *dial = &j->peer[r].dial;
 
 		if (dial->fd >= 0)
-			p[n++] = (struct pollfd){
-				dial->fd, dial->connected ? POLLIN : POLLOUT, 0
-			};
+			p[n++] = (struct pollfd){ dial->fd, dial->connected ? POLLIN : POLLOUT, 0 };
 	}
 	for (unsigned i = 0; i < d->n && n < MOST; i++)
 		p[n++] = (struct pollfd){ d->guest[i].fd, POLLIN, 0 };
@@ -318,8 +311,7 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 
 		memcpy(&h, mesh->handles[r], sizeof(h));
 		/* the join's own deadline ends all dials */
-		if (!nb_tcp_dial_open(dial, &h, NB_NET_CLASS_NONE,
-				      UINT64_MAX)) {
+		if (!nb_tcp_dial_open(dial, &h, NB_NET_CLASS_NONE, UINT64_MAX)) {
 			nb_tcp_say(true,
 				   "gin: the handle of rank %d is not ours: "
 				   "do all ranks use the same GIN plugin?",
@@ -347,8 +339,7 @@ static int peers_begin(struct join *j, int traffic_class)
 	if (many)
 		c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (int r = 0; r < c->nranks; r++) {
-		struct epoll_event e = { .events = EPOLLIN,
-					 .data.u32 = (uint32_t)r };
+		struct epoll_event e = { .events = EPOLLIN, .data.u32 = (uint32_t)r };
 
 		if (r == c->rank)
 			continue;
@@ -356,8 +347,7 @@ static int peers_begin(struct join *j, int traffic_class)
 		c->peer[r].addr = j->peer[r].addr;
 		j->peer[r].fd = -1;
 		nb_tcp_set_class(c->peer[r].fd, traffic_class);
-		if (many && (c->epoll < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD,
-						       c->peer[r].fd, &e)))
+		if (many && (c->epoll < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->peer[r].fd, &e)))
 			return errno;
 	}
 	return 0;
@@ -380,9 +370,7 @@ static int join_run(struct join *j, const struct nb_gin_mesh *mesh)
 int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh)
 {
 	struct listener *l = mesh->listen_comm;
-	struct join j = { .c = c,
-			  .door = &l->door,
-			  .missing = mesh->nranks - 1 };
+	struct join j = { .c = c, .door = &l->door, .missing = mesh->nranks - 1 };
 	int rc;
 
 	c->comm_id = l->comm_id;

@@ -34,19 +34,16 @@ uint64_t nb_gin_tcp_offences(enum nb_gin_offence what)
 }
 
 /* End the connection of a peer that broke the protocol. */
-static void offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
-		   enum nb_gin_offence what)
+static void offend(struct nb_gin_tcp *c, struct nb_gin_peer *p, enum nb_gin_offence what)
 {
 	char why[200];
 
 	__atomic_fetch_add(&offences[what], 1, __ATOMIC_RELAXED);
 	SET(p->offence, (int)what);
-	snprintf(
-		why, sizeof(why),
-		"the peer sent %s (message %u, region %u, offset %llu, %llu bytes)",
-		offence_text[what], p->received, p->in.region,
-		(unsigned long long)p->in.offset,
-		(unsigned long long)p->in.size);
+	snprintf(why, sizeof(why),
+		 "the peer sent %s (message %u, region %u, offset %llu, %llu bytes)",
+		 offence_text[what], p->received, p->in.region, (unsigned long long)p->in.offset,
+		 (unsigned long long)p->in.size);
 	if (GET(p->state) == NB_GIN_CLOSED)
 		/*
 		 * the peer sent data after its goodbye, so it did not close in
@@ -65,8 +62,8 @@ static bool fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
  * Returns the address that a message targets, or NULL with the offence in
  * *@bad.
  */
-static char *target_of(const struct nb_gin_tcp *c, uint32_t region,
-		       uint64_t offset, uint64_t size, int *bad)
+static char *target_of(const struct nb_gin_tcp *c, uint32_t region, uint64_t offset, uint64_t size,
+		       int *bad)
 {
 	const struct nb_gin_region *r = nb_gin_region(&c->regions, region);
 
@@ -100,8 +97,7 @@ static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	int bad = check_signal(c, &p->in);
 
 	if (bad < 0 && p->in.size)
-		p->body = target_of(c, p->in.region, p->in.offset, p->in.size,
-				    &bad);
+		p->body = target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
 	return bad;
 }
 
@@ -114,12 +110,11 @@ static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	const struct nb_gin_message *get = p->gets.first;
 	int bad = -1;
 
-	if (!get || get->size != p->in.size ||
-	    get->head.number != (uint32_t)p->in.value)
+	if (!get || get->size != p->in.size || get->head.number != (uint32_t)p->in.value)
 		return NB_GIN_BAD_ANSWER;
 	if (get->size)
-		p->body = target_of(c, nb_gin_region_number(get->dst),
-				    get->dst_off, get->size, &bad);
+		p->body =
+			target_of(c, nb_gin_region_number(get->dst), get->dst_off, get->size, &bad);
 	return bad;
 }
 
@@ -179,8 +174,8 @@ static int check_head(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	}
 }
 
-static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
-			 const struct nb_gin_head *h, char *at)
+static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p, const struct nb_gin_head *h,
+			 char *at)
 {
 	struct nb_gin_arrival a = {
 		.rank = p->rank,
@@ -201,8 +196,7 @@ static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 }
 
 /* Count a put whose data has arrived, then apply its signal. */
-static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
-		     const struct nb_gin_head *h)
+static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p, const struct nb_gin_head *h)
 {
 	int bad = -1;
 	char *at;
@@ -243,8 +237,7 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return NB_GIN_BAD_GETS;
 	op->kind = NB_GIN_ANSWER;
 	if (p->in.size)
-		op->data = target_of(c, p->in.region, p->in.offset, p->in.size,
-				     &bad);
+		op->data = target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
 	op->src = nb_gin_region_handle(p->in.region);
 	op->head.region = NB_GIN_NO_REGION;
 	op->head.size = p->in.size;
@@ -261,18 +254,16 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  */
 static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	const struct nb_gin_region *r =
-		nb_gin_region(&c->regions, p->in.region);
+	const struct nb_gin_region *r = nb_gin_region(&c->regions, p->in.region);
 
 	if (!r || r->size == p->in.size || p->mismatch)
 		return;
 	p->mismatch = true;
-	nb_tcp_say(
-		true,
-		"gin: registration %u has %llu bytes on rank %d and %llu on rank %u: "
-		"do the ranks register the same windows in one order?",
-		r->number, (unsigned long long)r->size, c->rank,
-		(unsigned long long)p->in.size, p->rank);
+	nb_tcp_say(true,
+		   "gin: registration %u has %llu bytes on rank %d and %llu on rank %u: "
+		   "do the ranks register the same windows in one order?",
+		   r->number, (unsigned long long)r->size, c->rank, (unsigned long long)p->in.size,
+		   p->rank);
 }
 
 /*
@@ -345,18 +336,14 @@ static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  * Apply @n bytes of the read-ahead buffer. Returns false if the connection has
  * ended.
  */
-static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p,
-		    const char *from, size_t n)
+static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *from, size_t n)
 {
 	while (n) {
 		bool inside = p->head_got == sizeof(p->in);
-		uint64_t rest = inside ? body_size(p) - p->body_got
-				       : sizeof(p->in) - p->head_got;
+		uint64_t rest = inside ? body_size(p) - p->body_got : sizeof(p->in) - p->head_got;
 		size_t take = rest < n ? (size_t)rest : n;
 
-		memcpy(inside ? p->body + p->body_got
-			      : (char *)&p->in + p->head_got,
-		       from, take);
+		memcpy(inside ? p->body + p->body_got : (char *)&p->in + p->head_got, from, take);
 		from += take;
 		n -= take;
 		if (inside)
@@ -400,11 +387,9 @@ static size_t ahead_size(const struct nb_gin_peer *p)
 static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	uint64_t rest = p->body ? p->in.size - p->body_got : 0;
-	struct iovec iov[2] = { { p->body ? p->body + p->body_got : NULL,
-				  rest },
+	struct iovec iov[2] = { { p->body ? p->body + p->body_got : NULL, rest },
 				{ c->ahead, ahead_size(p) } };
-	struct msghdr m = { .msg_iov = rest ? iov : iov + 1,
-			    .msg_iovlen = rest ? 2 : 1 };
+	struct msghdr m = { .msg_iov = rest ? iov : iov + 1, .msg_iovlen = rest ? 2 : 1 };
 	ssize_t n = recvmsg(p->fd, &m, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -412,10 +397,9 @@ static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (n < 0 && errno == EINTR)
 		return 0;
 	if (n <= 0) {
-		nb_gin_lose(
-			c, p,
-			n ? strerror(errno)
-			  : "the peer closed the connection without a goodbye");
+		nb_gin_lose(c, p,
+			    n ? strerror(errno)
+			      : "the peer closed the connection without a goodbye");
 		return -1;
 	}
 	if (rest > (uint64_t)n)
@@ -451,8 +435,8 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 static int self_bad(const struct nb_gin_message *op, int bad)
 {
-	nb_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
-		   offence_text[bad], (unsigned long long)op->size);
+	nb_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)", offence_text[bad],
+		   (unsigned long long)op->size);
 	return NB_NET_ARGUMENT;
 }
 
@@ -464,10 +448,9 @@ int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_message *op)
 	op->head.kind = (uint8_t)op->kind;
 	if (op->kind == NB_GIN_GET) {
 		int why = NB_GIN_BAD_REGION;
-		char *to = target_of(c, nb_gin_region_number(op->dst),
-				     op->dst_off, op->size, &why);
-		char *from = target_of(c, nb_gin_region_number(op->src),
-				       op->src_off, op->size, &why);
+		char *to = target_of(c, nb_gin_region_number(op->dst), op->dst_off, op->size, &why);
+		char *from =
+			target_of(c, nb_gin_region_number(op->src), op->src_off, op->size, &why);
 
 		if (op->size && (!to || !from))
 			return self_bad(op, why);

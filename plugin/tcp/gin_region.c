@@ -31,8 +31,7 @@ void nb_gin_regions_fini(struct nb_gin_regions *t)
  */
 static struct nb_gin_chunk *chunk_for(struct nb_gin_regions *t, uint32_t number)
 {
-	struct nb_gin_chunk **at =
-		&t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS];
+	struct nb_gin_chunk **at = &t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS];
 	struct nb_gin_chunk *c = *at;
 
 	if (c)
@@ -43,8 +42,7 @@ static struct nb_gin_chunk *chunk_for(struct nb_gin_regions *t, uint32_t number)
 	return c;
 }
 
-int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
-		       void **handle)
+int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m, void **handle)
 {
 	struct nb_gin_chunk *c;
 	struct nb_gin_region *r;
@@ -58,8 +56,7 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	 * would crash later on memory that the CPU cannot reach; peers write
 	 * into every window
 	 */
-	if (!nb_tcp_readable("gin", m->data, m->size) ||
-	    !nb_tcp_writable("gin", m->data, m->size))
+	if (!nb_tcp_readable("gin", m->data, m->size) || !nb_tcp_writable("gin", m->data, m->size))
 		return NB_NET_ARGUMENT;
 	pthread_mutex_lock(&t->lock);
 	number = t->next;
@@ -95,8 +92,7 @@ static void wait_for_data_path(const struct nb_gin_regions *t)
 int nb_gin_regions_remove(struct nb_gin_regions *t, void *handle)
 {
 	uint32_t number = nb_gin_region_number(handle);
-	struct nb_gin_chunk **at =
-		&t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS];
+	struct nb_gin_chunk **at = &t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS];
 	struct nb_gin_chunk *c, *gone = NULL;
 	struct nb_gin_region *r;
 	int rc = NB_NET_ARGUMENT;
@@ -119,23 +115,18 @@ int nb_gin_regions_remove(struct nb_gin_regions *t, void *handle)
 	return rc;
 }
 
-const struct nb_gin_region *nb_gin_region(const struct nb_gin_regions *t,
-					  uint32_t number)
+const struct nb_gin_region *nb_gin_region(const struct nb_gin_regions *t, uint32_t number)
 {
 	const struct nb_gin_chunk *c;
 	const struct nb_gin_region *r;
 
 	if (number >= __atomic_load_n(&t->next, __ATOMIC_ACQUIRE))
 		return NULL;
-	c = __atomic_load_n(&t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS],
-			    __ATOMIC_SEQ_CST);
+	c = __atomic_load_n(&t->chunk[number / NB_GIN_CHUNK % NB_GIN_CHUNKS], __ATOMIC_SEQ_CST);
 	if (!c)
 		return NULL;
 	r = &c->region[number % NB_GIN_CHUNK];
-	return __atomic_load_n(&r->open, __ATOMIC_SEQ_CST) &&
-			       r->number == number
-		       ? r
-		       : NULL;
+	return __atomic_load_n(&r->open, __ATOMIC_SEQ_CST) && r->number == number ? r : NULL;
 }
 
 void *nb_gin_region_handle(uint32_t number)
@@ -147,6 +138,5 @@ uint32_t nb_gin_region_number(void *handle)
 {
 	uintptr_t n = (uintptr_t)handle;
 
-	return n && n <= NB_GIN_NO_REGION ? (uint32_t)(n - 1)
-					  : NB_GIN_NO_REGION;
+	return n && n <= NB_GIN_NO_REGION ? (uint32_t)(n - 1) : NB_GIN_NO_REGION;
 }

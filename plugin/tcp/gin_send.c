@@ -111,8 +111,7 @@ void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 	if (op->state == NB_GIN_POSTED || GET(p->state) != NB_GIN_OPEN)
 		return;
-	while (p->announced <
-	       __atomic_load_n(&c->regions.next, __ATOMIC_ACQUIRE)) {
+	while (p->announced < __atomic_load_n(&c->regions.next, __ATOMIC_ACQUIRE)) {
 		r = nb_gin_region(&c->regions, p->announced++);
 		if (!r)
 			/* the region was closed before its announcement */
@@ -167,11 +166,10 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 	fail_all(p, NB_NET_REMOTE);
 	if (!GET(c->error))
 		SET(c->error, NB_NET_REMOTE);
-	nb_tcp_say(
-		true,
-		"gin: rank %d lost the connection to rank %u (%s), communicator %llx: %s. "
-		"The next put fails",
-		c->rank, p->rank, text, (unsigned long long)c->comm_id, why);
+	nb_tcp_say(true,
+		   "gin: rank %d lost the connection to rank %u (%s), communicator %llx: %s. "
+		   "The next put fails",
+		   c->rank, p->rank, text, (unsigned long long)c->comm_id, why);
 }
 
 /*
@@ -179,11 +177,9 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
  * sends may be deregistered, and used again. Returns true if the memory is
  * still registered.
  */
-static bool memory_stays(const struct nb_gin_tcp *c,
-			 const struct nb_gin_message *op)
+static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_message *op)
 {
-	return !op->data ||
-	       nb_gin_region(&c->regions, nb_gin_region_number(op->src));
+	return !op->data || nb_gin_region(&c->regions, nb_gin_region_number(op->src));
 }
 
 /*
@@ -192,25 +188,22 @@ static bool memory_stays(const struct nb_gin_tcp *c,
  */
 static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	nb_gin_lose(
-		c, p,
-		p->queue.first->kind == NB_GIN_ANSWER
-			? "the memory that the peer's get reads was deregistered on this rank"
-			: "the memory that a put reads was deregistered "
-			  "on this rank before the put was done");
+	nb_gin_lose(c, p,
+		    p->queue.first->kind == NB_GIN_ANSWER
+			    ? "the memory that the peer's get reads was deregistered on this rank"
+			    : "the memory that a put reads was deregistered "
+			      "on this rank before the put was done");
 }
 
 /*
  * Fill a vector with the next messages, the first of which may be partly sent.
  * Returns 0 if the first message's memory was deregistered.
  */
-static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_message *op,
-			  struct iovec *iov)
+static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_message *op, struct iovec *iov)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; op && i < BATCH && memory_stays(c, op);
-	     op = op->next, i++) {
+	for (size_t i = 0; op && i < BATCH && memory_stays(c, op); op = op->next, i++) {
 		uint64_t body = op->moved > HEAD ? op->moved - HEAD : 0;
 
 		if (op->moved < HEAD) {
@@ -272,13 +265,11 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return;
 	SET(p->state, NB_GIN_STALLED);
 	nb_tcp_addr_text(&p->addr, text, sizeof(text));
-	nb_tcp_say(
-		true,
-		"gin: rank %u (%s) has taken nothing from rank %d for %llu ms; %llu bytes wait. "
-		"Puts to this rank fail until it takes data",
-		p->rank, text, c->rank,
-		(unsigned long long)(now - p->moved_ns) / 1000000,
-		(unsigned long long)GET(p->queued_bytes));
+	nb_tcp_say(true,
+		   "gin: rank %u (%s) has taken nothing from rank %d for %llu ms; %llu bytes wait. "
+		   "Puts to this rank fail until it takes data",
+		   p->rank, text, c->rank, (unsigned long long)(now - p->moved_ns) / 1000000,
+		   (unsigned long long)GET(p->queued_bytes));
 }
 
 static void sent_some(struct nb_gin_tcp *c, struct nb_gin_peer *p, ssize_t n)

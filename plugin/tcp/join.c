@@ -25,15 +25,12 @@ void nb_tcp_set_class(int fd, int traffic_class)
 	union nb_tcp_addr own = { .any.sa_family = AF_UNSPEC };
 	socklen_t size = sizeof(own);
 
-	if (traffic_class < 0 || traffic_class > 255 ||
-	    getsockname(fd, &own.any, &size))
+	if (traffic_class < 0 || traffic_class > 255 || getsockname(fd, &own.any, &size))
 		return;
 	if (own.any.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class,
-			   sizeof(traffic_class));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof(traffic_class));
 	else
-		setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class,
-			   sizeof(traffic_class));
+		setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, sizeof(traffic_class));
 }
 
 /*
@@ -57,8 +54,8 @@ static void set_options(int fd, bool mesh)
 	int size = nb_tcp_conf.buffer;
 
 	for (size_t i = 0; i < n; i++)
-		setsockopt(fd, options[i].level, options[i].name,
-			   &options[i].value, sizeof(options[i].value));
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			   sizeof(options[i].value));
 	if (size) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -69,12 +66,10 @@ int nb_tcp_move(int fd, void *at, size_t size, size_t *moved, bool out)
 {
 	while (*moved < size) {
 		char *p = (char *)at + *moved;
-		ssize_t n = out ? send(fd, p, size - *moved,
-				       MSG_NOSIGNAL | MSG_DONTWAIT)
+		ssize_t n = out ? send(fd, p, size - *moved, MSG_NOSIGNAL | MSG_DONTWAIT)
 				: recv(fd, p, size - *moved, MSG_DONTWAIT);
 
-		if (n < 0 &&
-		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 			return 0;
 		if (n == 0)
 			errno = ECONNRESET;
@@ -85,8 +80,7 @@ int nb_tcp_move(int fd, void *at, size_t size, size_t *moved, bool out)
 	return 1;
 }
 
-static bool hello_fits(const struct nb_tcp_hello *h, uint64_t cookie,
-		       uint32_t nranks)
+static bool hello_fits(const struct nb_tcp_hello *h, uint64_t cookie, uint32_t nranks)
 {
 	return h->magic == NB_TCP_HELLO_MAGIC && h->cookie == cookie &&
 	       h->version == NB_TCP_VERSION && h->nranks == nranks;
@@ -110,21 +104,20 @@ static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
 	return true;
 }
 
-bool nb_tcp_dial_open(struct nb_tcp_dial *d, const struct nb_tcp_handle *h,
-		      int traffic_class, uint64_t patience_ns)
+bool nb_tcp_dial_open(struct nb_tcp_dial *d, const struct nb_tcp_handle *h, int traffic_class,
+		      uint64_t patience_ns)
 {
 	uint64_t now = nb_clock_system();
 
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
 	d->traffic_class = traffic_class;
-	d->deadline =
-		patience_ns > UINT64_MAX - now ? UINT64_MAX : now + patience_ns;
+	d->deadline = patience_ns > UINT64_MAX - now ? UINT64_MAX : now + patience_ns;
 	d->hello.magic = NB_TCP_HELLO_MAGIC;
 	d->hello.cookie = h->cookie;
 	d->hello.version = NB_TCP_VERSION;
-	return h->magic == NB_TCP_HANDLE_MAGIC &&
-	       h->version == NB_TCP_VERSION && address_of(h, &d->to) &&
+	return h->magic == NB_TCP_HANDLE_MAGIC && h->version == NB_TCP_VERSION &&
+	       address_of(h, &d->to) &&
 	       getrandom(&d->hello.link, sizeof(d->hello.link), 0) ==
 		       (ssize_t)sizeof(d->hello.link);
 }
@@ -142,9 +135,9 @@ void nb_tcp_dial_close(struct nb_tcp_dial *d)
  */
 static bool is_transient(int error)
 {
-	return error == ECONNREFUSED || error == ETIMEDOUT ||
-	       error == ECONNRESET || error == EPIPE || error == EHOSTUNREACH ||
-	       error == ENETUNREACH || error == EADDRNOTAVAIL;
+	return error == ECONNREFUSED || error == ETIMEDOUT || error == ECONNRESET ||
+	       error == EPIPE || error == EHOSTUNREACH || error == ENETUNREACH ||
+	       error == EADDRNOTAVAIL;
 }
 
 /* Start to connect. Returns an errno. */
@@ -154,8 +147,7 @@ static int dial_begin(struct nb_tcp_dial *d)
 		return EAGAIN;
 	d->connected = false;
 	d->said = d->heard = 0;
-	d->fd = socket(d->to.any.sa_family,
-		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	d->fd = socket(d->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (d->fd < 0)
 		return errno;
 	set_options(d->fd, d->hello.nranks);
@@ -183,14 +175,11 @@ static int is_connected(int fd)
 
 static int dial_talk(struct nb_tcp_dial *d)
 {
-	int rc =
-		nb_tcp_move(d->fd, &d->hello, sizeof(d->hello), &d->said, true);
+	int rc = nb_tcp_move(d->fd, &d->hello, sizeof(d->hello), &d->said, true);
 
 	if (rc > 0 && d->hello.nranks) {
-		rc = nb_tcp_move(d->fd, &d->answer, sizeof(d->answer),
-				 &d->heard, false);
-		if (rc > 0 &&
-		    !hello_fits(&d->answer, d->hello.cookie, d->hello.nranks))
+		rc = nb_tcp_move(d->fd, &d->answer, sizeof(d->answer), &d->heard, false);
+		if (rc > 0 && !hello_fits(&d->answer, d->hello.cookie, d->hello.nranks))
 			return EPROTO;
 	}
 	return rc > 0 ? 0 : rc < 0 ? errno : EAGAIN;
@@ -235,8 +224,7 @@ static void fill_address(const union nb_tcp_addr *a, struct nb_tcp_handle *h)
 	}
 }
 
-int nb_tcp_door_open(struct nb_tcp_door *d, const struct nb_tcp_dev *dev,
-		     struct nb_tcp_handle *h)
+int nb_tcp_door_open(struct nb_tcp_door *d, const struct nb_tcp_dev *dev, struct nb_tcp_handle *h)
 {
 	union nb_tcp_addr a = dev->addr;
 	socklen_t size = nb_tcp_addr_size(&a);
@@ -247,12 +235,10 @@ int nb_tcp_door_open(struct nb_tcp_door *d, const struct nb_tcp_dev *dev,
 	else
 		a.v4.sin_port = 0;
 	memset(h, 0, sizeof(*h));
-	d->fd = socket(a.any.sa_family,
-		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (d->fd < 0 || bind(d->fd, &a.any, size) ||
-	    listen(d->fd, SOMAXCONN) || getsockname(d->fd, &a.any, &size) ||
-	    getrandom(&h->cookie, sizeof(h->cookie), 0) !=
-		    (ssize_t)sizeof(h->cookie))
+	d->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (d->fd < 0 || bind(d->fd, &a.any, size) || listen(d->fd, SOMAXCONN) ||
+	    getsockname(d->fd, &a.any, &size) ||
+	    getrandom(&h->cookie, sizeof(h->cookie), 0) != (ssize_t)sizeof(h->cookie))
 		error = errno;
 	if (error && d->fd >= 0)
 		close(d->fd);
@@ -273,26 +259,22 @@ void nb_tcp_door_close(struct nb_tcp_door *d)
 static void guest_remove(struct nb_tcp_door *d, unsigned i)
 {
 	d->n--;
-	memmove(&d->guest[i], &d->guest[i + 1],
-		(d->n - i) * sizeof(d->guest[0]));
+	memmove(&d->guest[i], &d->guest[i + 1], (d->n - i) * sizeof(d->guest[0]));
 }
 
-static void guest_reject(struct nb_tcp_door *d, unsigned i,
-			 enum nb_net_count why)
+static void guest_reject(struct nb_tcp_door *d, unsigned i, enum nb_net_count why)
 {
 	char text[80];
 
 	nb_tcp_addr_text(&d->guest[i].from, text, sizeof(text));
 	nb_tcp_count(why);
 	if (nb_tcp_counted(why) == 1)
-		nb_tcp_say(
-			true,
-			"a connection from %s is dropped: the peer %s. "
-			"Further ones are only counted",
-			text,
-			why == NB_NET_LATE
-				? "says nothing"
-				: "does not come from a rank of this communicator");
+		nb_tcp_say(true,
+			   "a connection from %s is dropped: the peer %s. "
+			   "Further ones are only counted",
+			   text,
+			   why == NB_NET_LATE ? "says nothing"
+					      : "does not come from a rank of this communicator");
 	close(d->guest[i].fd);
 	guest_remove(d, i);
 }
@@ -307,13 +289,11 @@ static int accept_guests(struct nb_tcp_door *d)
 		struct nb_tcp_guest g = { .came = nb_clock_system() };
 		socklen_t size = sizeof(g.from);
 
-		g.fd = accept4(d->fd, &g.from.any, &size,
-			       SOCK_NONBLOCK | SOCK_CLOEXEC);
+		g.fd = accept4(d->fd, &g.from.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (g.fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return 0;
-		if (g.fd < 0 &&
-		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		     errno == ENOMEM || errno == EBADF || errno == EINVAL))
+		if (g.fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				 errno == ENOMEM || errno == EBADF || errno == EINVAL))
 			return errno;
 		if (g.fd < 0)
 			/* the peer has already closed the connection */
@@ -330,8 +310,7 @@ static int accept_guests(struct nb_tcp_door *d)
  */
 static int guest_hello(const struct nb_tcp_door *d, struct nb_tcp_guest *g)
 {
-	int rc = nb_tcp_move(g->fd, &g->hello, sizeof(g->hello), &g->heard,
-			     false);
+	int rc = nb_tcp_move(g->fd, &g->hello, sizeof(g->hello), &g->heard, false);
 
 	if (rc < 1)
 		return rc;
@@ -344,8 +323,7 @@ static int guest_hello(const struct nb_tcp_door *d, struct nb_tcp_guest *g)
 /* How long a silent peer may stay; less if others wait behind it. */
 static uint64_t guest_patience(const struct nb_tcp_door *d)
 {
-	return d->n == NB_TCP_GUESTS &&
-			       nb_tcp_conf.patience_ns < nb_tcp_conf.hello_ns
+	return d->n == NB_TCP_GUESTS && nb_tcp_conf.patience_ns < nb_tcp_conf.hello_ns
 		       ? nb_tcp_conf.patience_ns
 		       : nb_tcp_conf.hello_ns;
 }

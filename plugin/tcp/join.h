@@ -58,8 +58,8 @@ struct nb_tcp_dial {
  *
  * Returns false if the handle is not one of ours.
  */
-bool nb_tcp_dial_open(struct nb_tcp_dial *d, const struct nb_tcp_handle *h,
-		      int traffic_class, uint64_t patience_ns);
+bool nb_tcp_dial_open(struct nb_tcp_dial *d, const struct nb_tcp_handle *h, int traffic_class,
+		      uint64_t patience_ns);
 /*
  * Continue. Returns 0 if the connection is made, EAGAIN if not yet, or the
  * errno of its failure. A refusal is tried again until the deadline.
@@ -92,8 +92,7 @@ struct nb_tcp_door {
 };
 
 /* Listen on a free port of a device and fill its handle. Returns an errno. */
-int nb_tcp_door_open(struct nb_tcp_door *d, const struct nb_tcp_dev *dev,
-		     struct nb_tcp_handle *h);
+int nb_tcp_door_open(struct nb_tcp_door *d, const struct nb_tcp_dev *dev, struct nb_tcp_handle *h);
 void nb_tcp_door_close(struct nb_tcp_door *d);
 /*
  * nb_tcp_door_take - take a peer that has identified itself

@@ -90,8 +90,7 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NB_NET_SYSTEM;
-	l->traffic_class =
-		ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
+	l->traffic_class = ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
 	error = nb_tcp_door_open(&l->door, d, handle);
 	if (error) {
 		free(l);
@@ -112,8 +111,7 @@ int nb_net_close_listen(void *listen_comm)
 	return NB_NET_OK;
 }
 
-static struct trip *connecting_new(struct ctx *c, int traffic_class,
-				   const struct nb_tcp_handle *h)
+static struct trip *connecting_new(struct ctx *c, int traffic_class, const struct nb_tcp_handle *h)
 {
 	struct trip *t = calloc(1, sizeof(*t));
 
@@ -121,8 +119,7 @@ static struct trip *connecting_new(struct ctx *c, int traffic_class,
 		return NULL;
 	if (traffic_class == NB_NET_CLASS_NONE && c)
 		traffic_class = c->traffic_class;
-	if (!nb_tcp_dial_open(&t->dial, h, traffic_class,
-			      nb_tcp_conf.connect_ns)) {
+	if (!nb_tcp_dial_open(&t->dial, h, traffic_class, nb_tcp_conf.connect_ns)) {
 		free(t);
 		return NULL;
 	}
@@ -142,21 +139,19 @@ static int connecting_end(struct trip *t, int error, void **send_comm)
 	char text[80];
 
 	if (!error) {
-		*send_comm = nb_tcp_comm_new(t->dial.fd, true,
-					     t->dial.hello.link, &t->dial.to);
+		*send_comm = nb_tcp_comm_new(t->dial.fd, true, t->dial.hello.link, &t->dial.to);
 		t->dial.fd = -1;
 		error = *send_comm ? 0 : ENOMEM;
 	}
 	nb_tcp_addr_text(&t->dial.to, text, sizeof(text));
 	connecting_free(t);
 	if (error)
-		nb_tcp_say(true, "net: cannot connect to %s: %s", text,
-			   strerror(error));
+		nb_tcp_say(true, "net: cannot connect to %s: %s", text, strerror(error));
 	return nb_tcp_result(error);
 }
 
-int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
-		   void **send_comm, void **dev_handle)
+int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle, void **send_comm,
+		   void **dev_handle)
 {
 	struct nb_tcp_handle h;
 	struct trip *t;
@@ -169,9 +164,8 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (dev_handle)
 		*dev_handle = NULL;
 	memcpy(&h, handle, sizeof(h));
-	t = h.magic == NB_TCP_HANDLE_MAGIC && h.state
-		    ? h.state
-		    : connecting_new(ctx, traffic_class, &h);
+	t = h.magic == NB_TCP_HANDLE_MAGIC && h.state ? h.state
+						      : connecting_new(ctx, traffic_class, &h);
 	if (!t) {
 		nb_tcp_say(true, "net: a connection's handle is not ours: "
 				 "do all ranks use the same net plugin?");
@@ -180,8 +174,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	error = nb_tcp_dial_step(&t->dial);
 	h.state = error == EAGAIN ? t : NULL;
 	memcpy(handle, &h, sizeof(h));
-	return error == EAGAIN ? NB_NET_OK
-			       : connecting_end(t, error, send_comm);
+	return error == EAGAIN ? NB_NET_OK : connecting_end(t, error, send_comm);
 }
 
 int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)

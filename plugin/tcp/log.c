@@ -34,8 +34,8 @@ bool nb_net_ready(nb_net_logger *logger)
 	nb_net_logger *none = NULL;
 
 	if (logger)
-		__atomic_compare_exchange_n(&log_target, &none, logger, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&log_target, &none, logger, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -62,8 +62,7 @@ void nb_tcp_log_to(void (*say)(bool warn, const char *line))
 void nb_tcp_say(bool warn, const char *fmt, ...)
 {
 	nb_net_logger *logger = __atomic_load_n(&log_target, __ATOMIC_ACQUIRE);
-	void (*say)(bool, const char *) =
-		__atomic_load_n(&nb_tcp_conf.say, __ATOMIC_ACQUIRE);
+	void (*say)(bool, const char *) = __atomic_load_n(&nb_tcp_conf.say, __ATOMIC_ACQUIRE);
 	char line[512];
 	va_list ap;
 
@@ -73,8 +72,8 @@ void nb_tcp_say(bool warn, const char *fmt, ...)
 	if (say)
 		say(warn, line);
 	else if (logger)
-		logger(warn ? NCCL_WARN : NCCL_INFO, NCCL_INIT | NCCL_NET,
-		       "libnccl-net-tcp", 0, "tcp: %s", line);
+		logger(warn ? NCCL_WARN : NCCL_INFO, NCCL_INIT | NCCL_NET, "libnccl-net-tcp", 0,
+		       "tcp: %s", line);
 }
 
 int nb_tcp_result(int error)
@@ -101,8 +100,7 @@ static const struct {
 	const char *name;
 	int64_t min, max;
 } settings[] = {
-#define PARAM(name, type, def, min, max, choices, unit, who, doc) \
-	{ "NCCLBPF_" #name, min, max },
+#define PARAM(name, type, def, min, max, choices, unit, who, doc) { "NCCLBPF_" #name, min, max },
 #include "core/defs/params.h"
 };
 
@@ -120,21 +118,18 @@ int64_t nb_tcp_setting(const char *name)
 	n = strtoll(text, &end, 10);
 	if (!*end && n >= settings[i].min && n <= settings[i].max)
 		return n;
-	nb_tcp_say(true, "%s=%.40s is ignored (allowed: %lld to %lld)", name,
-		   text, (long long)settings[i].min,
-		   (long long)settings[i].max);
+	nb_tcp_say(true, "%s=%.40s is ignored (allowed: %lld to %lld)", name, text,
+		   (long long)settings[i].min, (long long)settings[i].max);
 	return -1;
 }
 
 /* Say that the CPU cannot @verb memory, which @what therefore refuses. */
-static bool refuse_memory(const char *what, const char *verb, const void *data,
-			  size_t size)
+static bool refuse_memory(const char *what, const char *verb, const void *data, size_t size)
 {
-	nb_tcp_say(
-		true,
-		"%s: %zu bytes at %p cannot be registered: the CPU cannot %s them. "
-		"TCP needs memory that the CPU reaches",
-		what, size, data, verb);
+	nb_tcp_say(true,
+		   "%s: %zu bytes at %p cannot be registered: the CPU cannot %s them. "
+		   "TCP needs memory that the CPU reaches",
+		   what, size, data, verb);
 	return false;
 }
 

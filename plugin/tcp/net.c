@@ -53,8 +53,7 @@ struct nb_tcp_comm {
 	char ahead[AHEAD];
 };
 
-struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
-				    const union nb_tcp_addr *peer)
+struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link, const union nb_tcp_addr *peer)
 {
 	struct nb_tcp_comm *c = calloc(1, sizeof(*c));
 
@@ -107,9 +106,8 @@ static void comm_peer(void *comm, struct nb_net_peer *to)
 	const union nb_tcp_addr *a = &c->peer;
 
 	to->link = c->link;
-	to->address = a->any.sa_family == AF_INET6
-			      ? hash_bytes(&a->v6.sin6_addr, 16)
-			      : hash_bytes(&a->v4.sin_addr, 4);
+	to->address = a->any.sa_family == AF_INET6 ? hash_bytes(&a->v6.sin6_addr, 16)
+						   : hash_bytes(&a->v4.sin_addr, 4);
 	nb_tcp_addr_text(a, to->text, sizeof(to->text));
 }
 
@@ -119,8 +117,7 @@ static void comm_set_class(void *comm, int traffic_class)
 }
 
 extern const struct nb_net_extension ncclbpfNetExtension_v1;
-__attribute__((visibility("default")))
-const struct nb_net_extension ncclbpfNetExtension_v1 = {
+__attribute__((visibility("default"))) const struct nb_net_extension ncclbpfNetExtension_v1 = {
 	.peer = comm_peer,
 	.set_class = comm_set_class,
 	.counted = nb_tcp_counted,
@@ -188,8 +185,7 @@ static int comm_move_send(struct nb_tcp_comm *c, bool *moved)
 		ssize_t n;
 
 		if (!c->head_moved)
-			c->head = (struct nb_tcp_head){ r->size, c->number,
-							NB_TCP_HEAD_MAGIC };
+			c->head = (struct nb_tcp_head){ r->size, c->number, NB_TCP_HEAD_MAGIC };
 		iov[0].iov_base = (char *)&c->head + c->head_moved;
 		iov[0].iov_len = sizeof(c->head) - c->head_moved;
 		iov[1].iov_base = r->data + r->moved;
@@ -227,16 +223,14 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 
 	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
 		nb_tcp_count(NB_NET_GARBAGE);
-		return comm_break(c, NB_NET_REMOTE,
-				  "the received data is not a message header");
+		return comm_break(c, NB_NET_REMOTE, "the received data is not a message header");
 	}
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_NET_OVERSIZED);
-		snprintf(
-			why, sizeof(why),
-			"a message of %llu bytes came, %zu expected: "
-			"do the ranks agree about sizes, algorithm and protocol?",
-			(unsigned long long)c->head.size, r->posted);
+		snprintf(why, sizeof(why),
+			 "a message of %llu bytes came, %zu expected: "
+			 "do the ranks agree about sizes, algorithm and protocol?",
+			 (unsigned long long)c->head.size, r->posted);
 		return comm_break(c, NB_NET_USAGE, why);
 	}
 	r->size = (size_t)c->head.size;
@@ -251,15 +245,13 @@ static int comm_use_ahead(struct nb_tcp_comm *c)
 		size_t head = sizeof(c->head) - c->head_moved;
 
 		if (head) {
-			c->head_moved += comm_take_ahead(
-				c, (char *)&c->head + c->head_moved, head);
+			c->head_moved += comm_take_ahead(c, (char *)&c->head + c->head_moved, head);
 			if (c->head_moved < sizeof(c->head))
 				return NB_NET_OK;
 			if (comm_check_head(c, r))
 				return c->error;
 		}
-		r->moved += comm_take_ahead(c, r->data + r->moved,
-					    r->size - r->moved);
+		r->moved += comm_take_ahead(c, r->data + r->moved, r->size - r->moved);
 		if (r->moved < r->size)
 			return NB_NET_OK;
 		comm_complete(c);
@@ -276,10 +268,8 @@ static ssize_t comm_read(struct nb_tcp_comm *c)
 	struct request *r = comm_current(c);
 	bool inside = c->head_moved == sizeof(c->head);
 	size_t rest = inside ? r->size - r->moved : 0;
-	struct iovec iov[2] = { { r->data + r->moved, rest },
-				{ c->ahead, AHEAD } };
-	struct msghdr m = { .msg_iov = rest ? iov : iov + 1,
-			    .msg_iovlen = rest ? 2 : 1 };
+	struct iovec iov[2] = { { r->data + r->moved, rest }, { c->ahead, AHEAD } };
+	struct msghdr m = { .msg_iov = rest ? iov : iov + 1, .msg_iovlen = rest ? 2 : 1 };
 	ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT);
 
 	if (n <= 0)
@@ -337,13 +327,11 @@ static void comm_check_stall(struct nb_tcp_comm *c)
 	c->stalled = true;
 	nb_tcp_count(NB_NET_STALLS);
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
-	nb_tcp_say(
-		true,
-		"net: no progress on the connection %s %s for %llu ms (message %u, "
-		"%zu of %zu bytes)",
-		c->send ? "to" : "from", text,
-		(unsigned long long)(now - c->moved_ns) / 1000000, c->number,
-		comm_current(c)->moved, comm_current(c)->size);
+	nb_tcp_say(true,
+		   "net: no progress on the connection %s %s for %llu ms (message %u, "
+		   "%zu of %zu bytes)",
+		   c->send ? "to" : "from", text, (unsigned long long)(now - c->moved_ns) / 1000000,
+		   c->number, comm_current(c)->moved, comm_current(c)->size);
 }
 
 static int comm_move(struct nb_tcp_comm *c)
@@ -382,8 +370,8 @@ static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 	return r;
 }
 
-int nb_net_isend(void *comm, void *data, size_t size, int tag, void *mhandle,
-		 void *phandle, void **request)
+int nb_net_isend(void *comm, void *data, size_t size, int tag, void *mhandle, void *phandle,
+		 void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
@@ -399,8 +387,8 @@ int nb_net_isend(void *comm, void *data, size_t size, int tag, void *mhandle,
 	return *request ? comm_move(c) : NB_NET_OK;
 }
 
-int nb_net_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mhandles, void **phandles, void **request)
+int nb_net_irecv(void *comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+		 void **phandles, void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
@@ -441,8 +429,7 @@ int nb_net_test(void *request, int *done, int *sizes)
 	return NB_NET_OK;
 }
 
-int nb_net_iflush(void *comm, int n, void **data, int *sizes, void **mhandles,
-		  void **request)
+int nb_net_iflush(void *comm, int n, void **data, int *sizes, void **mhandles, void **request)
 {
 	(void)comm, (void)n, (void)data, (void)sizes, (void)mhandles;
 	if (!request)

@@ -48,8 +48,7 @@ extern struct nb_tcp_conf nb_tcp_conf;
 uint64_t nb_tcp_counted(enum nb_net_count what);
 void nb_tcp_count(enum nb_net_count what);
 void nb_tcp_log_to(void (*say)(bool warn, const char *line));
-void nb_tcp_say(bool warn, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void nb_tcp_say(bool warn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the enum nb_net_result that corresponds to an errno. */
 int nb_tcp_result(int error);
 /*
@@ -89,8 +88,7 @@ struct nb_tcp_dev {
  *
  * Returns the number of devices, @most at most.
  */
-int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
-		     int most);
+int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs, int most);
 /*
  * Returns true if interface @name matches a value of NCCL_SOCKET_IFNAME. The
  * value is a list of prefixes separated by commas; a leading "^" excludes them,

@@ -28,8 +28,7 @@ static struct nb_gen *search_kept(const uint8_t *digest)
 		 */
 		return nb_gens.empty;
 	for (uint32_t i = 0; i < NB_MAX_GENS; i++) {
-		struct nb_gen *g =
-			__atomic_load_n(&nb_gens.kept[i], __ATOMIC_SEQ_CST);
+		struct nb_gen *g = __atomic_load_n(&nb_gens.kept[i], __ATOMIC_SEQ_CST);
 
 		if (g && !memcmp(g->digest, digest, NB_SHA256_SIZE))
 			return g;
@@ -46,10 +45,9 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
 	if (!c->seg)
 		return;
-	__atomic_store_n(
-		&c->mismatch,
-		!number && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
-		__ATOMIC_RELAXED);
+	__atomic_store_n(&c->mismatch,
+			 !number && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
 }
 
 /*
@@ -57,8 +55,7 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
  * does not hold it. While c->searching is set, a sweep does not free the
  * generation before it can see *@to (nb_gens_sweep).
  */
-static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
-			       struct nb_gen **to)
+static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number, struct nb_gen **to)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g = NULL;
@@ -81,8 +78,7 @@ static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
  * Switch to @g, after adding the counters to the old generation. Not inlined,
  * so that prepare_next warms the same code.
  */
-static __attribute__((noinline)) void take_gen(struct nb_comm *c,
-					       struct nb_gen *g)
+static __attribute__((noinline)) void take_gen(struct nb_comm *c, struct nb_gen *g)
 {
 	nb_gen_count_add(c->gen, &c->count);
 	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
@@ -131,8 +127,7 @@ static void warm_code(void)
 
 	for (size_t i = 0; i < sizeof(warm) / sizeof(warm[0]); i++)
 		for (uintptr_t n = 0; n < warm[i].lines; n++)
-			__builtin_prefetch(
-				(const void *)(warm[i].code + n * LINE));
+			__builtin_prefetch((const void *)(warm[i].code + n * LINE));
 }
 
 /*
@@ -145,8 +140,7 @@ enum { AHEAD = 6 };
 
 static void prepare_next(struct nb_comm *c, uint64_t k)
 {
-	uint64_t word =
-		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
+	uint64_t word = __atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
 	uint32_t number = nb_fence_word_gen(word);
 
 	if (number != c->ahead.number) {
@@ -154,8 +148,7 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
 		c->ahead.number = number, c->ahead.step = 0;
 	}
 	/* an armed fence is not prepared, because it may be aborted */
-	if (number == c->fence.number || !c->seg ||
-	    nb_fence_word_state(word) != NB_FENCE_COMMIT ||
+	if (number == c->fence.number || !c->seg || nb_fence_word_state(word) != NB_FENCE_COMMIT ||
 	    nb_fence_word_seq(word) - k > AHEAD)
 		return;
 	take_gen(c, c->gen);
@@ -176,8 +169,8 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
  */
 static bool follows_fleet(const struct nb_comm *c)
 {
-	return c->fence.follows || (nb_params_fleet() &&
-				    nb_seg_registered(c->seg) < c->seg->nranks);
+	return c->fence.follows ||
+	       (nb_params_fleet() && nb_seg_registered(c->seg) < c->seg->nranks);
 }
 
 /*
@@ -191,8 +184,8 @@ static void begin_in_fleet(struct nb_comm *c)
 	c->fence.follows = true;
 	c->fence.number = 0;
 	__atomic_store_n(&c->fence.slot->generation, 0, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(&c->seg->fleet, &not, NB_FLEET_NEW, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&c->seg->fleet, &not, NB_FLEET_NEW, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 }
 
 /* Choose the events that number this rank's fences. */
@@ -224,8 +217,7 @@ static void begin_comm(struct nb_comm *c)
 	if (follows_fleet(c)) {
 		begin_in_fleet(c);
 		choose_clock(c);
-		__atomic_store_n(&c->seg->fleet, NB_FLEET_BEGUN,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&c->seg->fleet, NB_FLEET_BEGUN, __ATOMIC_RELEASE);
 		return;
 	}
 	choose_clock(c);
@@ -234,8 +226,7 @@ static void begin_comm(struct nb_comm *c)
 		why = NB_DIFFER_MISSING;
 	c->fence.begins = true;
 	c->fence.first = why == NB_DIFFER_NOT ? c->fence.number : 0;
-	if (why != NB_DIFFER_NOT &&
-	    !__atomic_load_n(&c->seg->record.word, __ATOMIC_ACQUIRE))
+	if (why != NB_DIFFER_NOT && !__atomic_load_n(&c->seg->record.word, __ATOMIC_ACQUIRE))
 		nb_startup_mark(c->seg, why);
 }
 
@@ -272,15 +263,13 @@ static void look_at_record(struct nb_comm *c)
 /*
  * Returns the cheapest usable entry that has the given algorithm or protocol.
  */
-static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx,
-				 const struct nb_costs *costs,
+static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
 				 const float *table)
 {
 	uint32_t best = NB_COSTS_NONE;
 
 	for (uint32_t i = 0; table && i < NB_COSTS_KNOWN; i++) {
-		if (!(costs->usable >> i & 1) ||
-		    (ctx->algo >= 0 && (uint32_t)ctx->algo != i / 3) ||
+		if (!(costs->usable >> i & 1) || (ctx->algo >= 0 && (uint32_t)ctx->algo != i / 3) ||
 		    (ctx->proto >= 0 && (uint32_t)ctx->proto != i % 3))
 			continue;
 		if (best == NB_COSTS_NONE || table[i] < table[best])
@@ -289,8 +278,7 @@ static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx,
 	return best;
 }
 
-static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
-				    const struct nb_costs *costs,
+static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
 				    const float *table, uint32_t *index)
 {
 	uint32_t i;
@@ -303,8 +291,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 		return NB_REFUSED_NONE;
 	if (ctx->algo < 0 || ctx->proto < 0) {
 		*index = cheapest_partner(ctx, costs, table);
-		return *index == NB_COSTS_NONE ? NB_REFUSED_NO_PARTNER
-					       : NB_REFUSED_NONE;
+		return *index == NB_COSTS_NONE ? NB_REFUSED_NO_PARTNER : NB_REFUSED_NONE;
 	}
 	i = (uint32_t)(ctx->algo * NCCL_NUM_PROTOS + ctx->proto);
 	if (!(costs->usable >> i & 1))
@@ -338,9 +325,8 @@ static bool channels_bounded(uint32_t index, uint32_t nodes)
 	return false;
 }
 
-enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
-			       const struct nb_costs *costs, const float *table,
-			       uint32_t max_channels, uint32_t *index,
+enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
+			       const float *table, uint32_t max_channels, uint32_t *index,
 			       uint32_t *channels)
 {
 	enum nb_refused why;
@@ -357,8 +343,7 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 		return NB_REFUSED_NONE;
 	if (ctx->channels > max_channels)
 		return NB_REFUSED_CHANNELS_RANGE;
-	if (!channels_bounded(*index != NB_COSTS_NONE ? *index : costs->best,
-			      ctx->nodes))
+	if (!channels_bounded(*index != NB_COSTS_NONE ? *index : costs->best, ctx->nodes))
 		return NB_REFUSED_CHANNELS_ALGO;
 	*channels = ctx->channels;
 	return NB_REFUSED_NONE;
@@ -370,12 +355,9 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
  * Tree and one-node NVLS if NCCL has them. LL128 is never safe, because it
  * depends on the hardware.
  */
-static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
-			   struct nb_costs *out)
+static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask, struct nb_costs *out)
 {
-#define BIT(algo, proto)                                      \
-	(UINT32_C(1) << (NCCL_ALGO_##algo * NCCL_NUM_PROTOS + \
-			 NCCL_PROTO_##proto))
+#define BIT(algo, proto) (UINT32_C(1) << (NCCL_ALGO_##algo * NCCL_NUM_PROTOS + NCCL_PROTO_##proto))
 	uint32_t usable = 0;
 
 	if (ask->coll >= 0 && ask->coll < NCCL_NUM_COLLS)
@@ -383,8 +365,7 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 	if (ask->coll == NCCL_COLL_ALL_REDUCE)
 		usable |= BIT(TREE, LL) | BIT(TREE, SIMPLE);
 	if (ask->nvls > 0 && c->base.nodes == 1 &&
-	    (ask->coll == NCCL_COLL_ALL_REDUCE ||
-	     ask->coll == NCCL_COLL_ALL_GATHER ||
+	    (ask->coll == NCCL_COLL_ALL_REDUCE || ask->coll == NCCL_COLL_ALL_GATHER ||
 	     ask->coll == NCCL_COLL_REDUCE_SCATTER))
 		usable |= BIT(NVLS, SIMPLE);
 	/*
@@ -397,19 +378,16 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 }
 
 /* Write the answer into NCCL's table and variables. */
-static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
-		       uint32_t index, uint32_t channels)
+static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs, uint32_t index,
+		       uint32_t channels)
 {
 	/* the channels of a wrapped tuner belong to its own choice only */
-	if (ask->channels &&
-	    (channels || (index != NB_COSTS_NONE && index != costs->best)))
+	if (ask->channels && (channels || (index != NB_COSTS_NONE && index != costs->best)))
 		*ask->channels = (int)channels;
 	if (index == NB_COSTS_NONE)
 		return;
 	if (ask->table) {
-		nb_costs_choose(ask->table,
-				(uint32_t)(ask->nalgo * ask->nproto), index,
-				costs);
+		nb_costs_choose(ask->table, (uint32_t)(ask->nalgo * ask->nproto), index, costs);
 	} else if (ask->algo && ask->proto) {
 		*ask->algo = (int)(index / NCCL_NUM_PROTOS);
 		*ask->proto = (int)(index % NCCL_NUM_PROTOS);
@@ -430,14 +408,12 @@ static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 }
 
 /* Check the answer of policy @by in c->ctx, and apply it. */
-static void check_answer(struct nb_comm *c, const struct nb_seen *seen,
-			 uint32_t by, const struct nb_ask *ask,
-			 struct nb_outcome *o)
+static void check_answer(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
+			 const struct nb_ask *ask, struct nb_outcome *o)
 {
 	uint32_t index, channels;
-	enum nb_refused why =
-		nb_tuner_check(&c->ctx, &seen->costs, ask->table,
-			       c->max_channels, &index, &channels);
+	enum nb_refused why = nb_tuner_check(&c->ctx, &seen->costs, ask->table, c->max_channels,
+					     &index, &channels);
 
 	if (why != NB_REFUSED_NONE)
 		count_refusal(c, by, why);
@@ -448,23 +424,22 @@ static void check_answer(struct nb_comm *c, const struct nb_seen *seen,
 	if (index != NB_COSTS_NONE) {
 		float cost = ask->table ? ask->table[index] : -1.0f;
 
-		o->costs = nb_packed_float(seen->costs.best_cost)
-				   << NB_PACKED_AT_BEST_COST |
+		o->costs = nb_packed_float(seen->costs.best_cost) << NB_PACKED_AT_BEST_COST |
 			   nb_packed_float(cost);
 	}
 	put_answer(ask, &seen->costs, index, channels);
-	o->word2 = seen->asked |
-		   nb_packed_outcome(index != NB_COSTS_NONE ? index
-							    : seen->costs.best,
-				     by, why, channels);
+	o->word2 =
+		seen->asked | nb_packed_outcome(index != NB_COSTS_NONE ? index : seen->costs.best,
+						by, why, channels);
 }
 
 /*
  * Not inlined, because it needs registers that the common case does not need.
  */
-static __attribute__((noinline)) struct nb_outcome
-answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
-	     float *table, int *channels)
+static __attribute__((noinline)) struct nb_outcome answer_table(struct nb_comm *c,
+								const struct nb_seen *seen,
+								uint32_t by, float *table,
+								int *channels)
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
 	struct nb_ask ask = { .table = table,
@@ -480,20 +455,16 @@ answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
  * Apply the common form of answer: an entry that NCCL offers, with NCCL's own
  * channels. Returns false if the answer has another form.
  */
-static inline bool simple_answer(const struct nb_seen *seen,
-				 const struct ncclbpf_tuner *ctx, uint32_t by,
-				 float *table, struct nb_outcome *o)
+static inline bool simple_answer(const struct nb_seen *seen, const struct ncclbpf_tuner *ctx,
+				 uint32_t by, float *table, struct nb_outcome *o)
 {
-	uint32_t i =
-		(uint32_t)ctx->algo * NCCL_NUM_PROTOS + (uint32_t)ctx->proto;
+	uint32_t i = (uint32_t)ctx->algo * NCCL_NUM_PROTOS + (uint32_t)ctx->proto;
 
-	if ((uint32_t)ctx->algo >= NCCL_NUM_ALGOS ||
-	    (uint32_t)ctx->proto >= NCCL_NUM_PROTOS || ctx->channels ||
-	    !(seen->costs.usable >> i & 1) || seen->costs.best_cost <= 0.0f)
+	if ((uint32_t)ctx->algo >= NCCL_NUM_ALGOS || (uint32_t)ctx->proto >= NCCL_NUM_PROTOS ||
+	    ctx->channels || !(seen->costs.usable >> i & 1) || seen->costs.best_cost <= 0.0f)
 		return false;
 	o->word2 = seen->asked | nb_packed_outcome(i, by, 0, 0);
-	o->costs = nb_packed_float(seen->costs.best_cost)
-			   << NB_PACKED_AT_BEST_COST |
+	o->costs = nb_packed_float(seen->costs.best_cost) << NB_PACKED_AT_BEST_COST |
 		   nb_packed_float(seen->table[i]);
 	table[i] = 0.0f;
 	return true;
@@ -504,8 +475,7 @@ static inline bool simple_answer(const struct nb_seen *seen,
  * context, whose inputs no policy writes, so no register has to keep it while
  * policies run.
  */
-NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
-			float *table, int *channels)
+NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table, int *channels)
 {
 	const struct ncclbpf_tuner *ctx = &c->ctx;
 	struct nb_outcome o;
@@ -522,24 +492,22 @@ NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
 			o = answer_table(c, seen, policy, table, channels);
 		step = nb_hash_step(ctx->bytes, o.word2);
 	}
-	nb_write_down(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops,
-		      ctx->reg_buff, &o, step);
+	nb_write_down(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops, ctx->reg_buff, &o,
+		      step);
 	return 0;
 }
 
-NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen,
-			 uint64_t bytes, uint32_t pipe, bool reg_buff)
+NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
+			 uint32_t pipe, bool reg_buff)
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
 
-	nb_write_down(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o,
-		      seen->step);
+	nb_write_down(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o, seen->step);
 	return 0;
 }
 
 /* Returns why policies may not answer this question, or NB_REFUSED_NONE. */
-static enum nb_refused check_question(const struct nb_comm *c,
-				      const struct nb_ask *ask,
+static enum nb_refused check_question(const struct nb_comm *c, const struct nb_ask *ask,
 				      const struct nb_seen *seen)
 {
 	if (c->mismatch)
@@ -558,9 +526,8 @@ static uint32_t at_most(int n, uint32_t most)
 	return u < most ? u : most;
 }
 
-static void run_policies(struct nb_comm *c, uint64_t k,
-			 const struct nb_ask *ask, const struct nb_seen *seen,
-			 struct nb_outcome *o)
+static void run_policies(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
+			 const struct nb_seen *seen, struct nb_outcome *o)
 {
 	const struct nb_gen *g = c->gen;
 	int by;
@@ -571,8 +538,7 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 	 */
 	if (!g->nprogs || (ask->table && !seen->costs.usable))
 		return;
-	nb_fill(&c->ctx, seen, nb_fence_clock(&c->fence, k),
-		(uint32_t)ask->coll, ask->bytes,
+	nb_fill(&c->ctx, seen, nb_fence_clock(&c->fence, k), (uint32_t)ask->coll, ask->bytes,
 		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0);
 	by = c->timed ? nb_gen_run_timed(g, &c->ctx, &c->count)
 		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
@@ -581,16 +547,13 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 }
 
 /* Read the question and its cost table into @s. */
-static void read_question(const struct nb_comm *c, const struct nb_ask *ask,
-			  struct nb_seen *s)
+static void read_question(const struct nb_comm *c, const struct nb_ask *ask, struct nb_seen *s)
 {
 	uint32_t coll = (uint32_t)ask->coll;
 
-	nb_seen_fill(s, ask->table, ask->nalgo, ask->nproto, ask->coll,
-		     ask->bytes);
+	nb_seen_fill(s, ask->table, ask->nalgo, ask->nproto, ask->coll, ask->bytes);
 	s->ranks = c->base.nvl_max_ranks;
-	s->latest = coll < NCCL_NUM_COLLS ? coll * NB_SIZE_BUCKETS +
-						    nb_comm_bucket(ask->bytes)
+	s->latest = coll < NCCL_NUM_COLLS ? coll * NB_SIZE_BUCKETS + nb_comm_bucket(ask->bytes)
 					  : NB_LATEST_NONE;
 }
 
@@ -608,14 +571,12 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 }
 
 /* Make decision @k after its question was read. */
-static void decide_question(struct nb_comm *c, uint64_t k,
-			    const struct nb_ask *ask,
+static void decide_question(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
 			    const struct nb_seen *seen)
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
 	enum nb_refused why = check_question(c, ask, seen);
-	uint64_t bytes =
-		ask->bytes < NB_PACKED_BYTES ? ask->bytes : NB_PACKED_BYTES;
+	uint64_t bytes = ask->bytes < NB_PACKED_BYTES ? ask->bytes : NB_PACKED_BYTES;
 
 	if (why == NB_REFUSED_NONE) {
 		run_policies(c, k, ask, seen, &o);
@@ -625,8 +586,8 @@ static void decide_question(struct nb_comm *c, uint64_t k,
 	}
 	if (c->chained)
 		o.word2 |= peer_channels(ask, o.word2);
-	nb_write_down(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE),
-		      ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2));
+	nb_write_down(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE), ask->reg_buff != 0,
+		      &o, nb_hash_step(bytes, o.word2));
 }
 
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
@@ -654,16 +615,14 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 }
 
 /* The arguments of the two functions below as a question. */
-#define ASK                                                           \
-	{                                                             \
-		.bytes = bytes, .coll = coll, .pipe_ops = pipe_ops,   \
-		.reg_buff = reg_buff, .table = table, .nalgo = nalgo, \
-		.nproto = nproto, .channels = channels                \
+#define ASK                                                                               \
+	{                                                                                 \
+		.bytes = bytes, .coll = coll, .pipe_ops = pipe_ops, .reg_buff = reg_buff, \
+		.table = table, .nalgo = nalgo, .nproto = nproto, .channels = channels    \
 	}
 
-int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
-		 float *table, int nalgo, int nproto, int reg_buff,
-		 int *channels)
+int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table, int nalgo,
+		 int nproto, int reg_buff, int *channels)
 {
 	struct nb_ask ask = ASK;
 
@@ -671,9 +630,8 @@ int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 	return 0;
 }
 
-int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
-		  float *table, int nalgo, int nproto, int reg_buff,
-		  int *channels)
+int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
+		  int nalgo, int nproto, int reg_buff, int *channels)
 {
 	struct nb_ask ask = ASK;
 	struct nb_seen *seen = nb_seen_slot(c->seen, bytes, coll);
@@ -683,8 +641,8 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		look_at_record(c);
 	/* use the code of earlier decisions, because it is cached */
 	if (nb_usual(c, seen, table, coll, bytes))
-		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll,
-				bytes, pipe_ops, table, reg_buff, channels);
+		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll, bytes, pipe_ops, table,
+				reg_buff, channels);
 	if (c->chained && !c->mismatch)
 		nb_wrapped_tuner_ask(c, &ask);
 	if (!nb_seen_is(seen, table, coll, bytes))

@@ -52,9 +52,8 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
  * Returns why a part of the answer was dropped, or NB_REFUSED_NONE. It has no
  * side effects.
  */
-enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
-			       const struct nb_costs *costs, const float *table,
-			       uint32_t max_channels, uint32_t *index,
+enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
+			       const float *table, uint32_t max_channels, uint32_t *index,
 			       uint32_t *channels);
 
 /*
@@ -72,22 +71,19 @@ struct nb_outcome {
 };
 
 /* Run the policies on a context that is already filled. */
-int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
-		 int *channels);
+int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table, int *channels);
 
 /* Record a decision that no policy made. */
-int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
-		  uint32_t pipe, bool reg_buff);
+int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes, uint32_t pipe,
+		  bool reg_buff);
 /*
  * General forms of nb_decide: nb_tuner_any makes the whole decision, and
  * nb_tuner_rare makes the part after the fence.
  */
-int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
-		 float *table, int nalgo, int nproto, int reg_buff,
-		 int *channels);
-int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
-		  float *table, int nalgo, int nproto, int reg_buff,
-		  int *channels);
+int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table, int nalgo,
+		 int nproto, int reg_buff, int *channels);
+int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
+		  int nalgo, int nproto, int reg_buff, int *channels);
 
 /*
  * Record decision @k.
@@ -95,15 +91,13 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
  * @reg_buff: 0 or 1
  * @step: nb_hash_step of @bytes and @o->word2
  */
-NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
-			     uint64_t k, uint64_t bytes, uint64_t pipe,
-			     uint64_t reg_buff, const struct nb_outcome *o,
-			     uint64_t step)
+NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen, uint64_t k,
+			     uint64_t bytes, uint64_t pipe, uint64_t reg_buff,
+			     const struct nb_outcome *o, uint64_t step)
 {
 	uint64_t tag = nb_packed_tag(k);
 	uint64_t w0 = tag | bytes;
-	uint64_t w1 = tag | c->fence.number | seen->usable |
-		      reg_buff << NB_PACKED_AT_REG_BUFF;
+	uint64_t w1 = tag | c->fence.number | seen->usable | reg_buff << NB_PACKED_AT_REG_BUFF;
 	uint64_t w2 = tag | o->word2 | pipe, w3 = tag | o->costs;
 	struct nb_packed *ring = &c->ring[k % NB_RING];
 	struct nb_seg_slot *slot = c->fence.slot;
@@ -116,8 +110,7 @@ NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
 	nb_packed_two(&l->decision.word[2], w2, w3);
 	__atomic_store_n(&l->seq, k, __ATOMIC_RELAXED);
 	nb_gen_bump(&l->count);
-	__atomic_store_n(&slot->hash, nb_hash_add(hash, k, step),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->hash, nb_hash_add(hash, k, step), __ATOMIC_RELEASE);
 }
 
 /* Four context fields that are copied at once. */
@@ -141,9 +134,8 @@ static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
  * Fill the context of this decision, with "no opinion" as the answer. The
  * constant fields are set already.
  */
-NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
-		       uint64_t k, uint32_t coll, uint64_t bytes, uint32_t pipe,
-		       bool reg_buff)
+NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen, uint64_t k,
+		       uint32_t coll, uint64_t bytes, uint32_t pipe, bool reg_buff)
 {
 	char *to = __builtin_assume_aligned(ctx, 16);
 
@@ -162,8 +154,8 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
  * runs are not timed, there is no wrapped tuner, and NCCL repeats a known
  * question.
  */
-NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
-			const float *table, int coll, uint64_t bytes)
+NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen, const float *table,
+			int coll, uint64_t bytes)
 {
 	return !c->mismatch && !c->timed && !c->chained &&
 	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
@@ -173,15 +165,12 @@ NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
  * Run the policies, or record a decision without them. @k: number of the
  * decision (nb_fence_clock)
  */
-NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
-		       uint64_t k, int coll, uint64_t bytes, int pipe_ops,
-		       float *table, int reg_buff, int *channels)
+NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen, uint64_t k, int coll,
+		       uint64_t bytes, int pipe_ops, float *table, int reg_buff, int *channels)
 {
 	if (!c->gen->nprogs)
-		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops,
-				     reg_buff != 0);
-	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
-		reg_buff != 0);
+		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops, reg_buff != 0);
+	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops, reg_buff != 0);
 	return nb_tuner_ask(c, seen, table, channels);
 }
 
@@ -192,28 +181,24 @@ NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
  * ncclSuccess. All other work is in tail calls, so this function saves no
  * register.
  */
-NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
-			int pipe_ops, float *table, int nalgo, int nproto,
-			int reg_buff, int *channels)
+NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
+			int nalgo, int nproto, int reg_buff, int *channels)
 {
 	const struct nb_seen *seen;
 	uint64_t k;
 	bool same;
 
-	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS ||
-				     nproto != NCCL_NUM_PROTOS ||
+	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS || nproto != NCCL_NUM_PROTOS ||
 				     (uint32_t)pipe_ops > NB_PACKED_PIPE,
 			     0))
-		return nb_tuner_any(c, coll, bytes, pipe_ops, table, nalgo,
-				    nproto, reg_buff, channels);
+		return nb_tuner_any(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
+				    channels);
 	same = nb_fence_enter(&c->fence, &k);
 	seen = nb_seen_slot(c->seen, bytes, coll);
-	if (!__builtin_expect(same, 1) ||
-	    !nb_usual(c, seen, table, coll, bytes))
-		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo,
-				     nproto, reg_buff, channels);
-	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff,
-			channels);
+	if (!__builtin_expect(same, 1) || !nb_usual(c, seen, table, coll, bytes))
+		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
+				     channels);
+	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff, channels);
 }
 
 #endif

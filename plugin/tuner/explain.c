@@ -12,8 +12,7 @@
 #include "plugin/job/startup.h"
 #include "plugin/tuner/decide.h"
 
-static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
-			  struct nb_explain *out)
+static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes, struct nb_explain *out)
 {
 	struct nb_decision *d = &out->basis;
 
@@ -36,8 +35,7 @@ static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 /* Returns the number that a decision would have now (nb_fence_clock). */
 static uint64_t now_of(const struct nb_comm *c)
 {
-	enum nb_clock_kind kind =
-		c->seg ? nb_startup_clock(c->seg) : NB_CLOCK_DECISIONS;
+	enum nb_clock_kind kind = c->seg ? nb_startup_clock(c->seg) : NB_CLOCK_DECISIONS;
 	uint64_t calls;
 
 	if (kind == NB_CLOCK_DECISIONS)
@@ -48,10 +46,8 @@ static uint64_t now_of(const struct nb_comm *c)
 	return calls ? calls - 1 : 0;
 }
 
-void nb_comm_explain_context(const struct nb_comm *c,
-			     const struct nb_explain *e, uint64_t bytes,
-			     float table[NB_COSTS_KNOWN],
-			     struct ncclbpf_tuner *ctx)
+void nb_comm_explain_context(const struct nb_comm *c, const struct nb_explain *e, uint64_t bytes,
+			     float table[NB_COSTS_KNOWN], struct ncclbpf_tuner *ctx)
 {
 	const struct nb_decision *d = &e->basis;
 
@@ -64,13 +60,13 @@ void nb_comm_explain_context(const struct nb_comm *c,
 	ctx->nccl_algo = d->nccl_algo;
 	ctx->nccl_proto = d->nccl_proto;
 	ctx->reg_buff = d->reg_buff;
-	if (e->seen && nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll),
-				    d->coll, d->bytes, table))
+	if (e->seen &&
+	    nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll, d->bytes, table))
 		ctx->costs = table;
 }
 
-static void explain_step(struct nb_explain *out, const struct nb_gen *g,
-			 uint32_t prog, struct ncclbpf_tuner *ctx)
+static void explain_step(struct nb_explain *out, const struct nb_gen *g, uint32_t prog,
+			 struct ncclbpf_tuner *ctx)
 {
 	uint32_t p = g->prog[prog].policy;
 	struct nb_explain_step *s = &out->step[p];
@@ -80,8 +76,7 @@ static void explain_step(struct nb_explain *out, const struct nb_gen *g,
 	s->algo = ctx->algo;
 	s->proto = ctx->proto;
 	s->channels = ctx->channels;
-	s->changed = s->changed || before.algo != ctx->algo ||
-		     before.proto != ctx->proto ||
+	s->changed = s->changed || before.algo != ctx->algo || before.proto != ctx->proto ||
 		     before.channels != ctx->channels;
 	if (s->changed)
 		out->answer.by = (int)p;
@@ -95,9 +90,7 @@ static void split_index(uint32_t index, int *algo, int *proto)
 
 static uint32_t choice_index(int algo, int proto)
 {
-	return algo < 0 || proto < 0
-		       ? NB_COSTS_NONE
-		       : (uint32_t)(algo * NCCL_NUM_PROTOS + proto);
+	return algo < 0 || proto < 0 ? NB_COSTS_NONE : (uint32_t)(algo * NCCL_NUM_PROTOS + proto);
 }
 
 /*
@@ -109,8 +102,7 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			    const struct ncclbpf_tuner *ctx)
 {
 	struct nb_decision *a = &out->answer;
-	struct nb_costs costs = { out->basis.usable,
-				  choice_index(a->nccl_algo, a->nccl_proto),
+	struct nb_costs costs = { out->basis.usable, choice_index(a->nccl_algo, a->nccl_proto),
 				  1.0f };
 	uint32_t last = choice_index(out->basis.algo, out->basis.proto);
 	float table[NB_COSTS_KNOWN];
@@ -118,10 +110,8 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
 		table[i] = ctx->costs ? ctx->costs[i] : i == last ? 1.0f : 2.0f;
-	a->refused = nb_tuner_check(ctx, &costs, table, c->max_channels, &index,
-				    &channels);
-	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO &&
-	    index == NB_COSTS_NONE) {
+	a->refused = nb_tuner_check(ctx, &costs, table, c->max_channels, &index, &channels);
+	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO && index == NB_COSTS_NONE) {
 		/*
 		 * NCCL's algorithm is unknown; most algorithms accept a number
 		 * of channels, so accept it
@@ -136,8 +126,8 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 		a->by = -1;
 }
 
-int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
-		    struct nb_explain *out, struct nb_err *err)
+int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes, struct nb_explain *out,
+		    struct nb_err *err)
 {
 	float table[NB_COSTS_KNOWN];
 	struct ncclbpf_tuner ctx;
@@ -146,8 +136,7 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 
 	memset(out, 0, sizeof(*out));
 	if (coll < 0 || coll >= NCCL_NUM_COLLS)
-		return nb_fail(err, NB_E_ARG, 1,
-			       "collective %d (allowed: 0 to %d)", coll,
+		return nb_fail(err, NB_E_ARG, 1, "collective %d (allowed: 0 to %d)", coll,
 			       NCCL_NUM_COLLS - 1);
 	explain_basis(c, coll, bytes, out);
 	nb_comm_explain_context(c, out, bytes, table, &ctx);

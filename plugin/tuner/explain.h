@@ -41,8 +41,8 @@ struct nb_explain {
  * the first offered combination. The caller holds NB_LOCK_STATE. Returns 0,
  * NB_E_NOMEM or NB_E_ARG (@coll).
  */
-int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
-		    struct nb_explain *out, struct nb_err *err);
+int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes, struct nb_explain *out,
+		    struct nb_err *err);
 
 /*
  * The two parts of nb_comm_explain, for plugin/control/commands/explain.c. The
@@ -51,10 +51,8 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
  * @e->answer, which must contain NCCL's choice when it is called.
  */
 struct ncclbpf_tuner;
-void nb_comm_explain_context(const struct nb_comm *c,
-			     const struct nb_explain *e, uint64_t bytes,
-			     float table[NB_COSTS_KNOWN],
-			     struct ncclbpf_tuner *ctx);
+void nb_comm_explain_context(const struct nb_comm *c, const struct nb_explain *e, uint64_t bytes,
+			     float table[NB_COSTS_KNOWN], struct ncclbpf_tuner *ctx);
 void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *e,
 			    const struct ncclbpf_tuner *ctx);
 

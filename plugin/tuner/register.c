@@ -43,8 +43,7 @@ enum {
 /* Allocate zeroed pages, which cost no memory until they are touched. */
 static struct nb_comm *comm_alloc(void)
 {
-	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct nb_comm *c;
 
 	if (p == MAP_FAILED)
@@ -96,8 +95,7 @@ static struct nb_gen *initial_gen(const struct nb_comm *c)
 }
 
 /* Get the initial generation's number in the segment. */
-static int initial_number(const struct nb_comm *c, uint32_t *number,
-			  struct nb_err *err)
+static int initial_number(const struct nb_comm *c, uint32_t *number, struct nb_err *err)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 
@@ -131,9 +129,8 @@ static void join_segment(struct nb_comm *c)
 	self->setting[NB_SETTING_CHAIN_TUNER] =
 		c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;
 	if (initial_number(c, &number, &err) ||
-	    nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id,
-			    c->init.ranks, c->init.nodes, number, &entry, &slot,
-			    &err)) {
+	    nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id, c->init.ranks,
+			    c->init.nodes, number, &entry, &slot, &err)) {
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}
@@ -150,9 +147,8 @@ static void join_segment(struct nb_comm *c)
 	if (in_fleet(c)) {
 		uint32_t not = NB_FLEET_NOT;
 
-		__atomic_compare_exchange_n(&entry->fleet, &not, NB_FLEET_NEW,
-					    false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(&entry->fleet, &not, NB_FLEET_NEW, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		c->fence.follows = true;
 	}
 	if (c->init.asks_some)
@@ -204,12 +200,12 @@ static void mark_lost(struct nb_comm *c)
 static void compare_peers(struct nb_comm *c)
 {
 	for (struct nb_comm *o = nb_comms.first; o; o = o->next) {
-		if (o->chained == c->chained || !o->init.has_id ||
-		    !c->init.has_id || o->init.comm_id != c->init.comm_id)
+		if (o->chained == c->chained || !o->init.has_id || !c->init.has_id ||
+		    o->init.comm_id != c->init.comm_id)
 			continue;
 		if (c->seg && c->seg == o->seg)
-			nb_startup_differ(c->seg, NB_SETTING_CHAIN_TUNER,
-					  o->slot_index, c->slot_index);
+			nb_startup_differ(c->seg, NB_SETTING_CHAIN_TUNER, o->slot_index,
+					  c->slot_index);
 		__atomic_store_n(&o->mismatch, true, __ATOMIC_RELAXED);
 		c->mismatch = true;
 	}
@@ -228,11 +224,10 @@ static void add_to_list(struct nb_comm *c)
 		mark_lost(c);
 	compare_peers(c);
 	if (!c->init.has_id)
-		snprintf(
-			c->why, sizeof(c->why),
-			"tuner interface v%u gives communicators no identity (allowed: "
-			"v5 and later)",
-			c->init.abi);
+		snprintf(c->why, sizeof(c->why),
+			 "tuner interface v%u gives communicators no identity (allowed: "
+			 "v5 and later)",
+			 c->init.abi);
 	c->timed = nb_comms.timed;
 	c->next = nb_comms.first;
 	nb_comms.first = c;
@@ -269,9 +264,8 @@ static void log_comm(struct nb_comm *c)
 	}
 	nb_log(NB_LOG_DEBUG,
 	       "communicator %016llx: %u ranks, %u nodes, tuner v%u, generation %u%s%s",
-	       (unsigned long long)c->init.comm_id, c->init.ranks,
-	       c->init.nodes, c->init.abi, c->fence.number,
-	       c->why[0] ? "; not changed while it lives: " : "", c->why);
+	       (unsigned long long)c->init.comm_id, c->init.ranks, c->init.nodes, c->init.abi,
+	       c->fence.number, c->why[0] ? "; not changed while it lives: " : "", c->why);
 }
 
 struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
@@ -281,8 +275,7 @@ struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 	bool locked;
 
 	if (!c) {
-		nb_log(NB_LOG_WARN,
-		       "no memory for a communicator (%d bytes): NCCL decides alone",
+		nb_log(NB_LOG_WARN, "no memory for a communicator (%d bytes): NCCL decides alone",
 		       (int)BLOCK);
 		return NULL;
 	}
@@ -297,9 +290,7 @@ struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 	c->fence.timeout_ms = (uint32_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 	c->fence.odd = nb_self.seg->membarrier ? 0 : NB_FENCE_FULL;
 	fill_base(c);
-	locked = !nb_segment_lock(nb_self.seg,
-				  (uint32_t)nb_params.num[NB_P_LOCK_TIMEOUT_MS],
-				  &err);
+	locked = !nb_segment_lock(nb_self.seg, (uint32_t)nb_params.num[NB_P_LOCK_TIMEOUT_MS], &err);
 	if (!locked)
 		go_without_lock(c, &err);
 	nb_lock(NB_LOCK_STATE);
@@ -324,8 +315,7 @@ static void remove_from_list(struct nb_comm *c)
 	nb_comms.n--;
 	nb_comms.old_decisions += nb_comm_decisions(c);
 	for (int i = 0; i < NB_NREFUSED; i++)
-		nb_comms.old_refused[i] +=
-			nb_comm_refused(c, (enum nb_refused)i);
+		nb_comms.old_refused[i] += nb_comm_refused(c, (enum nb_refused)i);
 	nb_gen_count_add(c->gen, &c->count);
 }
 
@@ -356,8 +346,8 @@ void nb_comm_free(struct nb_comm *c)
 	 * dead ranks
 	 */
 	else if (c->entry)
-		__atomic_store_n(&c->entry->slot[c->entry_slot].state,
-				 NB_SLOT_GONE, __ATOMIC_RELEASE);
+		__atomic_store_n(&c->entry->slot[c->entry_slot].state, NB_SLOT_GONE,
+				 __ATOMIC_RELEASE);
 	nb_unlock(NB_LOCK_STATE);
 	if (locked)
 		nb_segment_unlock(nb_self.seg);

@@ -58,21 +58,19 @@ static bool choice_fits(const struct nb_ask *ask)
 
 	if (algo == -1 && proto == -1)
 		return true;
-	if (algo < 0 || algo > NCCL_ALGO_NVLS_TREE || proto < 0 ||
-	    proto >= NCCL_NUM_PROTOS)
+	if (algo < 0 || algo > NCCL_ALGO_NVLS_TREE || proto < 0 || proto >= NCCL_NUM_PROTOS)
 		return false;
 	if (algo == NCCL_ALGO_TREE || algo == NCCL_ALGO_RING)
 		return true;
 	if (proto != NCCL_PROTO_SIMPLE)
 		return false;
-	return algo == NCCL_ALGO_NVLS || algo == NCCL_ALGO_NVLS_TREE
-		       ? ask->nvls > 0
-		       : ask->collnet > 0;
+	return algo == NCCL_ALGO_NVLS || algo == NCCL_ALGO_NVLS_TREE ? ask->nvls > 0
+								     : ask->collnet > 0;
 }
 
 /* Undo invalid parts of the answer. Returns true if there were none. */
-static bool check_wrapped(const struct nb_comm *c, const struct nb_ask *ask,
-			  const float *was, size_t n)
+static bool check_wrapped(const struct nb_comm *c, const struct nb_ask *ask, const float *was,
+			  size_t n)
 {
 	bool fine = true;
 
@@ -137,15 +135,14 @@ void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask)
 	}
 }
 
-void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo,
-			    int proto, int channels, size_t *chunk)
+void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo, int proto,
+			    int channels, size_t *chunk)
 {
 	size_t was = *chunk;
 
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
 		return;
-	if (c->peer.chunk(&c->peer, coll, bytes, algo, proto, channels,
-			  chunk)) {
+	if (c->peer.chunk(&c->peer, coll, bytes, algo, proto, channels, chunk)) {
 		*chunk = was;
 		nb_wrapped_count_error(NB_WRAPPED_TUNER);
 	} else if (*chunk < was && *chunk < LEAST_CHUNK) {

@@ -14,8 +14,7 @@ static bool wanted(enum nb_trace_event event)
 	return nb_trace_ring_wanted() >> event & 1;
 }
 
-static struct nb_trace_span span(enum nb_trace_event event, uint32_t device,
-				 uint32_t qp, bool send)
+static struct nb_trace_span span(enum nb_trace_event event, uint32_t device, uint32_t qp, bool send)
 {
 	const uint64_t none = NB_WORD_NONE;
 

@@ -32,9 +32,8 @@ static bool keep(const struct nb_tap_qp_view *v, void *arg)
 static int qp_text(char *to, size_t size, const struct nb_tap_qp_view *v)
 {
 	return snprintf(to, size,
-			"queue pair %" PRIu32 " of %s, to queue pair %" PRIu32
-			": %" PRIu64 " sends and no completion for %" PRIu64
-			" s",
+			"queue pair %" PRIu32 " of %s, to queue pair %" PRIu32 ": %" PRIu64
+			" sends and no completion for %" PRIu64 " s",
 			v->qp, v->device_name, v->peer_qp, v->outstanding[1],
 			v->waiting_ns / 1000000000);
 }
@@ -54,8 +53,7 @@ void nb_verbs_watch(void)
 	tap->watch(NB_TAP_STALL_NS, keep, &l);
 	for (int i = 0; i < l.n; i++) {
 		qp_text(text, sizeof(text), &l.qp[i]);
-		nb_log(NB_LOG_WARN,
-		       "verbs: %s; NCCL waits for it without a time-out", text);
+		nb_log(NB_LOG_WARN, "verbs: %s; NCCL waits for it without a time-out", text);
 	}
 }
 

@@ -25,8 +25,7 @@ static uint64_t device_files(void)
 
 	while (d && (e = readdir(d))) {
 		char path[512];
-		ssize_t len =
-			readlinkat(dirfd(d), e->d_name, path, sizeof(path) - 1);
+		ssize_t len = readlinkat(dirfd(d), e->d_name, path, sizeof(path) - 1);
 
 		if (len < 0)
 			continue;
@@ -51,8 +50,7 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name)
 	const char *last;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/class/infiniband/%s/device/driver",
-		 sysfs, name);
+	snprintf(path, sizeof(path), "%s/class/infiniband/%s/device/driver", sysfs, name);
 	n = readlink(path, driver, sizeof(driver) - 1);
 	if (n < 0)
 		return false;
@@ -111,9 +109,8 @@ enum nb_gin_crash nb_verbs_gin_crash(const char *name)
 	 */
 	if (version < 22807 || version >= 22900 || nb_verbs_mlx5("/sys", name))
 		return NB_GIN_CRASH_NONE;
-	return __atomic_load_n(&gin_type, __ATOMIC_RELAXED) == NCCL_CHOOSES
-		       ? NB_GIN_CRASH_EXPECTED
-		       : NB_GIN_CRASH_AVOIDED;
+	return __atomic_load_n(&gin_type, __ATOMIC_RELAXED) == NCCL_CHOOSES ? NB_GIN_CRASH_EXPECTED
+									    : NB_GIN_CRASH_AVOIDED;
 }
 
 void nb_verbs_opened(const char *name)

@@ -37,8 +37,7 @@ static void run(enum nb_hook hook, void *ctx, uint64_t size)
 	nb_events_run(hook, ctx, size);
 }
 
-static const struct nb_tap_sink sink = { &nb_prof.tapped, &nb_prof.tap_timed,
-					 &nb_clock, run,
+static const struct nb_tap_sink sink = { &nb_prof.tapped, &nb_prof.tap_timed, &nb_clock, run,
 					 nb_events_run_untimed };
 
 static bool file_beside_us(char *path, size_t size)
@@ -51,8 +50,7 @@ static bool file_beside_us(char *path, size_t size)
 	if (!dladdr(&here, &info) || !info.dli_fname)
 		return false;
 	slash = strrchr(info.dli_fname, '/');
-	n = snprintf(path, size, "%.*s%s",
-		     slash ? (int)(slash + 1 - info.dli_fname) : 0,
+	n = snprintf(path, size, "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
 		     info.dli_fname, TAP_FILE);
 	return n > 0 && (size_t)n < size;
 }
@@ -103,8 +101,7 @@ static __attribute__((constructor)) void tap_open(void)
 			 "libibverbs was open before libncclbpf.so: "
 			 "name ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN");
 	else if (!file_beside_us(path, sizeof(path)))
-		snprintf(trouble, sizeof(trouble),
-			 "the directory of libncclbpf.so is not known");
+		snprintf(trouble, sizeof(trouble), "the directory of libncclbpf.so is not known");
 	else if (!dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
 		snprintf(trouble, sizeof(trouble), "%s", dlerror());
 	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD))
@@ -116,9 +113,7 @@ static void tell_trouble(void)
 	static bool told;
 
 	if (*trouble && !told)
-		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_VERBS=on: the tap sees no verbs calls: %s",
-		       trouble);
+		nb_log(NB_LOG_WARN, "NCCLBPF_VERBS=on: the tap sees no verbs calls: %s", trouble);
 	told = true;
 }
 
@@ -142,11 +137,10 @@ void nb_verbs_attach(void)
 	}
 	if (!ours) {
 		if (!*trouble) {
-			snprintf(
-				trouble, sizeof(trouble),
-				"the tap is of build %.60s, libncclbpf.so of build %s: "
-				"install both from one package",
-				api->build, NB_TAP_BUILD);
+			snprintf(trouble, sizeof(trouble),
+				 "the tap is of build %.60s, libncclbpf.so of build %s: "
+				 "install both from one package",
+				 api->build, NB_TAP_BUILD);
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}
 	} else if (!tap) {

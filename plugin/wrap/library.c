@@ -25,8 +25,7 @@ static bool is_library_name(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > 6 && !strncmp(name, "lib", 3) &&
-	       !strcmp(name + n - 3, ".so");
+	return n > 6 && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so");
 }
 
 /* Returns the path by which our own file was opened, or NULL. */
@@ -49,8 +48,7 @@ static void *open_tcp_beside(const char *path)
 
 	if (!slash || (size_t)(slash - path) > sizeof(file) - 32)
 		return NULL;
-	snprintf(file, sizeof(file), "%.*s/libnccl-net-tcp.so",
-		 (int)(slash - path), path);
+	snprintf(file, sizeof(file), "%.*s/libnccl-net-tcp.so", (int)(slash - path), path);
 	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -97,8 +95,8 @@ static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 {
 	struct link_map *map = NULL;
 
-	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map || !map->l_name ||
-	    !*map->l_name || strlen(map->l_name) >= NB_LIBRARY_PATH)
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map || !map->l_name || !*map->l_name ||
+	    strlen(map->l_name) >= NB_LIBRARY_PATH)
 		return false;
 	snprintf(path, NB_LIBRARY_PATH, "%s", map->l_name);
 	return true;
@@ -110,8 +108,8 @@ static bool is_self(const char *path)
 	const char *own = own_path();
 	struct stat a, b;
 
-	return own && !stat(path, &a) && !stat(own, &b) &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return own && !stat(path, &a) && !stat(own, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 /*
@@ -134,8 +132,7 @@ static uint32_t digest_of(const char *path)
 		nb_sha256_add(&sha, bytes, (size_t)n);
 	close(fd);
 	nb_sha256_end(&sha, out);
-	v = (uint32_t)out[0] << 24 | (uint32_t)out[1] << 16 |
-	    (uint32_t)out[2] << 8 | out[3];
+	v = (uint32_t)out[0] << 24 | (uint32_t)out[1] << 16 | (uint32_t)out[2] << 8 | out[3];
 	return v ? v : 1;
 }
 
@@ -147,21 +144,17 @@ static int not_opened(struct nb_err *err, const char *name, const char *words)
 	nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
 	if (own && !strcmp(name, NB_LIBRARY_TCP))
 		/* ranks that find it use another transport than we do */
-		nb_hint(err,
-			"install libnccl-net-tcp.so beside %.140s on all hosts",
-			own);
+		nb_hint(err, "install libnccl-net-tcp.so beside %.140s on all hosts", own);
 	return NB_E_NOINPUT;
 }
 
-int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
-		    struct nb_err *err)
+int nb_library_open(struct nb_library *f, const char *name, const char *prefix, struct nb_err *err)
 {
 	char words[256] = "";
 
 	memset(f, 0, sizeof(*f));
 	if (strlen(name) >= NB_LIBRARY_PATH)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "the name has %zu characters (allowed: %d)",
+		return nb_fail(err, NB_E_ARG, 0, "the name has %zu characters (allowed: %d)",
 			       strlen(name), NB_LIBRARY_PATH - 1);
 	snprintf(f->path, sizeof(f->path), "%s", name);
 	f->handle = open_as_nccl(name, prefix, words);
@@ -170,11 +163,8 @@ int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 	path_of(f->handle, f->path);
 	if (is_self(f->path)) {
 		nb_library_close(f);
-		nb_fail(err, NB_E_SETTING, 0, "%.300s is ncclbpf itself",
-			f->path);
-		return nb_hint(
-			err,
-			"name the plugin that NCCL would load without ncclbpf");
+		nb_fail(err, NB_E_SETTING, 0, "%.300s is ncclbpf itself", f->path);
+		return nb_hint(err, "name the plugin that NCCL would load without ncclbpf");
 	}
 	f->digest = digest_of(f->path);
 	return 0;
@@ -188,8 +178,7 @@ void nb_library_close(struct nb_library *f)
 	f->digest = 0;
 }
 
-static const void *find_symbol(const struct nb_library *f, const char *stem,
-			       unsigned version)
+static const void *find_symbol(const struct nb_library *f, const char *stem, unsigned version)
 {
 	char symbol[64];
 
@@ -197,8 +186,8 @@ static const void *find_symbol(const struct nb_library *f, const char *stem,
 	return f->handle ? dlsym(f->handle, symbol) : NULL;
 }
 
-const void *nb_library_find(const struct nb_library *f, const char *stem,
-			    unsigned newest, unsigned oldest, unsigned *version)
+const void *nb_library_find(const struct nb_library *f, const char *stem, unsigned newest,
+			    unsigned oldest, unsigned *version)
 {
 	for (unsigned v = newest; v >= oldest && v > 0; v--) {
 		const void *table = find_symbol(f, stem, v);

@@ -40,8 +40,7 @@ struct nb_library {
  * @f->path is the name that was searched. The file's constructors run. Rules:
  * ABI reference, 6.2.
  */
-int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
-		    struct nb_err *err);
+int nb_library_open(struct nb_library *f, const char *name, const char *prefix, struct nb_err *err);
 /*
  * Close the file; its handle may be NULL. Only allowed before any call into the
  * file, because a plugin that was called may have threads.
@@ -58,8 +57,7 @@ void nb_library_close(struct nb_library *f);
  * Returns NULL if the file has none of these tables; *@version is then the
  * newest version above @newest that the file has, or 0.
  */
-const void *nb_library_find(const struct nb_library *f, const char *stem,
-			    unsigned newest, unsigned oldest,
-			    unsigned *version);
+const void *nb_library_find(const struct nb_library *f, const char *stem, unsigned newest,
+			    unsigned oldest, unsigned *version);
 
 #endif

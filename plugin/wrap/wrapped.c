@@ -65,9 +65,8 @@ static void tell_left_out(enum nb_wrapped_kind kind)
 {
 	const struct nb_wrapped *c = &nb_wrapped[kind];
 
-	nb_log(NB_LOG_WARN, "%s: the %s %s is left out: %s%s%s",
-	       rows[kind].variable, rows[kind].noun, c->file.path, c->why.text,
-	       c->why.hint[0] ? "; " : "", c->why.hint);
+	nb_log(NB_LOG_WARN, "%s: the %s %s is left out: %s%s%s", rows[kind].variable,
+	       rows[kind].noun, c->file.path, c->why.text, c->why.hint[0] ? "; " : "", c->why.hint);
 }
 
 /* Handle a file that could not be opened; c->why has the reason. */
@@ -83,8 +82,8 @@ static void not_opened(enum nb_wrapped_kind kind)
  * Open a plugin's file. Log this first: if the file's constructors crash, the
  * last line of the log names the file.
  */
-static int open_file(enum nb_wrapped_kind kind, const char *named,
-		     struct nb_library *file, struct nb_err *err)
+static int open_file(enum nb_wrapped_kind kind, const char *named, struct nb_library *file,
+		     struct nb_err *err)
 {
 	nb_log(NB_LOG_INFO, "opening the %s %s", rows[kind].noun, named);
 	return nb_library_open(file, named, rows[kind].prefix, err);
@@ -100,12 +99,10 @@ void nb_wrapped_open_all(void)
 			continue;
 		c->state = NB_WRAPPED_OPEN;
 		if (rows[k].late) {
-			snprintf(c->file.path, sizeof(c->file.path), "%s",
-				 named);
+			snprintf(c->file.path, sizeof(c->file.path), "%s", named);
 			continue;
 		}
-		if (open_file((enum nb_wrapped_kind)k, named, &c->file,
-			      &c->why))
+		if (open_file((enum nb_wrapped_kind)k, named, &c->file, &c->why))
 			not_opened((enum nb_wrapped_kind)k);
 	}
 }
@@ -156,8 +153,7 @@ int nb_wrapped_open_late(enum nb_wrapped_kind kind, const char *otherwise)
  * Use the plugin, unless it is another copy of ncclbpf, which the name in its
  * table would show.
  */
-static bool take_locked(enum nb_wrapped_kind kind, uint32_t version,
-			const char *name)
+static bool take_locked(enum nb_wrapped_kind kind, uint32_t version, const char *name)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
 
@@ -171,13 +167,12 @@ static bool take_locked(enum nb_wrapped_kind kind, uint32_t version,
 	c->state = NB_WRAPPED_IN_USE;
 	c->version = version;
 	/* if the call ends the process, this is the last line of the log */
-	nb_log(NB_LOG_INFO, "the %s %s (%s, interface v%u) is called first",
-	       rows[kind].noun, c->file.path, c->name, version);
+	nb_log(NB_LOG_INFO, "the %s %s (%s, interface v%u) is called first", rows[kind].noun,
+	       c->file.path, c->name, version);
 	return true;
 }
 
-bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
-		     const char *name)
+bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version, const char *name)
 {
 	bool good;
 
@@ -193,18 +188,15 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 	char why[200];
 
 	if (!rows[kind].oldest)
-		snprintf(why, sizeof(why),
-			 "it has no %s%u, the version that this NCCL calls",
+		snprintf(why, sizeof(why), "it has no %s%u, the version that this NCCL calls",
 			 rows[kind].stem, abi);
 	else if (version)
-		snprintf(
-			why, sizeof(why),
-			"the plugin has interface v%u, and this NCCL calls v%u and older",
-			version, abi);
-	else
-		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
-			 rows[kind].stem, rows[kind].oldest, rows[kind].stem,
+		snprintf(why, sizeof(why),
+			 "the plugin has interface v%u, and this NCCL calls v%u and older", version,
 			 abi);
+	else
+		snprintf(why, sizeof(why), "it has no %s%u to %s%u", rows[kind].stem,
+			 rows[kind].oldest, rows[kind].stem, abi);
 	leave_out_locked(kind, why);
 }
 
@@ -213,8 +205,7 @@ static bool is_usable(const struct nb_wrapped *c)
 	return c->state == NB_WRAPPED_OPEN || c->state == NB_WRAPPED_IN_USE;
 }
 
-const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
-			   uint32_t *version)
+const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi, uint32_t *version)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
 	const void *table = NULL;
@@ -230,9 +221,8 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 	 * constructors of other libraries run, and a constructor may fork
 	 */
 	if (look)
-		table = nb_library_find(
-			&c->file, rows[kind].stem, abi,
-			rows[kind].oldest ? rows[kind].oldest : abi, &v);
+		table = nb_library_find(&c->file, rows[kind].stem, abi,
+					rows[kind].oldest ? rows[kind].oldest : abi, &v);
 	if (table)
 		memcpy(&name, table, sizeof(name));
 	nb_lock(NB_LOCK_WRAP);
@@ -254,19 +244,17 @@ void nb_wrapped_count_error(enum nb_wrapped_kind kind)
 	__atomic_fetch_add(&nb_wrapped[kind].errors, 1, __ATOMIC_RELAXED);
 }
 
-void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
-			      int result)
+void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what, int result)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
 	const char *none = NULL;
 
 	nb_wrapped_count_error(kind);
-	if (__atomic_compare_exchange_n(&c->what, &none, what, false,
-					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(&c->what, &none, what, false, __ATOMIC_RELEASE,
+					__ATOMIC_RELAXED))
 		nb_log(NB_LOG_WARN,
 		       "the %s %s returned %s (%s: result %d); `status` counts the errors",
-		       rows[kind].noun, c->file.path, rows[kind].error, what,
-		       result);
+		       rows[kind].noun, c->file.path, rows[kind].error, what, result);
 }
 
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind)
@@ -292,10 +280,8 @@ void nb_wrapped_log(void)
 		if (__atomic_load_n(&c->what, __ATOMIC_ACQUIRE))
 			/* the log has named the failed call already */
 			continue;
-		nb_log(NB_LOG_WARN,
-		       "the %s %s returned %s; `status` counts them",
-		       rows[k].noun, c->file.path,
-		       errors ? rows[k].error : rows[k].refused);
+		nb_log(NB_LOG_WARN, "the %s %s returned %s; `status` counts them", rows[k].noun,
+		       c->file.path, errors ? rows[k].error : rows[k].refused);
 	}
 	nb_unlock(NB_LOCK_WRAP);
 }
@@ -317,11 +303,8 @@ void nb_wrapped_json(struct nb_json *j)
 		nb_json_kstr(j, "state", state_word(c->state));
 		nb_json_ku64(j, "errors", load_counter(&c->errors));
 		nb_json_ku64(j, "refused", load_counter(&c->refused));
-		nb_json_kstr(j, "failed",
-			     __atomic_load_n(&c->what, __ATOMIC_ACQUIRE));
-		nb_json_kstr(j, "why",
-			     c->state == NB_WRAPPED_LEFT_OUT ? c->why.text
-							     : NULL);
+		nb_json_kstr(j, "failed", __atomic_load_n(&c->what, __ATOMIC_ACQUIRE));
+		nb_json_kstr(j, "why", c->state == NB_WRAPPED_LEFT_OUT ? c->why.text : NULL);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);

@@ -15,8 +15,7 @@
 struct nb_json;
 
 enum nb_wrapped_kind {
-#define CHAIN(name, word, noun, late, prefix, stem, oldest, error, refused) \
-	NB_WRAPPED_##name,
+#define CHAIN(name, word, noun, late, prefix, stem, oldest, error, refused) NB_WRAPPED_##name,
 #include "core/defs/chains.h"
 	NB_NWRAPPED
 };
@@ -62,8 +61,7 @@ void nb_wrapped_open_all(void);
  * Returns the newest table that NCCL would use, or NULL if there is none; the
  * reason was logged if a variable names a plugin. Takes NB_LOCK_WRAP.
  */
-const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
-			   uint32_t *version);
+const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi, uint32_t *version);
 /*
  * nb_wrapped_open_late - open a plugin whose row says late
  * @otherwise: the plugin to open if the user's variable names none
@@ -77,8 +75,7 @@ int nb_wrapped_open_late(enum nb_wrapped_kind kind, const char *otherwise);
  * @version. Returns false if it is ncclbpf itself, which is then left out.
  * Takes NB_LOCK_WRAP.
  */
-bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
-		     const char *name);
+bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version, const char *name);
 /*
  * Leave the plugin out: new communicators do not call it. This is logged once.
  * Takes NB_LOCK_WRAP.
@@ -89,8 +86,7 @@ void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
 /* Count an error. Any thread may call it, also on the decision path. */
 void nb_wrapped_count_error(enum nb_wrapped_kind kind);
 /* Count a failed call @what, a constant string, and log the first failure. */
-void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
-			      int result);
+void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what, int result);
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind);
 
 /* Log the counted errors once for each plugin. */

@@ -14,11 +14,9 @@ struct nb_wrapped_tuner;
  * The wrapped tuner of one rank of one communicator. Its functions are in
  * plugin/abi/wrapped_tuner.c, which knows the tuner's version.
  */
-typedef int nb_wrapped_ask_fn(const struct nb_wrapped_tuner *p,
-			      const struct nb_ask *ask);
-typedef int nb_wrapped_chunk_fn(const struct nb_wrapped_tuner *p, int coll,
-				size_t bytes, int algo, int proto, int channels,
-				size_t *chunk);
+typedef int nb_wrapped_ask_fn(const struct nb_wrapped_tuner *p, const struct nb_ask *ask);
+typedef int nb_wrapped_chunk_fn(const struct nb_wrapped_tuner *p, int coll, size_t bytes, int algo,
+				int proto, int channels, size_t *chunk);
 struct nb_wrapped_tuner {
 	/* asks for a choice; NULL if there is no wrapped tuner */
 	nb_wrapped_ask_fn *ask;
@@ -39,8 +37,8 @@ struct nb_wrapped_tuner {
  */
 void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask);
 /* Ask the wrapped tuner for the chunk size (getChunkSize of v6). */
-void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo,
-			    int proto, int channels, size_t *chunk);
+void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo, int proto,
+			    int channels, size_t *chunk);
 /*
  * In v2, which has no table, show the wrapped tuner's answer to policies as
  * NCCL's own choice.

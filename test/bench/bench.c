@@ -34,9 +34,8 @@ double bench_median(double *v, int n)
 	return v[n / 2];
 }
 
-static __attribute__((noinline)) int nothing(void *ctx, int coll, size_t size,
-					     int ops, float **table, int algos,
-					     int protos, int reg_buff,
+static __attribute__((noinline)) int nothing(void *ctx, int coll, size_t size, int ops,
+					     float **table, int algos, int protos, int reg_buff,
 					     int *channels)
 {
 	(void)ctx, (void)coll, (void)size, (void)ops, (void)table;
@@ -48,8 +47,7 @@ static __attribute__((noinline)) int nothing(void *ctx, int coll, size_t size,
 static double yardstick(void)
 {
 	static const float plain[ENTRIES];
-	int (*volatile fn)(void *, int, size_t, int, float **, int, int, int,
-			   int *) = nothing;
+	int (*volatile fn)(void *, int, size_t, int, float **, int, int, int, int *) = nothing;
 	float table[ENTRIES];
 	double start = bench_now();
 
@@ -58,8 +56,8 @@ static double yardstick(void)
 
 		memcpy(table, plain, sizeof(table));
 		__asm__ volatile("" : : "r"(table) : "memory");
-		fn(&rounds, 4, (size_t)1024 << (i % 18), 1,
-		   (float **)(void *)table, 7, 3, 0, &channels);
+		fn(&rounds, 4, (size_t)1024 << (i % 18), 1, (float **)(void *)table, 7, 3, 0,
+		   &channels);
 		__asm__ volatile("" : : "r"(table) : "memory");
 	}
 	return (bench_now() - start) / CALLS;
@@ -86,15 +84,13 @@ static FILE *table(void)
 	return path ? fopen(path, "a") : NULL;
 }
 
-void bench_row(const char *key, const char *text, double value,
-	       const char *unit, double budget)
+void bench_row(const char *key, const char *text, double value, const char *unit, double budget)
 {
 	FILE *f = table();
 
 	if (!f)
 		return;
-	fprintf(f, "%s\t%s\t%.4f\t%s\t%g\t%.4f\n", key, text, value, unit,
-		budget, bench_unit());
+	fprintf(f, "%s\t%s\t%.4f\t%s\t%g\t%.4f\n", key, text, value, unit, budget, bench_unit());
 	fclose(f);
 }
 

@@ -27,8 +27,7 @@ double bench_unit(void);
  * @unit:   "ns", "us" and "ms" are scaled by the yardstick; others are not
  * @budget: at most this; 0: reported only
  */
-void bench_row(const char *key, const char *text, double value,
-	       const char *unit, double budget);
+void bench_row(const char *key, const char *text, double value, const char *unit, double budget);
 /* For the table of anchors: what program @name took natively and by us, ns;
  * those of which no other runtime's figure is known are left out there. */
 void bench_anchor(const char *name, double native, double ours);

@@ -72,8 +72,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -93,8 +92,7 @@ static void testify(uint64_t k, uint64_t answer)
 	uint64_t mine = (k + 1) << 8 | answer;
 
 	while (was >> 8 < k + 1)
-		if (__atomic_compare_exchange_n(cell, &was, mine, false,
-						__ATOMIC_SEQ_CST,
+		if (__atomic_compare_exchange_n(cell, &was, mine, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))
 			return;
 	if (was >> 8 == k + 1 && was != mine)
@@ -106,8 +104,7 @@ static uint64_t chosen(const float *table)
 	uint64_t best = 0;
 
 	for (uint64_t i = 1; i < HOST_TABLE; i++)
-		if (table[i] >= 0 &&
-		    (table[best] < 0 || table[i] < table[best]))
+		if (table[i] >= 0 && (table[best] < 0 || table[i] < table[best]))
 			best = i;
 	return best;
 }
@@ -118,8 +115,7 @@ static void note_time(double ns)
 	int log = 63 - __builtin_clzll(n);
 	uint64_t part = log > 3 ? n >> (log - 3) & 7 : 0;
 
-	__atomic_fetch_add(&sh->took[(uint64_t)log * 8 + part], 1,
-			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sh->took[(uint64_t)log * 8 + part], 1, __ATOMIC_RELAXED);
 }
 
 static void decide(const struct rank *r, uint64_t k)
@@ -130,9 +126,8 @@ static void decide(const struct rank *r, uint64_t k)
 	double start = timed ? bench_now() : 0;
 
 	memcpy(table, r->plain, sizeof(table));
-	r->tuner->get(r->ctx, ALLREDUCE, (size_t)1024 << k % 18, 1,
-		      (float **)(void *)table, HOST_ALGOS, HOST_PROTOS, 0,
-		      &channels);
+	r->tuner->get(r->ctx, ALLREDUCE, (size_t)1024 << k % 18, 1, (float **)(void *)table,
+		      HOST_ALGOS, HOST_PROTOS, 0, &channels);
 	if (timed)
 		note_time(bench_now() - start);
 	if (storm)
@@ -189,10 +184,9 @@ static void rank_process(int index)
 		_exit(1);
 	r.tuner = plugin.u.v5;
 	for (int i = 0; i < HOST_TABLE; i++)
-		r.plain[i] = host_cost(&shape, ALLREDUCE, 1 << 20,
-				       i / HOST_PROTOS, i % HOST_PROTOS);
-	if (r.tuner->init(&r.ctx, 1 + (uint64_t)(index / OF_ONE), ranks, 1,
-			  quiet, &nvl, constants))
+		r.plain[i] =
+			host_cost(&shape, ALLREDUCE, 1 << 20, i / HOST_PROTOS, i % HOST_PROTOS);
+	if (r.tuner->init(&r.ctx, 1 + (uint64_t)(index / OF_ONE), ranks, 1, quiet, &nvl, constants))
 		_exit(1);
 	ADD(sh->ready, 1);
 	while (!GET(sh->begun))
@@ -241,14 +235,11 @@ static void connect_all(void)
 		struct sockaddr_un un = { .sun_family = AF_UNIX };
 		size_t len = strlen(e->d_name);
 
-		if (len < 5 || strcmp(e->d_name + len - 5, ".sock") ||
-		    n == nprocs)
+		if (len < 5 || strcmp(e->d_name + len - 5, ".sock") || n == nprocs)
 			continue;
-		snprintf(un.sun_path, sizeof(un.sun_path), "%s/%.60s", dir,
-			 e->d_name);
+		snprintf(un.sun_path, sizeof(un.sun_path), "%s/%.60s", dir, e->d_name);
 		conn[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (conn[n] < 0 ||
-		    connect(conn[n], (struct sockaddr *)&un, sizeof(un)))
+		if (conn[n] < 0 || connect(conn[n], (struct sockaddr *)&un, sizeof(un)))
 			die(un.sun_path);
 		request(n, "hello 1\n");
 		if (!strstr(reply(n), "\"ok\":true"))
@@ -285,8 +276,7 @@ static unsigned change(const char *policies)
 	request(0, line);
 	text = reply(0);
 	at = strstr(text, "\"generation\":");
-	if (!at || !strstr(text, "\"state\":\"committed\"") ||
-	    strstr(text, "aborted")) {
+	if (!at || !strstr(text, "\"state\":\"committed\"") || strstr(text, "aborted")) {
 		printf("  refused: %.300s\n", text);
 		return 0;
 	}
@@ -302,9 +292,7 @@ static const struct nb_seg *map_segment(void)
 
 	snprintf(path, sizeof(path), "%s/bench.seg", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	p = fd < 0 ? MAP_FAILED
-		   : mmap(NULL, sizeof(struct nb_seg), PROT_READ, MAP_SHARED,
-			  fd, 0);
+	p = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(struct nb_seg), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		die(path);
 	close(fd);
@@ -324,8 +312,7 @@ static void wait_switched(const struct nb_seg *seg, unsigned generation)
 				fprintf(stderr,
 					"change_bench: a rank of communicator "
 					"%llu takes no policy: differs %u\n",
-					(unsigned long long)c->comm_id,
-					c->differs);
+					(unsigned long long)c->comm_id, c->differs);
 				exit(1);
 			}
 			usleep(50);
@@ -430,13 +417,12 @@ static void job_changes(int n, const char *const names[2], double budget)
 		took[done++] = (bench_now() - from) / 1e6;
 		bench_yardstick();
 	}
-	printf("%d processes: %d changes, %llu MiB in all, ready in %.1f s\n",
-	       n, done, (unsigned long long)resident_kib() >> 10, start_s);
+	printf("%d processes: %d changes, %llu MiB in all, ready in %.1f s\n", n, done,
+	       (unsigned long long)resident_kib() >> 10, start_s);
 	for (int i = 0; i < done; i++)
 		printf("  %.2f ms\n", took[i]);
 	snprintf(key, sizeof(key), "change.%d", n);
-	snprintf(text, sizeof(text),
-		 "change of %d processes, command to last rank switched", n);
+	snprintf(text, sizeof(text), "change of %d processes, command to last rank switched", n);
 	if (done == REPEATS)
 		bench_row(key, text, bench_median(took, done), "ms", budget);
 	else
@@ -454,8 +440,7 @@ static double percentile(double p)
 	for (int i = 0; i < BUCKETS; i++) {
 		sum += sh->took[i];
 		if ((double)sum >= p * (double)all)
-			return (double)(UINT64_C(1) << i / 8) *
-			       (1 + (i % 8 + 1) / 8.0);
+			return (double)(UINT64_C(1) << i / 8) * (1 + (i % 8 + 1) / 8.0);
 	}
 	return 0;
 }
@@ -511,22 +496,18 @@ static void storm_changes(const char *const names[2])
 	while (GET(sh->gone) < STORM_RANKS)
 		usleep(1000);
 	judge(GET(sh->stop_at), &lost, &apart);
-	printf("storm: %u changes, %u refused, %llu decisions, %.1f s\n", done,
-	       refused, (unsigned long long)GET(sh->stop_at) * STORM_RANKS,
-	       (bench_now() - from) / 1e9);
+	printf("storm: %u changes, %u refused, %llu decisions, %.1f s\n", done, refused,
+	       (unsigned long long)GET(sh->stop_at) * STORM_RANKS, (bench_now() - from) / 1e9);
 	snprintf(text, sizeof(text),
 		 "decisions lost, of 10 million or more of 8 ranks across %d "
 		 "changes",
 		 STORM_CHANGES);
-	bench_row("storm.lost", text, (double)(lost + changes_failed), "lost",
-		  0.1);
-	bench_row("storm.divergent",
-		  "decisions on which ranks differed meanwhile",
+	bench_row("storm.lost", text, (double)(lost + changes_failed), "lost", 0.1);
+	bench_row("storm.divergent", "decisions on which ranks differed meanwhile",
 		  (double)(GET(sh->divergent) + apart), "lost", 0.1);
-	bench_row("storm.p50", "decision while a change goes on, median",
-		  percentile(0.5), "ns", 0);
-	bench_row("storm.p999", "decision while a change goes on, p99.9",
-		  percentile(0.999), "ns", 0);
+	bench_row("storm.p50", "decision while a change goes on, median", percentile(0.5), "ns", 0);
+	bench_row("storm.p999", "decision while a change goes on, p99.9", percentile(0.999), "ns",
+		  0);
 	munmap((void *)(uintptr_t)seg, sizeof(*seg));
 	finish();
 }
@@ -543,8 +524,7 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &files);
 	library = argv[1];
 	setenv("NCCLBPF_POLICY", argv[2], 1);
-	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)
 		die("mmap");
 	job_changes(64, names, 50);

@@ -40,8 +40,7 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -82,8 +81,7 @@ static void add(const char *name, const char *so, const char *policy)
 	if (!v->tuner)
 		die(so, "no ncclTunerPlugin_v5");
 	for (int i = 0; i < 8; i++) /* seven peers, which only exist */
-		if (v->tuner->init(&v->ctx, 1 + (uint64_t)nvariants, 8, 1,
-				   quiet, &nvl, constants))
+		if (v->tuner->init(&v->ctx, 1 + (uint64_t)nvariants, 8, 1, quiet, &nvl, constants))
 			die(name, "init failed");
 	nvariants++;
 }
@@ -100,8 +98,7 @@ static double batch(struct variant *v, const float plain[HOST_TABLE])
 		memcpy(table, plain, sizeof(table));
 		__asm__ volatile("" : : "r"(table) : "memory");
 		v->tuner->get(v->ctx, ALLREDUCE, (size_t)1024 << (i % 18), 1,
-			      (float **)(void *)table, HOST_ALGOS, HOST_PROTOS,
-			      0, &channels);
+			      (float **)(void *)table, HOST_ALGOS, HOST_PROTOS, 0, &channels);
 		__asm__ volatile("" : : "r"(table) : "memory");
 	}
 	return (bench_now() - start) / BATCH;
@@ -122,8 +119,7 @@ static void measure(void)
 	float plain[HOST_TABLE];
 
 	for (int i = 0; i < HOST_TABLE; i++)
-		plain[i] = host_cost(&shape, ALLREDUCE, 1 << 20,
-				     i / HOST_PROTOS, i % HOST_PROTOS);
+		plain[i] = host_cost(&shape, ALLREDUCE, 1 << 20, i / HOST_PROTOS, i % HOST_PROTOS);
 	for (int r = -200; r < ROUNDS; r++) {
 		if (r >= 0)
 			bench_yardstick();
@@ -143,14 +139,14 @@ static void print(void)
 	for (int i = 0; i < nvariants; i++)
 		bench_median(variants[i].ns, ROUNDS);
 	empty = variants[0].ns[ROUNDS / 2];
-	printf("%-28s %10s %10s %12s %8s\n", "PLUGIN", "MEDIAN_NS", "P99_NS",
-	       "OVER_EMPTY_NS", "RATIO");
+	printf("%-28s %10s %10s %12s %8s\n", "PLUGIN", "MEDIAN_NS", "P99_NS", "OVER_EMPTY_NS",
+	       "RATIO");
 	for (int i = 0; i < nvariants; i++) {
 		const struct variant *v = &variants[i];
 		double ns = v->ns[ROUNDS / 2];
 
-		printf("%-28s %10.1f %10.1f %12.1f %8.2f\n", v->name, ns,
-		       v->ns[ROUNDS * 99 / 100], ns - empty, ns / empty);
+		printf("%-28s %10.1f %10.1f %12.1f %8.2f\n", v->name, ns, v->ns[ROUNDS * 99 / 100],
+		       ns - empty, ns / empty);
 	}
 }
 
@@ -167,8 +163,7 @@ static void rows(void)
 		char key[64], text[160];
 
 		snprintf(key, sizeof(key), "decision.%s", v->key);
-		snprintf(text, sizeof(text),
-			 "getCollInfo, %s, over an empty native plugin",
+		snprintf(text, sizeof(text), "getCollInfo, %s, over an empty native plugin",
 			 v->name);
 		bench_row(key, text, v->ns[ROUNDS / 2] - empty, "ns", budget);
 	}
@@ -197,8 +192,7 @@ static void add_peers(const char *list, const char *policy)
 {
 	char *all = strdup(list), *at, *path;
 
-	for (path = strtok_r(all, ":", &at); path;
-	     path = strtok_r(NULL, ":", &at))
+	for (path = strtok_r(all, ":", &at); path; path = strtok_r(NULL, ":", &at))
 		if (!is_profiler_alone(path))
 			add(base(path), path, policy);
 }
@@ -211,8 +205,7 @@ int main(int argc, char **argv)
 
 	policy = policy ? strdup(policy) : NULL;
 	if (argc < 3 || argc > MAX_VARIANTS - 4) {
-		fprintf(stderr,
-			"usage: decision EMPTY.so PLUGIN.so IMAGE...\n");
+		fprintf(stderr, "usage: decision EMPTY.so PLUGIN.so IMAGE...\n");
 		return 64;
 	}
 	if (!mkdtemp(dir))

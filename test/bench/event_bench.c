@@ -139,8 +139,8 @@ static double whole(void)
 	return (bench_now() - start) / EACH;
 }
 
-static void measure(const char *key, const char *text, double (*fn)(void),
-		    unsigned telemetry, double budget)
+static void measure(const char *key, const char *text, double (*fn)(void), unsigned telemetry,
+		    double budget)
 {
 	static double took[ROUNDS];
 	double ns;
@@ -226,8 +226,7 @@ static struct nb_gen *policy(const char *path)
 
 	if (f)
 		fclose(f);
-	if (!n || nb_policy_new(&of, bytes, n, NULL, &err) ||
-	    nb_gen_new(&g, &of, 1, NULL, &err)) {
+	if (!n || nb_policy_new(&of, bytes, n, NULL, &err) || nb_gen_new(&g, &of, 1, NULL, &err)) {
 		fprintf(stderr, "event_bench: %s cannot be had\n", path);
 		exit(1);
 	}
@@ -243,16 +242,13 @@ int main(int argc, char **argv)
 	}
 	p->init.v5(&context, 1, &mask, "bench", 1, 8, 0, NULL);
 	printf("%-60s %8d\n", "activation mask while nobody listens", mask);
-	bench_row("event.mask", "activation mask while nobody listens: events",
-		  mask, "asked", 0.1);
-	measure("event.pass", "event of no interest, start and stop", pass,
-		NB_TEL_ON, 40);
-	measure("event.coll", "collective with telemetry, start and stop", task,
-		NB_TEL_ON, 120);
-	measure("event.kernel", "channel's kernel, start, GPU time and stop",
-		kernels, NB_TEL_ON | NB_TEL_GPU, 40);
-	measure("event.whole", "collective and its one kernel, telemetry",
-		whole, NB_TEL_ON | NB_TEL_GPU, 0);
+	bench_row("event.mask", "activation mask while nobody listens: events", mask, "asked", 0.1);
+	measure("event.pass", "event of no interest, start and stop", pass, NB_TEL_ON, 40);
+	measure("event.coll", "collective with telemetry, start and stop", task, NB_TEL_ON, 120);
+	measure("event.kernel", "channel's kernel, start, GPU time and stop", kernels,
+		NB_TEL_ON | NB_TEL_GPU, 40);
+	measure("event.whole", "collective and its one kernel, telemetry", whole,
+		NB_TEL_ON | NB_TEL_GPU, 0);
 	event_peers(getenv("BENCH_PEER"));
 	program_rows(policy(argv[1]));
 	p->finalize(context);

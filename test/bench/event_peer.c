@@ -30,8 +30,7 @@ struct side {
 static struct side peers[MAX_PEERS], ours[NEWEST + 1];
 static int npeers;
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -52,15 +51,13 @@ static void begin(struct side *s)
 
 static void begin_ours(int abi)
 {
-	static const struct nb_profiler *const tables[NEWEST + 1] = {
-		NULL,
-		&ncclProfiler_v1,
-		&ncclProfiler_v2,
-		&ncclProfiler_v3,
-		&ncclProfiler_v4,
-		&ncclProfiler_v5,
-		&ncclProfiler_v6
-	};
+	static const struct nb_profiler *const tables[NEWEST + 1] = { NULL,
+								      &ncclProfiler_v1,
+								      &ncclProfiler_v2,
+								      &ncclProfiler_v3,
+								      &ncclProfiler_v4,
+								      &ncclProfiler_v5,
+								      &ncclProfiler_v6 };
 	struct side *s = &ours[abi];
 
 	if (s->c.p)
@@ -86,8 +83,7 @@ static void add(const char *path)
 		abi--;
 	if (!abi || npeers == MAX_PEERS - 1)
 		return;
-	snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base, "."),
-		 base);
+	snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base, "."), base);
 	begin(s);
 	begin_ours(abi);
 	npeers++;
@@ -118,8 +114,7 @@ static void row(struct side *s, const char *who)
 	char key[80], text[160];
 
 	snprintf(key, sizeof(key), "event.%s", s->name);
-	snprintf(text, sizeof(text),
-		 "collective, its calls, group and kernel by interface v%d, %s",
+	snprintf(text, sizeof(text), "collective, its calls, group and kernel by interface v%d, %s",
 		 s->c.abi, who);
 	printf("%-60s %8.2f ns\n", text, ns);
 	bench_row(key, text, ns, "ns", 0);
@@ -129,8 +124,7 @@ void event_peers(const char *list)
 {
 	char *all = list ? strdup(list) : NULL, *at = NULL;
 
-	for (char *p = all ? strtok_r(all, ":", &at) : NULL; p;
-	     p = strtok_r(NULL, ":", &at))
+	for (char *p = all ? strtok_r(all, ":", &at) : NULL; p; p = strtok_r(NULL, ":", &at))
 		add(p);
 	free(all);
 	if (!npeers)

@@ -36,8 +36,8 @@ TUNER(asked)
 COLL_DONE(done)
 COLL_DONE(time_class)
 COLL_DONE(measure)
-extern struct nb_map *channels, *decided, *targets, *model, *outcomes, *force,
-	*latency, *took, *limits, *measured;
+extern struct nb_map *channels, *decided, *targets, *model, *outcomes, *force, *latency, *took,
+	*limits, *measured;
 
 /* A program by any type of its context. */
 typedef int native_fn(void *ctx);
@@ -71,10 +71,9 @@ static const struct {
 	{                      \
 #name, &(name) \
 	}
-	VARIABLE(channels), VARIABLE(decided),	VARIABLE(targets),
-	VARIABLE(model),    VARIABLE(outcomes), VARIABLE(force),
-	VARIABLE(latency),  VARIABLE(took),	VARIABLE(limits),
-	VARIABLE(measured),
+	VARIABLE(channels), VARIABLE(decided),	VARIABLE(targets), VARIABLE(model),
+	VARIABLE(outcomes), VARIABLE(force),	VARIABLE(latency), VARIABLE(took),
+	VARIABLE(limits),   VARIABLE(measured),
 };
 
 /* Contexts of one hook. */
@@ -190,8 +189,7 @@ static struct nb_image *read_image(const char *path)
 	if (!f || fstat(fileno(f), &st))
 		die(path, "cannot be read");
 	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes ||
-	    fread(bytes, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
+	if (!bytes || fread(bytes, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
 		die(path, "cannot be read");
 	fclose(f);
 	if (nb_image_read(&img, bytes, (size_t)st.st_size, &err))
@@ -209,8 +207,7 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 		if (nb_policy_map_new(&maps[i], img, i, &err))
 			die(img->name, err.text);
 		fill_map(maps[i]);
-		for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]);
-		     v++)
+		for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]); v++)
 			if (!strcmp(img->maps[i].name, variables[v].name))
 				*variables[v].variable = maps[i];
 	}
@@ -240,13 +237,10 @@ static void open_prog(struct row *r, const struct nb_image *img, uint32_t i,
 	r->policy = strdup(img->name);
 	r->native = native_of(r->name);
 	r->maps = img->nmaps > 0;
-	r->with =
-		img->progs[i].hook == NB_HOOK_TUNER
-			? (struct asked){ (void *)contexts,
-					  sizeof(contexts[0]) }
-			: (struct asked){ (void *)samples, sizeof(samples[0]) };
-	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) ||
-	    nb_exec_compile(r->x, v->aux, &err))
+	r->with = img->progs[i].hook == NB_HOOK_TUNER
+			  ? (struct asked){ (void *)contexts, sizeof(contexts[0]) }
+			  : (struct asked){ (void *)samples, sizeof(samples[0]) };
+	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) || nb_exec_compile(r->x, v->aux, &err))
 		die(img->name, err.text);
 }
 
@@ -293,8 +287,7 @@ static double jit_round(const struct row *r)
 	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH; i++)
-		nb_exec_run(r->x, r->with.first + i % CONTEXTS * r->with.size,
-			    r->with.size);
+		nb_exec_run(r->x, r->with.first + i % CONTEXTS * r->with.size, r->with.size);
 	return (bench_now() - start) / EACH;
 }
 
@@ -303,20 +296,17 @@ static double interpreter_round(const struct row *r)
 	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH / 4; i++)
-		nb_exec_interpret(r->x,
-				  r->with.first + i % CONTEXTS * r->with.size,
-				  r->with.size);
+		nb_exec_interpret(r->x, r->with.first + i % CONTEXTS * r->with.size, r->with.size);
 	return (bench_now() - start) / (EACH / 4);
 }
 
 static void print_row(struct row *r)
 {
-	double native = bench_median(r->ns[0], ROUNDS),
-	       jit = bench_median(r->ns[1], ROUNDS);
+	double native = bench_median(r->ns[0], ROUNDS), jit = bench_median(r->ns[1], ROUNDS);
 	double interpreter = bench_median(r->ns[2], ROUNDS);
 
-	printf("%-20s %8.2f %8.2f %8.2f %9.2f %9.2f\n", r->name, native, jit,
-	       interpreter, jit / native, interpreter / native);
+	printf("%-20s %8.2f %8.2f %8.2f %9.2f %9.2f\n", r->name, native, jit, interpreter,
+	       jit / native, interpreter / native);
 }
 
 /* What a call of machine code may take, and more than a native one's 1.6. */
@@ -347,8 +337,8 @@ static void table_rows(struct row *r)
 	}
 	bench_anchor(r->name, native, jit);
 	if (!strcmp(r->name, "slo_enforcer"))
-		bench_row("interp.slo_enforcer", "slo_enforcer, interpreter",
-			  interpreter, "ns", 300);
+		bench_row("interp.slo_enforcer", "slo_enforcer, interpreter", interpreter, "ns",
+			  300);
 }
 
 /* Has each program a twin? */
@@ -358,8 +348,7 @@ static int names_only(char *const *paths, int n)
 		struct nb_image *img = read_image(paths[i]);
 
 		for (uint32_t k = 0; k < img->nprogs; k++)
-			if (measured_here(img->progs[k].hook) &&
-			    native_of(img->progs[k].name))
+			if (measured_here(img->progs[k].hook) && native_of(img->progs[k].name))
 				printf("%s\n", img->progs[k].name);
 		nb_image_free(img);
 	}
@@ -371,8 +360,7 @@ static void run_rounds(struct row *rows, int nrows)
 	for (int round = -5; round < ROUNDS; round++) {
 		bench_yardstick();
 		for (int i = 0; i < nrows; i++) {
-			double one[COLUMNS] = { native_round(&rows[i]),
-						jit_round(&rows[i]),
+			double one[COLUMNS] = { native_round(&rows[i]), jit_round(&rows[i]),
 						interpreter_round(&rows[i]) };
 
 			for (int c = 0; round >= 0 && c < COLUMNS; c++)
@@ -383,8 +371,7 @@ static void run_rounds(struct row *rows, int nrows)
 
 int main(int argc, char **argv)
 {
-	struct row *rows =
-		calloc((size_t)argc * NB_IMAGE_MAX_PROGS, sizeof(*rows));
+	struct row *rows = calloc((size_t)argc * NB_IMAGE_MAX_PROGS, sizeof(*rows));
 	int nrows = 0;
 
 	if (!rows || argc < 2)
@@ -395,8 +382,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		nrows += open_rows(&rows[nrows], argv[i]);
 	run_rounds(rows, nrows);
-	printf("%-20s %8s %8s %8s %9s %9s\n", "ns per run (median)", "native",
-	       "compiled", "interp.", "comp/nat", "int/nat");
+	printf("%-20s %8s %8s %8s %9s %9s\n", "ns per run (median)", "native", "compiled",
+	       "interp.", "comp/nat", "int/nat");
 	for (int i = 0; i < nrows; i++) {
 		print_row(&rows[i]);
 		table_rows(&rows[i]);

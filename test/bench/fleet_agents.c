@@ -54,11 +54,9 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 {
 	struct sim *s = &fleet.at[i];
 	struct nb_agent *a = &s->agent;
-	struct nb_store_config config = {
-		.endpoints = endpoints,
-		.timeout_ms = (unsigned)nb_agent_times.store,
-		.first = (unsigned)i
-	};
+	struct nb_store_config config = { .endpoints = endpoints,
+					  .timeout_ms = (unsigned)nb_agent_times.store,
+					  .first = (unsigned)i };
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = s };
 	struct nb_err err = { .code = 0 };
 
@@ -70,13 +68,11 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 	snprintf(a->host, sizeof(a->host), "host");
 	snprintf(a->own.prefix, sizeof(a->own.prefix), "/ncclbpf/1/%s/", job);
 	a->address = "";
-	if (nb_http_new(&a->http, &err) ||
-	    nb_store_open(&a->store, a->http, &config, &err))
+	if (nb_http_new(&a->http, &err) || nb_store_open(&a->store, a->http, &config, &err))
 		fail(a->name, err.text);
 	a->own.store = a->store;
 	a->coord = nb_coord_new(a);
-	if (!a->coord ||
-	    epoll_ctl(fleet.epoll, EPOLL_CTL_ADD, nb_http_fd(a->http), &e))
+	if (!a->coord || epoll_ctl(fleet.epoll, EPOLL_CTL_ADD, nb_http_fd(a->http), &e))
 		fail(a->name, strerror(errno));
 }
 
@@ -162,8 +158,7 @@ static void end(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	printf("decisions %" PRIu64 " waits %" PRIu64 " diverged %" PRIu64
-	       " cpu_ms %ld\n",
+	printf("decisions %" PRIu64 " waits %" PRIu64 " diverged %" PRIu64 " cpu_ms %ld\n",
 	       fleet.made, sim_job.waits, fleet.diverged,
 	       (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
 		       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000);
@@ -186,8 +181,7 @@ int main(int argc, char **argv)
 	uint64_t next = 0;
 
 	if (argc != 6) {
-		fprintf(stderr,
-			"usage: fleet_agents ENDPOINTS JOB SITES RANKS RATE\n");
+		fprintf(stderr, "usage: fleet_agents ENDPOINTS JOB SITES RANKS RATE\n");
 		return 64;
 	}
 	if (times && !nb_agent_times_set(times))

@@ -28,8 +28,7 @@ static const struct nb_seg *map_site(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *p = fd < 0 ? MAP_FAILED
-			 : mmap(NULL, sizeof(struct nb_seg), PROT_READ,
-				MAP_SHARED, fd, 0);
+			 : mmap(NULL, sizeof(struct nb_seg), PROT_READ, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED) {
 		perror(path);
@@ -50,8 +49,7 @@ static unsigned count_taken(const struct nb_seg *s, int comms, uint64_t n)
 		if (!__atomic_load_n(&k->in_use, __ATOMIC_ACQUIRE))
 			continue;
 		for (int i = 0; i < NB_SEG_SLOTS; i++) {
-			uint32_t g = __atomic_load_n(&k->slot[i].generation,
-						     __ATOMIC_ACQUIRE);
+			uint32_t g = __atomic_load_n(&k->slot[i].generation, __ATOMIC_ACQUIRE);
 
 			taken += k->slot[i].state == NB_SLOT_LIVE && g &&
 				 s->gen[g % NB_SEG_GENS].number == g &&
@@ -98,8 +96,7 @@ int main(int argc, char **argv)
 		if (taken == ranks) {
 			clock_gettime(CLOCK_MONOTONIC, &t);
 			printf("taken %" PRIu64 " %.1f\n", n,
-			       (double)t.tv_sec * 1e3 +
-				       (double)t.tv_nsec / 1e6);
+			       (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6);
 			fflush(stdout);
 			last = n;
 		}

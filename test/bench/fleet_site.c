@@ -55,8 +55,7 @@ static struct sim_word word_of(const json_t *record)
 	return (struct sim_word){ .armed = !strcmp(state, "armed"),
 				  .commit = !strcmp(state, "commit"),
 				  .n = nb_view_int(record, "n"),
-				  .fence = (uint64_t)nb_view_int(record,
-								 "fence") };
+				  .fence = (uint64_t)nb_view_int(record, "fence") };
 }
 
 /*
@@ -121,13 +120,12 @@ void nb_site_measure(struct nb_site *s)
 	s->comm[0].per_s = sim_job.per_s;
 }
 
-bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
-		  int64_t made, int64_t mod)
+bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record, int64_t made,
+		  int64_t mod)
 {
 	struct sim *m = sim_of(s);
 
-	if (comm_id != COMM ||
-	    (uint64_t)made < s->seg->mem->comm[0].fleet_since)
+	if (comm_id != COMM || (uint64_t)made < s->seg->mem->comm[0].fleet_since)
 		return true;
 	m->word = word_of(record);
 	m->back = word_of(json_object_get(record, "back"));
@@ -183,12 +181,10 @@ json_t *nb_site_seen(const struct nb_site *s)
 	char id[17];
 
 	snprintf(id, sizeof(id), "%016llx", (unsigned long long)COMM);
-	return json_pack("{s:{s:{s:I,s:I,s:I,s:I,s:s,s:b,s:i}}}", "comms", id,
-			 "rev", (json_int_t)s->comm[0].mod, "id",
-			 (json_int_t)s->comm[0].seen_id, "announced",
-			 (json_int_t)m->announced, "per_s",
-			 (json_int_t)sim_job.per_s, "stand", stand_of(m),
-			 "taken", has_taken(m), "waiting",
+	return json_pack("{s:{s:{s:I,s:I,s:I,s:I,s:s,s:b,s:i}}}", "comms", id, "rev",
+			 (json_int_t)s->comm[0].mod, "id", (json_int_t)s->comm[0].seen_id,
+			 "announced", (json_int_t)m->announced, "per_s", (json_int_t)sim_job.per_s,
+			 "stand", stand_of(m), "taken", has_taken(m), "waiting",
 			 m->waits ? (int)sim_job.ranks : 0);
 }
 
@@ -196,22 +192,19 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 {
 	return json_pack("{s:I,s:I,s:I,s:s,s:[iiiiiiii],s:s}", "since",
 			 (json_int_t)s->seg->mem->comm[i].fleet_since, "nranks",
-			 (json_int_t)sim_job.nranks, "ranks",
-			 (json_int_t)sim_job.ranks, "clock", "decisions",
-			 "settings", 1, 4, 0, 0, 0, 0, 0, 0, "differs", "");
+			 (json_int_t)sim_job.nranks, "ranks", (json_int_t)sim_job.ranks, "clock",
+			 "decisions", "settings", 1, 4, 0, 0, 0, 0, 0, 0, "differs", "");
 }
 
 json_t *nb_site_self(const struct nb_site *s)
 {
 	return json_pack("{s:I,s:i,s:i,s:i,s:s,s:s,s:s}", "change",
-			 (json_int_t)s->seg->mem->agent.change, "processes",
-			 (int)sim_job.ranks, "ranks", (int)sim_job.ranks,
-			 "communicators", 1, "baseline", sim_of(s)->baseline,
-			 "differs", "", "version", NCCLBPF_VERSION);
+			 (json_int_t)s->seg->mem->agent.change, "processes", (int)sim_job.ranks,
+			 "ranks", (int)sim_job.ranks, "communicators", 1, "baseline",
+			 sim_of(s)->baseline, "differs", "", "version", NCCLBPF_VERSION);
 }
 
-void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
-		      size_t size)
+void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_t size)
 {
 	snprintf(why, size, "%s", "");
 	snprintf(digest, 65, "%s", sim_of(s)->baseline);
@@ -227,8 +220,7 @@ unsigned nb_site_late(const struct nb_site *s)
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)
 {
 	(void)comm_id;
-	snprintf(s->seg->mem->comm[0].fleet_why,
-		 sizeof(s->seg->mem->comm[0].fleet_why), "%s", why);
+	snprintf(s->seg->mem->comm[0].fleet_why, sizeof(s->seg->mem->comm[0].fleet_why), "%s", why);
 }
 
 /* ---- plugin/agent/procs.h: processes answer at once ---- */
@@ -245,16 +237,13 @@ bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order)
 	if (p->busy)
 		return false;
 	p->busy = true;
-	p->result =
-		(struct nb_procs_result){ .kind = order->kind, .n = order->n };
-	snprintf(p->result.digest, sizeof(p->result.digest), "%s",
-		 order->digest);
+	p->result = (struct nb_procs_result){ .kind = order->kind, .n = order->n };
+	snprintf(p->result.digest, sizeof(p->result.digest), "%s", order->digest);
 	if (order->kind == NB_PROCS_STAGE) {
 		nb_sha256(order->line, strlen(order->line), sum);
 		nb_sha256_text(sum, p->result.digest);
 	} else if (order->kind == NB_PROCS_COMMIT) {
-		snprintf(p->sim->baseline, sizeof(p->sim->baseline), "%s",
-			 order->digest);
+		snprintf(p->sim->baseline, sizeof(p->sim->baseline), "%s", order->digest);
 	}
 	nb_procs_order_free(order);
 	return true;
@@ -291,16 +280,14 @@ void nb_procs_order_maker(struct nb_procs_order *o, const char *text)
 	snprintf(o->maker, sizeof(o->maker), "%s", text);
 }
 
-int nb_procs_order_line(struct nb_procs_order *o, const char *line,
-			struct nb_err *err)
+int nb_procs_order_line(struct nb_procs_order *o, const char *line, struct nb_err *err)
 {
 	(void)err;
 	snprintf(o->line, sizeof(o->line), "%s", line);
 	return 0;
 }
 
-int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
-		       struct nb_err *err)
+int nb_procs_blob_name(struct nb_procs_blob *b, const char *name, struct nb_err *err)
 {
 	(void)err;
 	snprintf(b->name, sizeof(b->name), "%s", name);

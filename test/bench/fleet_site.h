@@ -6,8 +6,7 @@
 
 /* A record as the ranks read it. */
 struct sim_word {
-	bool armed,
-		commit; /* neither: there is no record, or it has no change */
+	bool armed, commit; /* neither: there is no record, or it has no change */
 	int64_t n;
 	uint64_t fence;
 };
@@ -21,11 +20,10 @@ struct sim_word {
 struct sim {
 	struct nb_agent agent;
 	struct nb_segment *seg;
-	uint64_t announced; /* number of the latest decision + 1 */
-	bool waits;	    /* at an undecided fence */
-	bool decided;	    /* the latest decision */
-	struct sim_word
-		word; /* the copy, and what it was before it was armed */
+	uint64_t announced;   /* number of the latest decision + 1 */
+	bool waits;	      /* at an undecided fence */
+	bool decided;	      /* the latest decision */
+	struct sim_word word; /* the copy, and what it was before it was armed */
 	struct sim_word back;
 	int64_t generation; /* that the ranks have */
 	char baseline[65];

@@ -47,8 +47,7 @@ static void *rank_connect(void *arg)
 {
 	struct rank *r = arg;
 
-	need(!r->t->connect.v11(r->instance, r->handles, 2, r->number,
-				r->listener, &r->coll),
+	need(!r->t->connect.v11(r->instance, r->handles, 2, r->number, r->listener, &r->coll),
 	     "connect");
 	return NULL;
 }
@@ -61,11 +60,10 @@ static void rank_register(struct rank *r)
 	need(r->data != NULL, "memory");
 	memset(r->data, r->number, WINDOW);
 	need(!r->t->create_context.rma_v14(r->coll, &k, &r->ctx) &&
-		     !r->t->reg_mr.rma_v14(r->coll, &r->signal, 8,
-					   NB_NET_HOST_MEMORY, 1,
+		     !r->t->reg_mr.rma_v14(r->coll, &r->signal, 8, NB_NET_HOST_MEMORY, 1,
 					   &r->signals) &&
-		     !r->t->reg_mr.rma_v14(r->coll, r->data, WINDOW,
-					   NB_NET_HOST_MEMORY, 0, &r->window),
+		     !r->t->reg_mr.rma_v14(r->coll, r->data, WINDOW, NB_NET_HOST_MEMORY, 0,
+					   &r->window),
 	     "registration");
 }
 
@@ -79,12 +77,10 @@ static bool ranks_open(struct rank *r, void *lib)
 	need(t != NULL, "no RMA v15");
 	for (int i = 0; i < 2; i++) {
 		r[i] = (struct rank){ .t = t, .number = i };
-		need(!t->init(&r[i].instance, 1, NULL) && !t->devices(&n),
-		     "init");
+		need(!t->init(&r[i].instance, 1, NULL) && !t->devices(&n), "init");
 		if (n < 1)
 			return false;
-		need(!t->listen(r[i].instance, 0, r[i].handle, &r[i].listener),
-		     "listen");
+		need(!t->listen(r[i].instance, 0, r[i].handle, &r[i].listener), "listen");
 	}
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 2; k++)
@@ -97,14 +93,12 @@ static bool ranks_open(struct rank *r, void *lib)
 	return true;
 }
 
-static void *put_signal(struct rank *r, struct rank *to, int context,
-			size_t size)
+static void *put_signal(struct rank *r, struct rank *to, int context, size_t size)
 {
 	void *req = NULL;
 
-	need(!r->t->iput_signal.rma_v15(r->ctx, context, 0, r->window, size, 0,
-					r->window, (uint32_t)to->number, 0,
-					r->signals, 1, NB_GIN_ADD, true, 0,
+	need(!r->t->iput_signal.rma_v15(r->ctx, context, 0, r->window, size, 0, r->window,
+					(uint32_t)to->number, 0, r->signals, 1, NB_GIN_ADD, true, 0,
 					&req),
 	     "iputSignal");
 	to->expected++;
@@ -172,9 +166,7 @@ static void plain_copy(int out, const char *from, int in, char *to, size_t size)
 	size_t sent = 0, got = 0;
 
 	while (got < size) {
-		ssize_t n = sent < size ? send(out, from + sent, size - sent,
-					       MSG_DONTWAIT)
-					: 0;
+		ssize_t n = sent < size ? send(out, from + sent, size - sent, MSG_DONTWAIT) : 0;
 
 		sent += n > 0 ? (size_t)n : 0;
 		n = recv(in, to + got, size - got, MSG_DONTWAIT);
@@ -195,8 +187,8 @@ static double plain_trips(int fd[2], struct rank *r, size_t size, int times)
 
 enum { ROUNDS = 101 };
 
-static void trips(struct rank *r, int fd[2], const char *key, const char *words,
-		  size_t size, int times, double budget)
+static void trips(struct rank *r, int fd[2], const char *key, const char *words, size_t size,
+		  int times, double budget)
 {
 	double ratio[ROUNDS], us[ROUNDS], median;
 	char text[96];
@@ -214,11 +206,9 @@ static void trips(struct rank *r, int fd[2], const char *key, const char *words,
 		us[i] = b / 1e3;
 	}
 	median = bench_median(ratio, ROUNDS);
-	snprintf(text, sizeof(text),
-		 "put and signal, there and back, / the same by plain TCP, %s",
+	snprintf(text, sizeof(text), "put and signal, there and back, / the same by plain TCP, %s",
 		 words);
-	printf("%-64s %8.3f x, %.1f us\n", text, median,
-	       bench_median(us, ROUNDS));
+	printf("%-64s %8.3f x, %.1f us\n", text, median, bench_median(us, ROUNDS));
 	bench_row(key, text, median, "x", budget);
 }
 
@@ -242,8 +232,7 @@ static double many_puts(struct rank *r, int times)
 
 static void rate(struct rank *r)
 {
-	static const char text[] =
-		"put of 64 B with its signal to one peer, both ends";
+	static const char text[] = "put of 64 B with its signal to one peer, both ends";
 	double ns[ROUNDS], median;
 
 	many_puts(r, 10);
@@ -285,11 +274,9 @@ static void contexts(struct rank *r, const char *key, int n)
 		ratio[i] = b / a;
 		gb[i] = 4.0 * CONTEXTS * MIB / a;
 	}
-	snprintf(text, sizeof(text),
-		 "16 MiB put through %d contexts / through 1 context", n);
+	snprintf(text, sizeof(text), "16 MiB put through %d contexts / through 1 context", n);
 	median = bench_median(ratio, ROUNDS);
-	printf("%-64s %8.3f x of %.2f GB/s\n", text, median,
-	       bench_median(gb, ROUNDS));
+	printf("%-64s %8.3f x of %.2f GB/s\n", text, median, bench_median(gb, ROUNDS));
 	bench_row(key, text, median, "x", 1.10);
 }
 
@@ -308,8 +295,7 @@ static double own_puts(struct rank *r)
 
 static void hook(struct rank *plain, struct rank *hooked)
 {
-	static const char text[] =
-		"program that does nothing on gin/put, a put";
+	static const char text[] = "program that does nothing on gin/put, a put";
 	double ns[ROUNDS], base[ROUNDS], median;
 
 	own_puts(plain);
@@ -324,8 +310,7 @@ static void hook(struct rank *plain, struct rank *hooked)
 		base[i] = a;
 	}
 	median = bench_median(ns, ROUNDS);
-	printf("%-64s %8.1f ns over %.1f ns\n", text, median,
-	       bench_median(base, ROUNDS));
+	printf("%-64s %8.1f ns over %.1f ns\n", text, median, bench_median(base, ROUNDS));
 	bench_row("gin.hook", text, median, "ns", 60);
 }
 
@@ -366,9 +351,8 @@ static const struct {
 };
 enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-static const char *const other_keys[] = { "gin.put", "gin.contexts_2",
-					  "gin.contexts_3", "gin.contexts",
-					  "gin.hook" };
+static const char *const other_keys[] = { "gin.put", "gin.contexts_2", "gin.contexts_3",
+					  "gin.contexts", "gin.hook" };
 
 static void skip_all(void)
 {
@@ -405,8 +389,8 @@ int main(int argc, char **argv)
 	ranks_open(hooked, open_copy(argv[1]));
 	plain_open(fd);
 	for (size_t i = 0; i < NSIZES; i++)
-		trips(plain, fd, sizes[i].key, sizes[i].words, sizes[i].size,
-		      sizes[i].times, sizes[i].budget);
+		trips(plain, fd, sizes[i].key, sizes[i].words, sizes[i].size, sizes[i].times,
+		      sizes[i].budget);
 	rate(plain);
 	contexts(plain, "gin.contexts_2", 2);
 	contexts(plain, "gin.contexts_3", 3);

@@ -39,16 +39,12 @@ static struct nb_exec *make(const char *program, bool compile)
 	static const struct nb_map_spec spec;
 	static struct nb_slot slots[SLOTS];
 	const struct nb_func func = { .name = "f" };
-	struct nb_prog prog = { .name = "f",
-				.section = "tuner",
-				.slots = slots,
-				.funcs = &func,
-				.nfuncs = 1 };
-	const struct nb_image img = { .name = "p",
-				      .maps = &spec,
-				      .nmaps = 1,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	struct nb_prog prog = {
+		.name = "f", .section = "tuner", .slots = slots, .funcs = &func, .nfuncs = 1
+	};
+	const struct nb_image img = {
+		.name = "p", .maps = &spec, .nmaps = 1, .progs = &prog, .nprogs = 1
+	};
 	struct nb_exec *x;
 	struct nb_err err;
 	size_t n;
@@ -81,8 +77,7 @@ static __attribute__((noinline)) uint64_t native_record(void *ctx)
 	return 0;
 }
 
-static uint64_t (*volatile natives[NPROGS])(void *) = { native_empty,
-							native_record };
+static uint64_t (*volatile natives[NPROGS])(void *) = { native_empty, native_record };
 
 /* ---- time ---- */
 
@@ -166,8 +161,7 @@ static void measure(void)
 /* Beyond what an empty one of its kind takes. */
 static double more(double took[][ROUNDS], int i)
 {
-	return bench_median(took[i], ROUNDS) -
-	       bench_median(took[EMPTY], ROUNDS);
+	return bench_median(took[i], ROUNDS) - bench_median(took[EMPTY], ROUNDS);
 }
 
 int main(void)
@@ -180,18 +174,12 @@ int main(void)
 		die(err.text);
 	measure();
 	record = more(code, RECORD);
-	more_programs =
-		(bench_median(gen[1], ROUNDS) - bench_median(gen[0], ROUNDS)) /
-		(MANY - 2);
+	more_programs = (bench_median(gen[1], ROUNDS) - bench_median(gen[0], ROUNDS)) / (MANY - 2);
 	printf("%-44s %8s %8s\n", "ns", "code", "native");
-	printf("%-44s %8.2f %8.2f\n", "reserve + submit, 16 bytes", record,
-	       more(native, RECORD));
-	printf("%-44s %8.2f\n", "one more program of a generation",
-	       more_programs);
-	bench_row("jit.ringbuf",
-		  "reserve and submit, machine code over the same C natively",
+	printf("%-44s %8.2f %8.2f\n", "reserve + submit, 16 bytes", record, more(native, RECORD));
+	printf("%-44s %8.2f\n", "one more program of a generation", more_programs);
+	bench_row("jit.ringbuf", "reserve and submit, machine code over the same C natively",
 		  record - more(native, RECORD), "ns", 2);
-	bench_row("gen.program", "one more program of a generation",
-		  more_programs, "ns", 2);
+	bench_row("gen.program", "one more program of a generation", more_programs, "ns", 2);
 	return 0;
 }

@@ -19,8 +19,7 @@ struct paid {
 	double ms, mib;
 };
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -52,8 +51,8 @@ static void child(const char *so, int to)
 	so_handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
 	tuner = so_handle ? dlsym(so_handle, "ncclTunerPlugin_v5") : NULL;
 	if (!tuner || tuner->init(&ctx, 1, 8, 1, quiet, &nvl, constants) ||
-	    tuner->get(ctx, 4, 1 << 20, 1, (float **)(void *)table, HOST_ALGOS,
-		       HOST_PROTOS, 0, &channels))
+	    tuner->get(ctx, 4, 1 << 20, 1, (float **)(void *)table, HOST_ALGOS, HOST_PROTOS, 0,
+		       &channels))
 		_exit(1);
 	p.ms = (bench_now() - start) / 1e6;
 	p.mib = resident_mib() - before;
@@ -103,8 +102,7 @@ static struct paid pay(const char *so, const char *policies)
 		ms[i] = p.ms;
 		mib[i] = p.mib;
 	}
-	return (struct paid){ bench_median(ms, ROUNDS),
-			      bench_median(mib, ROUNDS) };
+	return (struct paid){ bench_median(ms, ROUNDS), bench_median(mib, ROUNDS) };
 }
 
 int main(int argc, char **argv)
@@ -118,14 +116,11 @@ int main(int argc, char **argv)
 	}
 	one = pay(argv[1], argv[2]);
 	all = pay(argv[1], argv[3]);
-	bench_row("once.load", "plugin opened to first decision, slo_enforcer",
-		  one.ms, "ms", 5);
-	bench_row("once.load_all",
-		  "plugin opened to first decision, all policies", all.ms, "ms",
+	bench_row("once.load", "plugin opened to first decision, slo_enforcer", one.ms, "ms", 5);
+	bench_row("once.load_all", "plugin opened to first decision, all policies", all.ms, "ms",
 		  0);
-	bench_row("once.memory", "memory added to a process, all policies",
-		  all.mib, "MiB", 4);
-	printf("one policy: %.2f ms, %.2f MiB; all: %.2f ms, %.2f MiB\n",
-	       one.ms, one.mib, all.ms, all.mib);
+	bench_row("once.memory", "memory added to a process, all policies", all.mib, "MiB", 4);
+	printf("one policy: %.2f ms, %.2f MiB; all: %.2f ms, %.2f MiB\n", one.ms, one.mib, all.ms,
+	       all.mib);
 	return 0;
 }

@@ -40,8 +40,7 @@ static const struct {
 	double ns;
 } kinds[NKINDS] = {
 	[ARRAY] = { "map.array_inlined", "array look-up in machine code", 1 },
-	[HASH] = { "map.hash_inlined",
-		   "hash look-up, 8-byte key, in machine code", 6 },
+	[HASH] = { "map.hash_inlined", "hash look-up, 8-byte key, in machine code", 6 },
 };
 
 static const struct nb_map_spec specs[NKINDS] = {
@@ -85,11 +84,9 @@ static void die(const char *what, const char *why)
 
 /* ---- the program -------------------------------------------------------- */
 
-static void emit(struct made *m, uint8_t op, unsigned dst, unsigned src,
-		 int off, int32_t imm)
+static void emit(struct made *m, uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
 {
-	m->slots[m->n++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4),
-					     (int16_t)off, imm };
+	m->slots[m->n++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4), (int16_t)off, imm };
 }
 
 static void turn(struct made *m, enum kind kind, int map)
@@ -153,8 +150,7 @@ static void make(struct made *m, enum kind kind, int map, int off)
 static struct nb_map *our_map(enum kind kind)
 {
 	const struct nb_map_spec *s = &specs[kind];
-	struct nb_map_def def = { s->name,	 s->type,	 s->key_size,
-				  s->value_size, s->max_entries, 0 };
+	struct nb_map_def def = { s->name, s->type, s->key_size, s->value_size, s->max_entries, 0 };
 	struct nb_map *m;
 	struct nb_err err;
 
@@ -177,11 +173,9 @@ static void open_ours(enum kind kind)
 				.funcs = &func,
 				.nfuncs = 1 };
 	struct nb_map_spec spec = specs[kind];
-	struct nb_image img = { .name = "bench",
-				.maps = &spec,
-				.nmaps = 1,
-				.progs = &prog,
-				.nprogs = 1 };
+	struct nb_image img = {
+		.name = "bench", .maps = &spec, .nmaps = 1, .progs = &prog, .nprogs = 1
+	};
 	struct nb_map *map = our_map(kind);
 	struct nb_verdict *v;
 	struct nb_err err;
@@ -386,10 +380,8 @@ static void print(enum kind kind)
 			   bench_median(took[who][NONE], ROUNDS)) /
 			  LOOKUPS;
 	printf("%-50s %8.2f ns", kinds[kind].name, ns[0]);
-	bench_row(kinds[kind].key, kinds[kind].name, ns[0], "ns",
-		  kinds[kind].ns);
-	snprintf(key, sizeof(key), "kernel.%s",
-		 kind == ARRAY ? "array" : "hash");
+	bench_row(kinds[kind].key, kinds[kind].name, ns[0], "ns", kinds[kind].ns);
+	snprintf(key, sizeof(key), "kernel.%s", kind == ARRAY ? "array" : "hash");
 	snprintf(text, sizeof(text), "%s / the kernel's", kinds[kind].name);
 	if (kernel_error) {
 		printf(", the kernel's: %s\n", strerror(-kernel_error));
@@ -440,10 +432,8 @@ static void print_one(void)
 	pair(ONE, native_one, both);
 	ns = both[0];
 	native = both[1];
-	printf("%-50s %8.2f ns, natively %8.2f ns\n",
-	       "a program of one hash look-up", ns, native);
-	bench_row("jit.lookup_only",
-		  "one hash look-up, machine code / the same C natively",
+	printf("%-50s %8.2f ns, natively %8.2f ns\n", "a program of one hash look-up", ns, native);
+	bench_row("jit.lookup_only", "one hash look-up, machine code / the same C natively",
 		  ns / native, "x", 1.10);
 	bench_anchor("lookup_only", native, ns);
 }

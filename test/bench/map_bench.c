@@ -64,16 +64,14 @@ static __attribute__((noinline)) uint64_t *plain_lookup(const uint32_t *key)
 
 static uint64_t *find(struct nb_map *m, const void *key)
 {
-	return (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)m, (uintptr_t)key,
-					     0, 0, 0);
+	return (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)m, (uintptr_t)key, 0, 0, 0);
 }
 
 static uint64_t store(struct nb_map *m, const void *key)
 {
 	static const uint64_t zero;
 
-	return update(&run, (uintptr_t)m, (uintptr_t)key, (uintptr_t)&zero, 0,
-		      0);
+	return update(&run, (uintptr_t)m, (uintptr_t)key, (uintptr_t)&zero, 0, 0);
 }
 
 /* Written and read: the reader's part is in it. */
@@ -94,8 +92,7 @@ static const struct key *huge_key(uint32_t k)
 {
 	uint32_t turn = huge_at++ / KEYS;
 
-	return &huge_keys[(turn * KEYS + k) %
-			  (sizeof(huge_keys) / sizeof(huge_keys[0]))];
+	return &huge_keys[(turn * KEYS + k) % (sizeof(huge_keys) / sizeof(huge_keys[0]))];
 }
 
 /* @op of key number k answers 0. Two loops: with a choice inside one, the
@@ -166,8 +163,7 @@ ROW(lru_update_row, store(lru, &keys[k]))
 ROW(lru_evict_row, store(full_lru, &far_keys[k]))
 ROW(ring_row, ((void)k, ring_record()))
 ROW(hash8_cycle_row,
-    removal(&run, (uintptr_t)hash8, (uintptr_t)&keys[k], 0, 0, 0) +
-	    store(hash8, &keys[k]))
+    removal(&run, (uintptr_t)hash8, (uintptr_t)&keys[k], 0, 0, 0) + store(hash8, &keys[k]))
 
 static const struct {
 	const char *name;
@@ -186,8 +182,7 @@ static const struct {
 	{ "hash look-up, 16-byte key", hash16_row, NULL, 0 },
 	{ "hash look-up, 8-byte key, 65536 entries", large_row, NULL, 0 },
 	{ "hash look-up, 8-byte key, 1024 entries", hash1k_row, "map.hash", 6 },
-	{ "hash look-up, 8-byte key, 1048576 entries", huge_row, "map.hash_1m",
-	  0 },
+	{ "hash look-up, 8-byte key, 1048576 entries", huge_row, "map.hash_1m", 0 },
 	{ "the same in a native table of chains", native_huge_row, NULL, 0 },
 	{ "array update", array_update_row, NULL, 0 },
 	{ "percpu_array update", percpu_update_row, "map.percpu_update", 3 },
@@ -203,10 +198,8 @@ enum { ARRAY_ROW = 1, HOST_ROW, NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
 {
-	const struct nb_map_def def = {
-		"bench", type, key_size, type == NB_MAP_RINGBUF ? 0 : 8,
-		entries, 0
-	};
+	const struct nb_map_def def = { "bench", type, key_size, type == NB_MAP_RINGBUF ? 0 : 8,
+					entries, 0 };
 	struct nb_err err;
 	struct nb_map *m;
 
@@ -227,8 +220,7 @@ static struct nb_map *make_host(void)
 
 	if (fd < 0 || ftruncate(fd, 8 * SMALL) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_WRITE) ||
-	    nb_map_host_new(&m, &def, &err) ||
-	    nb_map_host_attach(m, fd, &err)) {
+	    nb_map_host_new(&m, &def, &err) || nb_map_host_attach(m, fd, &err)) {
 		fprintf(stderr, "map_bench: no host map\n");
 		exit(1);
 	}
@@ -326,9 +318,8 @@ static void *look_up(void *ns)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < THREAD_ROUNDS * EACH; i++)
-		sum += *(uint64_t *)(uintptr_t)lookup(
-			&own, (uintptr_t)hash1k, (uintptr_t)&all_keys[i % KEYS],
-			0, 0, 0);
+		sum += *(uint64_t *)(uintptr_t)lookup(&own, (uintptr_t)hash1k,
+						      (uintptr_t)&all_keys[i % KEYS], 0, 0, 0);
 	*(double *)ns = cpu_ns() - start + (double)sum;
 	return NULL;
 }
@@ -368,10 +359,8 @@ static void against_chains(void)
 		ours = rows[r].fn == huge_row ? r : ours;
 		native = rows[r].fn == native_huge_row ? r : native;
 	}
-	bench_row("map.misses",
-		  "hash look-up, 1048576 entries / in a native table of chains",
-		  took[1][ours][ROUNDS / 2] / took[1][native][ROUNDS / 2], "x",
-		  1.2);
+	bench_row("map.misses", "hash look-up, 1048576 entries / in a native table of chains",
+		  took[1][ours][ROUNDS / 2] / took[1][native][ROUNDS / 2], "x", 1.2);
 }
 
 /* What a host map's look-up takes beyond an array's: pairs of one round. */
@@ -411,8 +400,8 @@ int main(void)
 			}
 	}
 	against_array(); /* before the rounds are sorted */
-	printf("%-42s %8s %6s %10s %6s\n", "ns per operation (median)", "apart",
-	       "ratio", "in a chain", "ratio");
+	printf("%-42s %8s %6s %10s %6s\n", "ns per operation (median)", "apart", "ratio",
+	       "in a chain", "ratio");
 	for (size_t r = 0; r < NROWS; r++) {
 		double m[2];
 
@@ -421,11 +410,10 @@ int main(void)
 			if (r == 0)
 				base[c] = m[c];
 		}
-		printf("%-42s %8.2f %6.2f %10.2f %6.2f\n", rows[r].name, m[0],
-		       m[0] / base[0], m[1], m[1] / base[1]);
+		printf("%-42s %8.2f %6.2f %10.2f %6.2f\n", rows[r].name, m[0], m[0] / base[0], m[1],
+		       m[1] / base[1]);
 		if (rows[r].key)
-			bench_row(rows[r].key, rows[r].name, m[0], "ns",
-				  rows[r].ns);
+			bench_row(rows[r].key, rows[r].name, m[0], "ns", rows[r].ns);
 	}
 	against_chains();
 	two_threads();

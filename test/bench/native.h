@@ -38,8 +38,8 @@ static inline void *native_lookup(const void *map, const void *key)
 	return m->lookup(m, key, native_cpu(m));
 }
 
-static inline long native_update(const void *map, const void *key,
-				 const void *value, uint64_t flags)
+static inline long native_update(const void *map, const void *key, const void *value,
+				 uint64_t flags)
 {
 	struct nb_map *m = native_map(map);
 
@@ -50,17 +50,14 @@ static inline long native_update(const void *map, const void *key,
 #define bpf_map_update_elem native_update
 
 /* Helpers that are one body for all engines: called directly. */
-static inline uint64_t native_cost(struct ncclbpf_tuner *ctx, int algo,
-				   int proto)
+static inline uint64_t native_cost(struct ncclbpf_tuner *ctx, int algo, int proto)
 {
-	return helper_nccl_cost(NULL, (uintptr_t)ctx, (uint64_t)algo,
-				(uint64_t)proto, 0, 0);
+	return helper_nccl_cost(NULL, (uintptr_t)ctx, (uint64_t)algo, (uint64_t)proto, 0, 0);
 }
 
 static inline int native_cheapest_proto(struct ncclbpf_tuner *ctx, int algo)
 {
-	return (int)helper_nccl_cheapest_proto(NULL, (uintptr_t)ctx,
-					       (uint64_t)algo, 0, 0, 0);
+	return (int)helper_nccl_cheapest_proto(NULL, (uintptr_t)ctx, (uint64_t)algo, 0, 0, 0);
 }
 
 #define ncclbpf_cost native_cost

@@ -48,16 +48,14 @@ static struct end open_net(const char *path)
 
 	need(lib != NULL, path);
 	e.net = dlsym(lib, "ncclNetPlugin_v12");
-	need(e.net && !e.net->init(&e.ctx, 1, &config, NULL, NULL) &&
-		     !e.net->devices(&n),
+	need(e.net && !e.net->init(&e.ctx, 1, &config, NULL, NULL) && !e.net->devices(&n),
 	     "no net plugin");
 	if (n < 1)
 		return e;
 	need(!e.net->listen(e.ctx, 0, handle, &listener), "listen");
 	while (!e.send || !e.recv) {
 		if (!e.send)
-			need(!e.net->connect(e.ctx, 0, handle, &e.send, &d),
-			     "connect");
+			need(!e.net->connect(e.ctx, 0, handle, &e.send, &d), "connect");
 		if (!e.recv)
 			need(!e.net->accept(listener, &e.recv, &d), "accept");
 	}
@@ -73,9 +71,7 @@ static void *post_send(struct end *e, size_t size)
 	void *req = NULL;
 
 	while (!req)
-		need(!e->net->isend(e->send, from, size, 0, e->from, NULL,
-				    &req),
-		     "isend");
+		need(!e->net->isend(e->send, from, size, 0, e->from, NULL, &req), "isend");
 	return req;
 }
 
@@ -86,9 +82,7 @@ static void *post_recv(struct end *e, size_t size)
 	int tag = 0;
 
 	while (!req)
-		need(!e->net->irecv(e->recv, 1, &data, &size, &tag, &mh, &ph,
-				    &req),
-		     "irecv");
+		need(!e->net->irecv(e->recv, 1, &data, &size, &tag, &mh, &ph, &req), "irecv");
 	return req;
 }
 
@@ -124,8 +118,8 @@ static double one_thread(struct end *e, size_t size, int times)
 	return (bench_now() - start) / times;
 }
 
-static void wrapping(struct end *plain, struct end *wrapped, const char *key,
-		     const char *words, size_t size, int times, int rounds)
+static void wrapping(struct end *plain, struct end *wrapped, const char *key, const char *words,
+		     size_t size, int times, int rounds)
 {
 	double ratio[ROUNDS * 10], ns[ROUNDS * 10], median;
 	char text[96];
@@ -143,10 +137,8 @@ static void wrapping(struct end *plain, struct end *wrapped, const char *key,
 		ns[i] = a;
 	}
 	median = bench_median(ratio, rounds);
-	snprintf(text, sizeof(text),
-		 "wrapped net plugin, against the same unwrapped, %s", words);
-	printf("%-64s %8.3f x of %.0f ns\n", text, median,
-	       bench_median(ns, rounds));
+	snprintf(text, sizeof(text), "wrapped net plugin, against the same unwrapped, %s", words);
+	printf("%-64s %8.3f x of %.0f ns\n", text, median, bench_median(ns, rounds));
 	bench_row(key, text, median, "x", 1.02);
 }
 
@@ -226,8 +218,7 @@ static double net_copy(struct end *e)
 
 static void copying(struct end *e)
 {
-	static const char text[] =
-		"our TCP transport, against a plain blocking copy, 64 MiB";
+	static const char text[] = "our TCP transport, against a plain blocking copy, 64 MiB";
 	double ratio[ROUNDS], ns[ROUNDS], median;
 	struct plain p = open_plain();
 
@@ -242,8 +233,7 @@ static void copying(struct end *e)
 		ns[i] = a;
 	}
 	median = bench_median(ratio, ROUNDS);
-	printf("%-64s %8.3f x of %.1f ms\n", text, median,
-	       bench_median(ns, ROUNDS) / 1e6);
+	printf("%-64s %8.3f x of %.1f ms\n", text, median, bench_median(ns, ROUNDS) / 1e6);
 	bench_row("net.tcp", text, median, "x", 1.10);
 }
 
@@ -252,8 +242,7 @@ int main(int argc, char **argv)
 	struct end plain, wrapped;
 
 	if (argc != 3) {
-		fprintf(stderr,
-			"usage: net_bench LIBNCCLBPF.so NET_PLUGIN_V12.so\n");
+		fprintf(stderr, "usage: net_bench LIBNCCLBPF.so NET_PLUGIN_V12.so\n");
 		return 64;
 	}
 	setenv("NCCLBPF_CONTROL", "off", 1);
@@ -269,16 +258,14 @@ int main(int argc, char **argv)
 	wrapped = open_net(argv[1]);
 	if (!plain.send || !wrapped.send) {
 		for (int i = 0; i < 4; i++)
-			bench_skip((const char *[]){ "net.tcp", "net.wrap_64",
-						     "net.wrap_64k",
+			bench_skip((const char *[]){ "net.tcp", "net.wrap_64", "net.wrap_64k",
 						     "net.wrap_64m" }[i],
 				   "net transport", "no loopback interface");
 		return 0;
 	}
 	copying(&plain);
 	wrapping(&plain, &wrapped, "net.wrap_64", "64 B", 64, 500, 401);
-	wrapping(&plain, &wrapped, "net.wrap_64k", "64 KiB", 64 << 10, 100,
-		 201);
+	wrapping(&plain, &wrapped, "net.wrap_64k", "64 KiB", 64 << 10, 100, 201);
 	wrapping(&plain, &wrapped, "net.wrap_64m", "64 MiB", MIB64, 1, ROUNDS);
 	return 0;
 }

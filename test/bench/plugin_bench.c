@@ -42,8 +42,7 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -67,8 +66,7 @@ static double ask(struct nb_comm *c, size_t size)
 	for (int e = 0; e < 21; e++)
 		table[e] = 100.0f + (float)(e * 5 % 21);
 	start = bench_now();
-	ncclTunerPlugin_v5.get_coll_info(c, ALLREDUCE, size, 1,
-					 (float **)(void *)table, 7, 3, 0,
+	ncclTunerPlugin_v5.get_coll_info(c, ALLREDUCE, size, 1, (float **)(void *)table, 7, 3, 0,
 					 &channels);
 	return bench_now() - start;
 }
@@ -77,35 +75,30 @@ static double ask(struct nb_comm *c, size_t size)
 
 typedef uint64_t part(struct nb_comm *c, uint64_t bytes);
 
-static __attribute__((noinline)) uint64_t part_none(struct nb_comm *c,
-						    uint64_t bytes)
+static __attribute__((noinline)) uint64_t part_none(struct nb_comm *c, uint64_t bytes)
 {
 	__asm__ volatile("" : : "r"(c), "r"(bytes) : "memory");
 	return bytes;
 }
 
-static __attribute__((noinline)) uint64_t part_fence(struct nb_comm *c,
-						     uint64_t bytes)
+static __attribute__((noinline)) uint64_t part_fence(struct nb_comm *c, uint64_t bytes)
 {
 	uint64_t k;
 
 	return nb_fence_enter(&c->fence, &k) ? k : bytes;
 }
 
-static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c,
-						    uint64_t bytes)
+static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c, uint64_t bytes)
 {
 	uint64_t k;
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes,
-		     0);
+	packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes, 0);
 	return k;
 }
 
-static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c,
-						   uint64_t bytes)
+static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c, uint64_t bytes)
 {
 	const struct nb_seen *seen = nb_seen_slot(c->seen, bytes, ALLREDUCE);
 	struct nb_outcome o = { bytes, 0 };
@@ -113,8 +106,7 @@ static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c,
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	nb_write_down(c, seen, k, bytes, 1, false, &o,
-		      nb_hash_step(bytes, bytes));
+	nb_write_down(c, seen, k, bytes, 1, false, &o, nb_hash_step(bytes, bytes));
 	return k;
 }
 
@@ -125,11 +117,8 @@ static const struct {
 } parts[] = {
 	{ "", "", part_none, 0 },
 	{ "part.fence", "fence check, by itself", part_fence, 0 },
-	{ "part.fence_ring", "fence check and ring, by themselves", part_ring,
-	  4 },
-	{ "part.all",
-	  "fence check, ring, latest of its size and agreement hash", part_all,
-	  0 },
+	{ "part.fence_ring", "fence check and ring, by themselves", part_ring, 4 },
+	{ "part.all", "fence check, ring, latest of its size and agreement hash", part_all, 0 },
 };
 enum { NPARTS = sizeof(parts) / sizeof(parts[0]) };
 
@@ -154,8 +143,7 @@ static void measure_parts(struct nb_comm *c)
 		double ns = bench_median(took[p], ROUNDS) - none;
 
 		printf("%-60s %8.2f ns\n", parts[p].text, ns);
-		bench_row(parts[p].key, parts[p].text, ns, "ns",
-			  parts[p].budget);
+		bench_row(parts[p].key, parts[p].text, ns, "ns", parts[p].budget);
 	}
 }
 
@@ -186,8 +174,7 @@ static void measure_ready(const char *path)
 		struct nb_gen *g;
 		struct nb_err err;
 
-		if (nb_policy_new(&p, bytes, n, NULL, &err) ||
-		    nb_gen_new(&g, &p, 1, NULL, &err))
+		if (nb_policy_new(&p, bytes, n, NULL, &err) || nb_gen_new(&g, &p, 1, NULL, &err))
 			die(path, err.text);
 		took[r] = (bench_now() - start) / 1000;
 		nb_gen_put(g);
@@ -195,8 +182,7 @@ static void measure_ready(const char *path)
 	}
 	us = bench_median(took, READY_ROUNDS);
 	printf("%-60s %8.1f us\n", "slo_enforcer, from its file to ready", us);
-	bench_row("load.ready", "slo_enforcer, from its file to ready", us,
-		  "us", 1000);
+	bench_row("load.ready", "slo_enforcer, from its file to ready", us, "us", 1000);
 }
 
 /* ---- the decision that takes another generation ------------------------- */
@@ -208,8 +194,7 @@ static void hold(const char *path, const char **name)
 	struct nb_err err;
 
 	nb_lock(NB_LOCK_STATE);
-	if (nb_held_add(bytes, n, NULL, NB_SOURCE_SHELL, NULL, NULL, &held,
-			&err))
+	if (nb_held_add(bytes, n, NULL, NB_SOURCE_SHELL, NULL, NULL, &held, &err))
 		die(path, err.text);
 	*name = strdup(held->policy->img->name);
 	nb_unlock(NB_LOCK_STATE);
@@ -242,8 +227,7 @@ static void add(struct times *t, double ns)
 
 static double median_of(struct times *t)
 {
-	return t->n ? bench_median(t->ns, t->n < SWITCHES ? t->n : SWITCHES)
-		    : 0;
+	return t->n ? bench_median(t->ns, t->n < SWITCHES ? t->n : SWITCHES) : 0;
 }
 
 /* Decisions: plain ones; those that see a fence ahead; those that take what is
@@ -274,8 +258,7 @@ static void decide(struct nb_comm *c, struct seen *s)
 
 	if (c->gen != before) {
 		add(c->fence.waits != waits ? &s->waited : &s->moved, ns);
-		__atomic_store_n(&changes.taken,
-				 (unsigned)(s->moved.n + s->waited.n),
+		__atomic_store_n(&changes.taken, (unsigned)(s->moved.n + s->waited.n),
 				 __ATOMIC_RELEASE);
 	} else if (c->fence.looks != looks) {
 		add(&s->ahead, ns);
@@ -283,8 +266,7 @@ static void decide(struct nb_comm *c, struct seen *s)
 		add(&s->plain, ns);
 	}
 	s->made++;
-	if (!nb_comm_decision(c, k, &d) || d.seq != k ||
-	    d.generation != c->fence.number)
+	if (!nb_comm_decision(c, k, &d) || d.seq != k || d.generation != c->fence.number)
 		s->lost++;
 }
 
@@ -293,8 +275,7 @@ static void call_native(struct seen *s)
 {
 	static bench_native_fn *before;
 	double start = bench_now(), ns;
-	bench_native_fn *fn =
-		__atomic_load_n(&changes.native, __ATOMIC_ACQUIRE);
+	bench_native_fn *fn = __atomic_load_n(&changes.native, __ATOMIC_ACQUIRE);
 
 	if (!fn)
 		return;
@@ -302,8 +283,8 @@ static void call_native(struct seen *s)
 	ns = bench_now() - start;
 	if (before && fn != before) {
 		add(&s->native_moved, ns);
-		__atomic_store_n(&changes.native_taken,
-				 (unsigned)s->native_moved.n, __ATOMIC_RELEASE);
+		__atomic_store_n(&changes.native_taken, (unsigned)s->native_moved.n,
+				 __ATOMIC_RELEASE);
 	} else if (s->made % PER_SWITCH == 0) {
 		add(&s->native_plain, ns);
 	}
@@ -356,8 +337,7 @@ static void switch_rows(struct seen *s)
 		"others",
 	};
 	bool has_native = s->native_moved.n == SWITCHES;
-	double native =
-		median_of(&s->native_moved) - median_of(&s->native_plain);
+	double native = median_of(&s->native_moved) - median_of(&s->native_plain);
 	double plain = median_of(&s->plain);
 	double ns = median_of(&s->moved) - plain;
 	double ahead = median_of(&s->ahead) - plain;
@@ -366,8 +346,7 @@ static void switch_rows(struct seen *s)
 	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, "
 	       "%" PRIu64 " lost; ns over others: %.0f and %.0f, natively "
 	       "%.0f; %d saw a fence ahead: %.0f\n",
-	       s->made, s->moved.n, s->waited.n, s->lost, ns, wait, native,
-	       s->ahead.n, ahead);
+	       s->made, s->moved.n, s->waited.n, s->lost, ns, wait, native, s->ahead.n, ahead);
 	if (!has_native)
 		bench_skip("switch.native", text[0], "no executable memory");
 	else
@@ -378,10 +357,8 @@ static void switch_rows(struct seen *s)
 		bench_row("switch.wait", text[3], wait, "ns", 0);
 	else
 		bench_skip("switch.wait", text[3], "none did");
-	bench_row("switch.lost",
-		  "decisions lost, of 400000 or more across 1000 switches",
-		  (double)s->lost + SWITCHES - s->moved.n - s->waited.n, "lost",
-		  0.1);
+	bench_row("switch.lost", "decisions lost, of 400000 or more across 1000 switches",
+		  (double)s->lost + SWITCHES - s->moved.n - s->waited.n, "lost", 0.1);
 }
 
 static void measure_switch(struct nb_comm *c, const char *const paths[2])

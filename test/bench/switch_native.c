@@ -14,8 +14,7 @@ enum { PAGE = 4096 };
 #if defined(__x86_64__)
 static const unsigned char code[] = { 0x31, 0xc0, 0xc3 };
 #elif defined(__aarch64__)
-static const unsigned char code[] = { 0x00, 0x00, 0x80, 0x52,
-				      0xc0, 0x03, 0x5f, 0xd6 };
+static const unsigned char code[] = { 0x00, 0x00, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6 };
 #else
 static const unsigned char code[1];
 #endif
@@ -27,8 +26,7 @@ bench_native_fn *bench_native_fresh(void)
 
 	if (sizeof(code) == 1)
 		return NULL;
-	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	memcpy(p, code, sizeof(code));

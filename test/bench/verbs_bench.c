@@ -23,8 +23,8 @@ static void need(int cond, const char *what)
 }
 
 /* A policy that was not loaded would be measured as one that costs nothing. */
-static void no_warnings(int level, unsigned long flags, const char *file,
-			int line, const char *fmt, ...)
+static void no_warnings(int level, unsigned long flags, const char *file, int line, const char *fmt,
+			...)
 {
 	enum { NCCL_LOG_WARN = 2 };
 
@@ -112,16 +112,11 @@ static struct {
 	int argc;
 	struct row row;
 } rows[] = {
-	{ 2,
-	  { poll_time, NULL, "verbs.poll",
-	    "an empty poll_cq through the tap, added", 1 } },
+	{ 2, { poll_time, NULL, "verbs.poll", "an empty poll_cq through the tap, added", 1 } },
 	{ 2,
 	  { poll_time, &verbs_calls, "verbs.poll_far",
-	    "an empty poll_cq through the tap, NCCL linked into the program, added",
-	    0 } },
-	{ 2,
-	  { post_time, NULL, "verbs.post", "post_send through the tap, added",
-	    5 } },
+	    "an empty poll_cq through the tap, NCCL linked into the program, added", 0 } },
+	{ 2, { post_time, NULL, "verbs.post", "post_send through the tap, added", 5 } },
 	{ 3,
 	  { poll_time, NULL, "verbs.poll_hook",
 	    "an empty poll_cq with a program on verbs/done, added", 5 } },
@@ -130,16 +125,14 @@ static struct {
 	    "post_send with an empty program on verbs/post, added", 25 } },
 	{ 4,
 	  { post_time, NULL, "verbs.post_times",
-	    "post_send with a program that reads how long it took, added",
-	    0 } },
+	    "post_send with a program that reads how long it took, added", 0 } },
 };
 
 int main(int argc, char **argv)
 {
 	struct nb_ibv_qp_init_attr want = { .cap = { 128, 128, 1, 1, 0 } };
 	struct nb_ibv_context *(*open_device)(struct nb_ibv_device *);
-	struct nb_ibv_qp *(*create_qp)(struct nb_ibv_pd *,
-				       struct nb_ibv_qp_init_attr *);
+	struct nb_ibv_qp *(*create_qp)(struct nb_ibv_pd *, struct nb_ibv_qp_init_attr *);
 	struct host_net_config config = { -1 };
 	const struct host_net_v11 *net;
 	struct path plain, tapped;
@@ -159,8 +152,7 @@ int main(int argc, char **argv)
 	net = dlsym(plugin, "ncclNetPlugin_v11");
 	need(net != NULL, "ncclNetPlugin_v11");
 	net->init(&ctx, 1, &config, no_warnings, NULL);
-	*(void **)&open_device =
-		verb(dlopen("libibverbs.so.1", RTLD_NOW), "ibv_open_device");
+	*(void **)&open_device = verb(dlopen("libibverbs.so.1", RTLD_NOW), "ibv_open_device");
 	context = open_device(NULL);
 	plain = path_now();
 	*(void **)&open_device = verb(lib, "ibv_open_device");

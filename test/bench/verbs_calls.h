@@ -13,8 +13,7 @@
 struct verbs_calls {
 	/* Poll @n times; returns the nanoseconds, or -1 if one found something.
 	 */
-	double (*empty_polls)(nb_ibv_poll_cq_fn *poll, struct nb_ibv_cq *cq,
-			      int n);
+	double (*empty_polls)(nb_ibv_poll_cq_fn *poll, struct nb_ibv_cq *cq, int n);
 	/* Post @n sends; returns the nanoseconds, or -1 if one failed. */
 	double (*posts)(nb_ibv_post_send_fn *post, struct nb_ibv_qp *qp, int n);
 };

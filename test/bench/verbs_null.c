@@ -12,16 +12,14 @@ static struct nb_ibv_cq cq = { &context };
 static struct nb_ibv_qp qp = { .context = &context, .qp_num = 1 };
 static uint32_t posted;
 
-static int post_send(struct nb_ibv_qp *q, struct nb_ibv_send_wr *wr,
-		     struct nb_ibv_send_wr **bad)
+static int post_send(struct nb_ibv_qp *q, struct nb_ibv_send_wr *wr, struct nb_ibv_send_wr **bad)
 {
 	(void)q, (void)wr, (void)bad;
 	posted++;
 	return 0;
 }
 
-static int post_recv(struct nb_ibv_qp *q, struct nb_ibv_recv_wr *wr,
-		     struct nb_ibv_recv_wr **bad)
+static int post_recv(struct nb_ibv_qp *q, struct nb_ibv_recv_wr *wr, struct nb_ibv_recv_wr **bad)
 {
 	(void)q, (void)wr, (void)bad;
 	return 0;
@@ -54,10 +52,8 @@ const char *ibv_get_device_name(struct nb_ibv_device *d)
 	return "null0";
 }
 
-EXPORT struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
-				       struct nb_ibv_qp_init_attr *a);
-struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
-				struct nb_ibv_qp_init_attr *a)
+EXPORT struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd, struct nb_ibv_qp_init_attr *a);
+struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd, struct nb_ibv_qp_init_attr *a)
 {
 	(void)pd;
 	qp.send_cq = qp.recv_cq = &cq;

@@ -103,8 +103,7 @@ static struct nb_exec *compile(const struct row *r, struct nb_map **maps,
 	struct nb_exec *x;
 	struct nb_err err;
 
-	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) ||
-	    nb_exec_compile(x, v->aux, &err))
+	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) || nb_exec_compile(x, v->aux, &err))
 		die(r->name, err.text);
 	return x;
 }
@@ -143,8 +142,7 @@ static struct nb_image *read_policy(const char *path)
 	if (!f || fstat(fileno(f), &st))
 		die(path, "cannot be read");
 	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes ||
-	    fread(bytes, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
+	if (!bytes || fread(bytes, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
 		die(path, "cannot be read");
 	fclose(f);
 	if (nb_image_read(&img, bytes, (size_t)st.st_size, &err))
@@ -186,8 +184,7 @@ static void add_all_made(bool few)
 {
 	static const uint32_t sizes[] = { 1000, 10000, 100000 };
 
-	for (unsigned shape = 0; shape < (few ? MADE_FEW : MADE_SHAPES);
-	     shape++)
+	for (unsigned shape = 0; shape < (few ? MADE_FEW : MADE_SHAPES); shape++)
 		for (unsigned i = 0; i < (few ? 2 : 3); i++)
 			add_made(shape, sizes[i]);
 }
@@ -259,15 +256,14 @@ static bool print_row(struct row *r)
 	for (int c = 0; c < NCOLUMNS; c++)
 		m[c] = bench_median(r->took[c], r->rounds);
 	bad = worse(r, m[COMPILED] / m[KERNEL]);
-	printf("%-18s %6u %8u %6u %7zu %9.1f %9.1f %9.1f ", r->name,
-	       r->prog->nslots, r->stats.insns_walked, r->stats.states_peak,
-	       r->stats.memory >> 10, m[OURS], m[COHERENT], m[COMPILED]);
+	printf("%-18s %6u %8u %6u %7zu %9.1f %9.1f %9.1f ", r->name, r->prog->nslots,
+	       r->stats.insns_walked, r->stats.states_peak, r->stats.memory >> 10, m[OURS],
+	       m[COHERENT], m[COMPILED]);
 	if (!r->kernel && r->accepted)
 		printf("%9.1f %6.2f %6.2f %s\n", m[KERNEL], m[OURS] / m[KERNEL],
 		       m[COMPILED] / m[KERNEL], bad ? bad : "ok");
 	else if (!r->kernel)
-		printf("%9.1f %6s %6s %s: %s\n", m[KERNEL], "-", "-", bad,
-		       r->why);
+		printf("%9.1f %6s %6s %s: %s\n", m[KERNEL], "-", "-", bad, r->why);
 	else
 		printf("%9s %6s %6s kernel: %s%s%s\n", "-", "-", "-", r->k.why,
 		       r->accepted ? "" : "; ours: ", r->why);
@@ -289,12 +285,9 @@ static void table_row(struct row *r)
 
 	if (!r->accepted)
 		return;
-	snprintf(key, sizeof(key), "%s.%s", made ? "verify" : "load",
-		 made ? r->made.key : r->name);
-	snprintf(text, sizeof(text),
-		 "%s, verify + machine code / the kernel's load%s", r->name,
-		 r->k.stand_ins ? " with get_prandom_u32 for helpers of ours"
-				: "");
+	snprintf(key, sizeof(key), "%s.%s", made ? "verify" : "load", made ? r->made.key : r->name);
+	snprintf(text, sizeof(text), "%s, verify + machine code / the kernel's load%s", r->name,
+		 r->k.stand_ins ? " with get_prandom_u32 for helpers of ours" : "");
 	if (r->kernel)
 		bench_skip(key, text, r->k.why);
 	else
@@ -331,9 +324,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < nrows; i++)
 			round_of(&rows[i]);
 	}
-	printf("%-18s %6s %8s %6s %7s %9s %9s %9s %9s %6s %6s verdict\n",
-	       "median, us", "slots", "walked", "states", "KiB", "ours",
-	       "coherent", "compiled", "kernel", "o/k", "c/k");
+	printf("%-18s %6s %8s %6s %7s %9s %9s %9s %9s %6s %6s verdict\n", "median, us", "slots",
+	       "walked", "states", "KiB", "ours", "coherent", "compiled", "kernel", "o/k", "c/k");
 	for (int i = 0; i < nrows; i++) {
 		good &= print_row(&rows[i]);
 		table_row(&rows[i]);

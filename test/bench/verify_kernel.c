@@ -70,8 +70,7 @@ static void say_why(struct kernel_prog *k, int error)
 		free(log);
 		return;
 	}
-	for (char *p = strtok_r(log, "\n", &at); p;
-	     p = strtok_r(NULL, "\n", &at)) {
+	for (char *p = strtok_r(log, "\n", &at); p; p = strtok_r(NULL, "\n", &at)) {
 		if (!strncmp(p, "processed ", 10))
 			break;
 		line = p;
@@ -101,8 +100,7 @@ static int make_maps(struct kernel_prog *k, const struct nb_image *img)
 		int fd = make_map(m);
 
 		if (fd < 0) {
-			snprintf(k->why, sizeof(k->why), "map %s: %s", m->name,
-				 strerror(-fd));
+			snprintf(k->why, sizeof(k->why), "map %s: %s", m->name, strerror(-fd));
 			return fd;
 		}
 		k->fds[k->nmaps++] = fd;
@@ -172,16 +170,14 @@ static void describe(struct kernel_prog *k, const struct nb_prog *prog)
 	btf__add_func_proto(b, 1);
 	type = btf__add_func(b, "part", BTF_FUNC_STATIC, 2);
 	for (uint32_t i = 0; i < prog->nfuncs; i++)
-		k->funcs[i] = (struct kernel_func){ prog->funcs[i].start,
-						    (uint32_t)type };
+		k->funcs[i] = (struct kernel_func){ prog->funcs[i].start, (uint32_t)type };
 	k->nfuncs = prog->nfuncs;
 	if (!btf__load_into_kernel(b))
 		k->btf = dup(btf__fd(b));
 	btf__free(b);
 }
 
-int kernel_prog_open(struct kernel_prog *k, const struct nb_image *img,
-		     const struct nb_prog *prog)
+int kernel_prog_open(struct kernel_prog *k, const struct nb_image *img, const struct nb_prog *prog)
 {
 	size_t size = prog->nslots * sizeof(*k->slots);
 	int rc;

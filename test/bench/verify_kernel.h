@@ -31,8 +31,7 @@ struct kernel_prog {
  * Make it and load it once. 0; a negative errno: the kernel does not take it,
  * @k->why says more. kernel_prog_close in any case.
  */
-int kernel_prog_open(struct kernel_prog *k, const struct nb_image *img,
-		     const struct nb_prog *prog);
+int kernel_prog_open(struct kernel_prog *k, const struct nb_image *img, const struct nb_prog *prog);
 /* Verify and compile: a descriptor, or a negative errno. */
 int kernel_prog_load(const struct kernel_prog *k);
 void kernel_prog_close(struct kernel_prog *k);

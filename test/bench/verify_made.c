@@ -16,11 +16,9 @@ static const struct nb_map_spec maps[] = {
 	  .max_entries = 4 },
 };
 
-static void emit(struct made *m, uint8_t op, unsigned dst, unsigned src,
-		 int off, int32_t imm)
+static void emit(struct made *m, uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
 {
-	m->slots[m->n++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4),
-					     (int16_t)off, imm };
+	m->slots[m->n++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4), (int16_t)off, imm };
 }
 
 /* Numbers and no jumps. */
@@ -231,8 +229,7 @@ static const struct shape {
 } shapes[MADE_SHAPES] = {
 	[MADE_BRANCHES] = { "branches", "branches", branch, NULL, 0 },
 	[MADE_LOOPS] = { "loops", "loops", loop, NULL, 0 },
-	[MADE_SUBPROGRAMS] = { "subprograms", "subprograms", plain_call,
-			       long_function, 255 },
+	[MADE_SUBPROGRAMS] = { "subprograms", "subprograms", plain_call, long_function, 255 },
 	[MADE_STRAIGHT] = { "straight", "straight", straight, NULL, 0 },
 	[MADE_OFFSETS] = { "offsets", "offsets", offset, NULL, 0 },
 	[MADE_LADDERS] = { "ladders", "ladders", ladder, NULL, 0 },
@@ -240,34 +237,28 @@ static const struct shape {
 	[MADE_SPILLS] = { "spills", "spills", spill, NULL, 0 },
 	[MADE_LOOKUPS] = { "look-ups", "lookups", lookup, NULL, 0 },
 	[MADE_CALLS] = { "calls", "calls", call, short_function, 16 },
-	[MADE_CALLBACKS] = { "callbacks", "callbacks", callback,
-			     callback_function, 16 },
+	[MADE_CALLBACKS] = { "callbacks", "callbacks", callback, callback_function, 16 },
 };
 
 static bool refers(const struct nb_slot *s)
 {
-	return (s->opcode == 0x85 && s->regs == 0x10) ||
-	       (s->opcode == 0x18 && s->regs >> 4 == 4);
+	return (s->opcode == 0x85 && s->regs == 0x10) || (s->opcode == 0x18 && s->regs >> 4 == 4);
 }
 
 /* The functions, of @size slots each, and the calls that lead to them in
  * turns. */
-static void add_functions(struct made *m, const struct shape *s,
-			  uint32_t nfuncs, uint32_t size)
+static void add_functions(struct made *m, const struct shape *s, uint32_t nfuncs, uint32_t size)
 {
 	uint32_t end = m->n, k = 0;
 
 	for (uint32_t i = 0; i < nfuncs; i++) {
-		m->funcs[m->prog.nfuncs] =
-			(struct nb_func){ .name = "part", .start = m->n };
+		m->funcs[m->prog.nfuncs] = (struct nb_func){ .name = "part", .start = m->n };
 		s->function(m, size);
 		m->funcs[m->prog.nfuncs++].end = m->n;
 	}
 	for (uint32_t pc = 0; pc < end; pc++)
 		if (refers(&m->slots[pc]))
-			m->slots[pc].imm =
-				(int32_t)(m->funcs[1 + k++ % nfuncs].start -
-					  pc - 1);
+			m->slots[pc].imm = (int32_t)(m->funcs[1 + k++ % nfuncs].start - pc - 1);
 }
 
 static void begin(struct made *m)
@@ -325,11 +316,9 @@ bool made_program(struct made *m, unsigned shape, uint32_t size)
 	if (nfuncs)
 		add_functions(m, s, nfuncs, (size - main_size) / nfuncs);
 	m->prog.nslots = m->n;
-	m->img = (struct nb_image){ .name = "made",
-				    .maps = maps,
-				    .nmaps = 1,
-				    .progs = &m->prog,
-				    .nprogs = 1 };
+	m->img = (struct nb_image){
+		.name = "made", .maps = maps, .nmaps = 1, .progs = &m->prog, .nprogs = 1
+	};
 	return true;
 }
 

@@ -46,9 +46,7 @@ static struct nb_map_spec maps[WEIGHT_NMAPS] = {
 		       .key_size = 8,
 		       .value_size = 8,
 		       .max_entries = 4096 },
-	[RING] = { .name = "ring",
-		   .type = NB_MAP_RINGBUF,
-		   .max_entries = 1 << 20 },
+	[RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 1 << 20 },
 	[WIDE] = { .name = "wide",
 		   .type = NB_MAP_ARRAY,
 		   .key_size = 4,
@@ -82,9 +80,7 @@ static struct nb_map_spec maps[WEIGHT_NMAPS] = {
 		   .key_size = 4,
 		   .value_size = 64,
 		   .max_entries = 4 },
-	[DRAINED] = { .name = "drained",
-		      .type = NB_MAP_RINGBUF,
-		      .max_entries = 1 << 20 },
+	[DRAINED] = { .name = "drained", .type = NB_MAP_RINGBUF, .max_entries = 1 << 20 },
 	[CHAINS] = { .name = "chains",
 		     .type = NB_MAP_HASH,
 		     .key_size = LONG_KEY,
@@ -139,8 +135,7 @@ static void fill_maps(void)
 		add_long(LONG, i);
 	/* The map has 2^14 buckets, which the upper 14 bits choose. */
 	for (uint64_t i = 0; i < CHAINED; i++)
-		add_long(CHAINS,
-			 i / NB_MAP_CHAIN_MAX << 50 | (i % NB_MAP_CHAIN_MAX));
+		add_long(CHAINS, i / NB_MAP_CHAIN_MAX << 50 | (i % NB_MAP_CHAIN_MAX));
 
 	for (uint64_t i = 1; i < NB_MAP_CHAIN_MAX; i++) {
 		uint64_t key = i * BACK;
@@ -171,11 +166,9 @@ static struct made make(const struct row *row, int calls)
 				.slots = slots,
 				.funcs = funcs,
 				.nfuncs = 1 };
-	const struct nb_image img = { .name = "weights",
-				      .maps = maps,
-				      .nmaps = WEIGHT_NMAPS,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	const struct nb_image img = {
+		.name = "weights", .maps = maps, .nmaps = WEIGHT_NMAPS, .progs = &prog, .nprogs = 1
+	};
 	const struct nb_verify_opts opts = { .coherence_off = true };
 	bool back = strstr(row->call, "back") != NULL;
 	struct made m;
@@ -185,10 +178,8 @@ static struct made make(const struct row *row, int calls)
 
 	used = (size_t)snprintf(text, sizeof(text), "%s", row->before);
 	for (int i = 0; i < calls; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
-					 row->call);
-	snprintf(text + used, sizeof(text) - used,
-		 "out:\nmov %%r0, 0\nexit\n%s",
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", row->call);
+	snprintf(text + used, sizeof(text) - used, "out:\nmov %%r0, 0\nexit\n%s",
 		 back && calls ? "back:\nmov %r0, 0\nexit\n" : "");
 	if (nb_asm(slots, SLOTS, &n, text, &err))
 		die(row->what, err.text);
@@ -203,8 +194,7 @@ static struct made make(const struct row *row, int calls)
 	if (!v->accepted)
 		die(row->what, v->finding.required);
 	m.weight = v->first + row->steps * v->iteration * (calls != 0);
-	if (nb_exec_new(&m.x, &img, 0, map, trace, &err) ||
-	    nb_exec_compile(m.x, v->aux, &err))
+	if (nb_exec_new(&m.x, &img, 0, map, trace, &err) || nb_exec_compile(m.x, v->aux, &err))
 		die(row->what, err.text);
 	nb_verdict_free(v);
 	return m;
@@ -246,8 +236,7 @@ static double measure(const struct row *row)
 	}
 	ns = (a - b) / calls;
 	weight = (double)(with.weight - without.weight) / calls;
-	printf("| %s | %.0f | %.*f | %.2f |\n", row->what, weight, ns < 10, ns,
-	       ns / weight);
+	printf("| %s | %.0f | %.*f | %.2f |\n", row->what, weight, ns < 10, ns, ns / weight);
 	nb_exec_free(with.x);
 	nb_exec_free(without.x);
 	return ns / weight;

@@ -59,9 +59,7 @@ static void slots(const struct nb_slot *s, size_t n)
 		if (in[i].op == NB_OP_LDDW_HI)
 			continue;
 		slots_again(again, &in[i]);
-		need(!memcmp(again, &s[i],
-			     (in[i].kind == NB_KIND_LDDW ? 2 : 1) *
-				     sizeof(*s)));
+		need(!memcmp(again, &s[i], (in[i].kind == NB_KIND_LDDW ? 2 : 1) * sizeof(*s)));
 	}
 }
 

@@ -62,17 +62,7 @@ static void mend(uint8_t *bytes, size_t size)
 
 /* ---- a script: 'S', then actions of both ends ---- */
 
-enum action {
-	MESSAGE,
-	SEND,
-	READ,
-	GET,
-	PUT,
-	DEREGISTER,
-	REGISTER,
-	PROGRESS,
-	NACTIONS
-};
+enum action { MESSAGE, SEND, READ, GET, PUT, DEREGISTER, REGISTER, PROGRESS, NACTIONS };
 
 struct script {
 	const uint8_t *at, *end;
@@ -121,8 +111,7 @@ static void add_message(struct script *s)
 	h.number += wrong == 1;
 	h.magic ^= wrong == 2;
 	h.zero = wrong == 3;
-	if (h.kind == NB_GIN_PUT || h.kind == NB_GIN_SIGNAL ||
-	    h.kind == NB_GIN_ANSWER)
+	if (h.kind == NB_GIN_PUT || h.kind == NB_GIN_SIGNAL || h.kind == NB_GIN_ANSWER)
 		n += h.size <= WINDOW ? (size_t)h.size : 16;
 	if (n > sizeof(s->out) - s->nout)
 		return;
@@ -135,8 +124,7 @@ static void add_message(struct script *s)
 static void send_bytes(struct script *s, size_t most)
 {
 	size_t n = most < s->nout ? most : s->nout;
-	ssize_t sent =
-		n ? send(s->fd, s->out, n, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+	ssize_t sent = n ? send(s->fd, s->out, n, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
 
 	if (sent <= 0)
 		return;
@@ -247,11 +235,9 @@ static void run_script(const uint8_t *data, size_t size)
 	while (s->c->peer[0].fd >= 0)
 		nb_gin_progress(s->c);
 	for (unsigned i = 0; i < s->nops; i++)
-		assert(s->op[i].state == NB_GIN_DONE ||
-		       s->op[i].state == NB_GIN_FAILED);
+		assert(s->op[i].state == NB_GIN_DONE || s->op[i].state == NB_GIN_FAILED);
 	for (unsigned i = 0; i < s->nregions; i++)
-		for (size_t k = 0;
-		     !s->region[i].handle && k < s->region[i].size; k++)
+		for (size_t k = 0; !s->region[i].handle && k < s->region[i].size; k++)
 			assert((uint8_t)s->region[i].data[k] == GONE);
 	nb_gin_tcp_conf.close_ns = 0;
 	nb_gin_close_coll(s->c);
@@ -297,8 +283,7 @@ static void run_stream(const uint8_t *data, size_t size)
 			break;
 		at += n;
 		nb_gin_progress(c);
-		assert(c->peer[0].fd >= 0 || c->error ||
-		       c->peer[0].state == NB_GIN_CLOSED);
+		assert(c->peer[0].fd >= 0 || c->error || c->peer[0].state == NB_GIN_CLOSED);
 	}
 	close(fd[1]);
 	nb_gin_tcp_conf.close_ns = 0;

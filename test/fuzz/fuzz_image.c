@@ -23,14 +23,12 @@ static size_t touch(const struct nb_image *img)
 
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		n += strlen(img->maps[i].name);
-		for (uint32_t j = 0;
-		     img->maps[i].init && j < img->maps[i].value_size; j++)
+		for (uint32_t j = 0; img->maps[i].init && j < img->maps[i].value_size; j++)
 			n += img->maps[i].init[j];
 	}
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		for (uint32_t pc = 0; pc < img->progs[i].nslots; pc++) {
-			const struct nb_line *l =
-				nb_prog_line(&img->progs[i], pc);
+			const struct nb_line *l = nb_prog_line(&img->progs[i], pc);
 
 			n += strlen(nb_prog_func(&img->progs[i], pc)->name);
 			n += l ? strlen(l->text) + strlen(l->file) : 0;

@@ -43,9 +43,8 @@ static void make_maps(void)
 	sched_setaffinity(0, sizeof(one), &one);
 	for (unsigned i = 0; i < CASE_PLAIN; i++) {
 		const struct nb_map_spec *s = &case_maps[i];
-		struct nb_map_def def = { s->name,	  s->type,
-					  s->key_size,	  s->value_size,
-					  s->max_entries, s->flags };
+		struct nb_map_def def = { s->name,	 s->type,	 s->key_size,
+					  s->value_size, s->max_entries, s->flags };
 		struct nb_err err;
 
 		must(!nb_map_new(&maps[i], &def, &err), "no map");
@@ -84,8 +83,7 @@ static void append(struct outcome *o, const void *p, size_t n)
 	o->size += n;
 }
 
-static void record(struct outcome *o, const struct nb_map_spec *s,
-		   const struct nb_map *m)
+static void record(struct outcome *o, const struct nb_map_spec *s, const struct nb_map *m)
 {
 	unsigned char key[NB_IMAGE_MAX_KEY];
 	size_t n = nb_map_user_value_size(m);
@@ -94,8 +92,7 @@ static void record(struct outcome *o, const struct nb_map_spec *s,
 	int rc;
 
 	must(value != NULL, "no memory");
-	for (rc = nb_map_next(m, NULL, key); !rc;
-	     rc = nb_map_next(m, key, key)) {
+	for (rc = nb_map_next(m, NULL, key); !rc; rc = nb_map_next(m, key, key)) {
 		append(o, key, s->key_size);
 		must(!nb_map_read(m, key, value, &err), "no read");
 		append(o, value, n);
@@ -103,8 +100,7 @@ static void record(struct outcome *o, const struct nb_map_spec *s,
 	free(value);
 }
 
-static void run(struct outcome *o, const struct nb_exec *x,
-		const struct nb_jit *j, unsigned fill)
+static void run(struct outcome *o, const struct nb_exec *x, const struct nb_jit *j, unsigned fill)
 {
 	memset(o, 0, sizeof(*o));
 	memset(o->ctx, (int)(fill * 0x55), CTX);
@@ -138,9 +134,7 @@ static void compare(const struct nb_exec *x, const struct nb_jit *j)
 		run(&b, x, j, fill);
 		must(a.r0 == b.r0, "r0 differs");
 		must(!memcmp(a.ctx, b.ctx, CTX), "the context differs");
-		must(a.size == b.size &&
-			     !memcmp(a.contents, b.contents, a.size),
-		     "maps differ");
+		must(a.size == b.size && !memcmp(a.contents, b.contents, a.size), "maps differ");
 	}
 }
 
@@ -154,8 +148,7 @@ static void both(const uint8_t *aux)
 	if (nb_exec_new(&x, &image.img, 0, maps, NULL, &err))
 		return;
 	for (int known = 0; known <= (aux ? 1 : 0); known++) {
-		if (nb_jit_compile(&j, x, known ? aux : NULL, &err) ==
-		    NB_E_NOTSUP)
+		if (nb_jit_compile(&j, x, known ? aux : NULL, &err) == NB_E_NOTSUP)
 			break; /* not a machine that compiles */
 		must(j != NULL, err.text);
 		compare(x, j);
@@ -171,8 +164,7 @@ static void both(const uint8_t *aux)
 static int repeats(const struct nb_slot *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (s[i].opcode == 0x85 &&
-		    (s[i].imm == 5 || s[i].imm == 7 || s[i].imm == 164))
+		if (s[i].opcode == 0x85 && (s[i].imm == 5 || s[i].imm == 7 || s[i].imm == 164))
 			return 0;
 	return 1;
 }
@@ -191,8 +183,7 @@ static void verified(const uint8_t *data, size_t size)
 	memcpy(image.slots, data, n * sizeof(image.slots[0]));
 	case_init(&image, n);
 	image.img.nmaps = CASE_PLAIN;
-	if (!n || !repeats(image.slots, n) ||
-	    nb_verify(&v, &image.img, 0, &o, &err))
+	if (!n || !repeats(image.slots, n) || nb_verify(&v, &image.img, 0, &o, &err))
 		return;
 	if (v->accepted)
 		both(v->aux);
@@ -207,11 +198,8 @@ static uint32_t set_registers(uint64_t seed)
 
 	for (unsigned r = 0; r < REGS; r++) {
 		seed = seed * 6364136223846793005 + 1442695040888963407;
-		image.slots[n++] = (struct nb_slot){ 0x18, (uint8_t)r, 0,
-						     (int32_t)(seed >> 32) };
-		image.slots[n++] = (struct nb_slot){
-			.imm = seed & 1 ? (int32_t)(seed >> 16) : 0
-		};
+		image.slots[n++] = (struct nb_slot){ 0x18, (uint8_t)r, 0, (int32_t)(seed >> 32) };
+		image.slots[n++] = (struct nb_slot){ .imm = seed & 1 ? (int32_t)(seed >> 16) : 0 };
 	}
 	return n;
 }
@@ -230,8 +218,7 @@ static struct nb_slot bend(const struct nb_slot *p, uint32_t left)
 	return (struct nb_slot){
 		row->opcode,
 		(uint8_t)(p->regs % REGS |
-			  (row->src == NB_FIELD_ANY ? (p->regs >> 4) % REGS
-						    : (unsigned)row->src)
+			  (row->src == NB_FIELD_ANY ? (p->regs >> 4) % REGS : (unsigned)row->src)
 				  << 4),
 		row->off == NB_FIELD_ANY ? off : (int16_t)row->off,
 		row->imm == NB_FIELD_ANY ? p->imm : row->imm
@@ -252,11 +239,8 @@ static void bent(const uint8_t *data, size_t size)
 	}
 	/* all registers count */
 	for (unsigned r = 1; r < REGS; r++) {
-		image.slots[n++] =
-			(struct nb_slot){ .opcode = 0x27, .imm = 0x1e3779b1 };
-		image.slots[n++] =
-			(struct nb_slot){ .opcode = 0xaf,
-					  .regs = (uint8_t)(r << 4) };
+		image.slots[n++] = (struct nb_slot){ .opcode = 0x27, .imm = 0x1e3779b1 };
+		image.slots[n++] = (struct nb_slot){ .opcode = 0xaf, .regs = (uint8_t)(r << 4) };
 	}
 	image.slots[n++] = (struct nb_slot){ .opcode = 0x95 };
 	must(from < n && n < CASE_SLOTS, "program too long");

@@ -22,16 +22,14 @@ static void make_maps(void)
 {
 	for (unsigned i = 0; i < CASE_MAPS && !maps[i]; i++) {
 		const struct nb_map_spec *s = &case_maps[i];
-		struct nb_map_def def = { s->name,	  s->type,
-					  s->key_size,	  s->value_size,
-					  s->max_entries, s->flags };
+		struct nb_map_def def = { s->name,	 s->type,	 s->key_size,
+					  s->value_size, s->max_entries, s->flags };
 		struct nb_err err;
 
 		if (nb_map_new(&maps[i], &def, &err))
 			abort();
 		if (s->init)
-			memcpy(nb_map_array_base(maps[i]), s->init,
-			       s->value_size);
+			memcpy(nb_map_array_base(maps[i]), s->init, s->value_size);
 	}
 }
 
@@ -55,8 +53,7 @@ static void run(const struct nb_image *img, const struct nb_verdict *v)
 }
 
 /* The words of a verdict, into @b. */
-static void words(const struct nb_verdict *v, const struct nb_image *img,
-		  struct nb_buf *b)
+static void words(const struct nb_verdict *v, const struct nb_image *img, struct nb_buf *b)
 {
 	struct nb_json j;
 	struct nb_err err;

@@ -13,8 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_good(const struct nb_request *req, const char *line,
-		       size_t size)
+static void check_good(const struct nb_request *req, const char *line, size_t size)
 {
 	assert(req->spec == nb_spec_cmd(req->cmd));
 	assert(req->narg >= req->spec->least && req->narg <= req->spec->most);
@@ -24,8 +23,7 @@ static void check_good(const struct nb_request *req, const char *line,
 		assert(req->arg[i] >= line && req->arg[i] + n <= line + size);
 	}
 	for (unsigned i = 0; i < req->nopt; i++)
-		assert(nb_request_opt(req, req->opt[i].name) ==
-		       req->opt[i].value);
+		assert(nb_request_opt(req, req->opt[i].name) == req->opt[i].value);
 }
 
 static void values(const char *text)

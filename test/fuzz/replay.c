@@ -76,8 +76,7 @@ static void file(const char *path, unsigned long mutations)
 	}
 	free(data);
 	free(copy);
-	printf("ok %u - %s\n", ++done,
-	       strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	printf("ok %u - %s\n", ++done, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 }
 
 static void walk(const char *path, unsigned long mutations)

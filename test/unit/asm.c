@@ -119,8 +119,7 @@ static bool number(struct span s, unsigned bits, int64_t *out)
 	if (!neg && v >= top && !(bits == 64) && (!hex || v >> bits))
 		return false;
 	v = neg ? -v : v;
-	*out = bits == 64 ? (int64_t)v
-			  : (int64_t)(v << (64 - bits)) >> (64 - bits);
+	*out = bits == 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
 	return true;
 }
 
@@ -129,8 +128,8 @@ static int reg(struct asm_state *a, struct span s, uint8_t *out)
 	int64_t n;
 
 	if (s.n < 3 || s.p[0] != '%' || s.p[1] != 'r' ||
-	    !number((struct span){ s.p + 2, s.n - 2 }, 32, &n) || n < 0 ||
-	    n >= NB_NREGS || !isdigit((unsigned char)s.p[2]))
+	    !number((struct span){ s.p + 2, s.n - 2 }, 32, &n) || n < 0 || n >= NB_NREGS ||
+	    !isdigit((unsigned char)s.p[2]))
 		return FAIL(a,
 			    "line %u: invalid register %.*s, allowed %%r0 to "
 			    "%%r10",
@@ -146,17 +145,15 @@ static int mem(struct asm_state *a, struct opnd *o)
 	int64_t off = 0;
 
 	if (!in.n || in.p[in.n - 1] != ']')
-		return FAIL(a, "line %u: invalid address %.*s, no ]", a->line,
-			    ARGS(o->text));
+		return FAIL(a, "line %u: invalid address %.*s, no ]", a->line, ARGS(o->text));
 	in.n--;
 	in = trim(in);
 	base = in;
 	for (base.n = 0; base.n < in.n; base.n++)
 		if (base.p[base.n] == '+' || base.p[base.n] == '-')
 			break;
-	if (base.n < in.n &&
-	    (!number((struct span){ in.p + base.n, in.n - base.n }, 32, &off) ||
-	     off < INT16_MIN || off > INT16_MAX))
+	if (base.n < in.n && (!number((struct span){ in.p + base.n, in.n - base.n }, 32, &off) ||
+			      off < INT16_MIN || off > INT16_MAX))
 		return FAIL(a,
 			    "line %u: invalid offset in %.*s, allowed -32768 "
 			    "to 32767",
@@ -166,8 +163,7 @@ static int mem(struct asm_state *a, struct opnd *o)
 }
 
 /* Split @rest at its commas. */
-static int operands(struct asm_state *a, struct span rest,
-		    struct opnd o[MAX_OPNDS], size_t *n)
+static int operands(struct asm_state *a, struct span rest, struct opnd o[MAX_OPNDS], size_t *n)
 {
 	int rc = 0;
 
@@ -177,10 +173,8 @@ static int operands(struct asm_state *a, struct span rest,
 		struct span s = trim((struct span){ rest.p, len });
 
 		if (*n == MAX_OPNDS || !s.n || (comma && len + 1 == rest.n))
-			return FAIL(a, "line %u: operands \"%.*s\": %s",
-				    a->line, ARGS(rest),
-				    *n == MAX_OPNDS ? "allowed are at most 3"
-						    : "one is empty");
+			return FAIL(a, "line %u: operands \"%.*s\": %s", a->line, ARGS(rest),
+				    *n == MAX_OPNDS ? "allowed are at most 3" : "one is empty");
 		o[*n] = (struct opnd){ .kind = OPND_WORD, .text = s };
 		if (*s.p == '%') {
 			o[*n].kind = OPND_REG;
@@ -205,12 +199,10 @@ static int target(struct asm_state *a, struct span s, size_t from, int64_t *out)
 	if (*s.p == '+' || *s.p == '-' || isdigit((unsigned char)*s.p)) {
 		if (number(s, 32, out))
 			return 0;
-		return FAIL(a, "line %u: invalid jump distance %.*s", a->line,
-			    ARGS(s));
+		return FAIL(a, "line %u: invalid jump distance %.*s", a->line, ARGS(s));
 	}
 	for (size_t i = 0; i < a->nlabels; i++)
-		if (a->labels[i].name.n == s.n &&
-		    !memcmp(a->labels[i].name.p, s.p, s.n)) {
+		if (a->labels[i].name.n == s.n && !memcmp(a->labels[i].name.p, s.p, s.n)) {
 			*out = (int64_t)a->labels[i].slot - (int64_t)from;
 			return 0;
 		}
@@ -273,18 +265,15 @@ static bool shaped(const char *want, const struct opnd *o, size_t n)
 	return true;
 }
 
-static int immediate(struct asm_state *a, struct span s, unsigned bits,
-		     int64_t *out)
+static int immediate(struct asm_state *a, struct span s, unsigned bits, int64_t *out)
 {
 	if (number(s, bits, out))
 		return 0;
-	return FAIL(a, "line %u: invalid immediate %.*s, allowed %u bits",
-		    a->line, ARGS(s), bits);
+	return FAIL(a, "line %u: invalid immediate %.*s, allowed %u bits", a->line, ARGS(s), bits);
 }
 
 /* Put operand @o where @how says. */
-static int place(struct asm_state *a, struct nb_slot *s, const struct opnd *o,
-		 char how)
+static int place(struct asm_state *a, struct nb_slot *s, const struct opnd *o, char how)
 {
 	int64_t v = 0;
 	int rc = 0;
@@ -305,8 +294,7 @@ static int place(struct asm_state *a, struct nb_slot *s, const struct opnd *o,
 		rc = target(a, o->text, a->n + 1, &v);
 		if (!rc && how == 'o' && (v < INT16_MIN || v > INT16_MAX))
 			return FAIL(a,
-				    "line %u: jump over %" PRId64
-				    " slots, allowed -32768 to 32767",
+				    "line %u: jump over %" PRId64 " slots, allowed -32768 to 32767",
 				    a->line, v);
 		if (how == 'o')
 			s->off = (int16_t)v;
@@ -343,9 +331,7 @@ static bool begins(struct span line, const char *mnemonic, struct span *rest)
 
 static const struct {
 	const char *alias, *mnemonic;
-} aliases[] = { { "swap16", "bswap16" },
-		{ "swap32", "bswap32" },
-		{ "swap64", "bswap64" } };
+} aliases[] = { { "swap16", "bswap16" }, { "swap32", "bswap32" }, { "swap64", "bswap64" } };
 
 /* The row whose mnemonic the line begins with, the longest one of them. */
 static const struct nb_insn_spec *lookup(struct span line, struct span *rest)
@@ -356,10 +342,8 @@ static const struct nb_insn_spec *lookup(struct span line, struct span *rest)
 
 	for (i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (is(word, aliases[i].alias)) {
-			*rest = trim((struct span){ line.p + word.n,
-						    line.n - word.n });
-			line = (struct span){ aliases[i].mnemonic,
-					      strlen(aliases[i].mnemonic) };
+			*rest = trim((struct span){ line.p + word.n, line.n - word.n });
+			line = (struct span){ aliases[i].mnemonic, strlen(aliases[i].mnemonic) };
 			break;
 		}
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
@@ -406,11 +390,10 @@ static int unknown(struct asm_state *a, struct span line)
 }
 
 /* The operands fit none of the rows called @row->mnemonic. */
-static int misshaped(struct asm_state *a, const struct nb_insn_spec *row,
-		     const struct opnd *o, size_t n)
+static int misshaped(struct asm_state *a, const struct nb_insn_spec *row, const struct opnd *o,
+		     size_t n)
 {
-	struct span word = first_word(
-		(struct span){ row->mnemonic, strlen(row->mnemonic) });
+	struct span word = first_word((struct span){ row->mnemonic, strlen(row->mnemonic) });
 
 	if (strlen(shape(row)) != n)
 		return FAIL(a,
@@ -424,16 +407,15 @@ static int misshaped(struct asm_state *a, const struct nb_insn_spec *row,
 }
 
 /* Emit one instruction: @row's exact fields and the operands. */
-static int emit(struct asm_state *a, const struct nb_insn_spec *row,
-		const struct opnd *o, size_t n)
+static int emit(struct asm_state *a, const struct nb_insn_spec *row, const struct opnd *o, size_t n)
 {
 	size_t nslots = row->kind == NB_KIND_LDDW ? 2 : 1;
 	struct nb_slot *s = a->out + a->n;
 	int rc = 0;
 
 	if (a->max - a->n < nslots)
-		return nb_fail(a->err, NB_E_LIMIT, a->line,
-			       "line %u: more than %zu slots", a->line, a->max);
+		return nb_fail(a->err, NB_E_LIMIT, a->line, "line %u: more than %zu slots", a->line,
+			       a->max);
 	memset(s, 0, nslots * sizeof(*s));
 	s->opcode = row->opcode;
 	s->off = row->off == NB_FIELD_ANY ? 0 : (int16_t)row->off;
@@ -462,8 +444,7 @@ static int instruction(struct asm_state *a, struct span line)
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *r = nb_spec_insn((enum nb_op)op);
 
-		if (!strcmp(r->mnemonic, row->mnemonic) &&
-		    shaped(shape(r), o, n))
+		if (!strcmp(r->mnemonic, row->mnemonic) && shaped(shape(r), o, n))
 			return emit(a, r, o, n);
 	}
 	if (row->kind == NB_KIND_CALL && n == 1 && o[0].kind == OPND_REG) {
@@ -490,13 +471,10 @@ static int add_label(struct asm_state *a, struct span line, size_t slot)
 	struct span name = { line.p, line.n - 1 };
 
 	for (size_t i = 0; i < a->nlabels; i++)
-		if (a->labels[i].name.n == name.n &&
-		    !memcmp(a->labels[i].name.p, name.p, name.n))
-			return FAIL(a, "line %u: label %.*s stands twice",
-				    a->line, ARGS(name));
+		if (a->labels[i].name.n == name.n && !memcmp(a->labels[i].name.p, name.p, name.n))
+			return FAIL(a, "line %u: label %.*s stands twice", a->line, ARGS(name));
 	if (a->nlabels == MAX_LABELS)
-		return nb_fail(a->err, NB_E_LIMIT, a->line,
-			       "line %u: more than %d labels", a->line,
+		return nb_fail(a->err, NB_E_LIMIT, a->line, "line %u: more than %d labels", a->line,
 			       MAX_LABELS);
 	a->labels[a->nlabels++] = (struct label){ name, slot };
 	return 0;
@@ -514,8 +492,8 @@ static int scan(struct asm_state *a, const char *text)
 		if (!line.n)
 			continue;
 		if (line.n > MAX_LINE)
-			return FAIL(a, "line %u: %zu characters, allowed %d",
-				    a->line, line.n, MAX_LINE);
+			return FAIL(a, "line %u: %zu characters, allowed %d", a->line, line.n,
+				    MAX_LINE);
 		if (is_label(line)) {
 			rc = add_label(a, line, slot);
 			continue;
@@ -529,8 +507,7 @@ static int scan(struct asm_state *a, const char *text)
 	return rc;
 }
 
-int nb_asm(struct nb_slot *out, size_t max, size_t *n, const char *text,
-	   struct nb_err *err)
+int nb_asm(struct nb_slot *out, size_t max, size_t *n, const char *text, struct nb_err *err)
 {
 	struct asm_state a = { .out = out, .max = max, .err = err };
 	struct span line;

@@ -12,8 +12,7 @@
  * What the machine does with numbers of @bits (1 to 64), from RFC 9669 and
  * written apart from the code under test.
  */
-static inline uint64_t concrete_alu(enum nb_fn fn, unsigned bits, uint64_t a,
-				    uint64_t b)
+static inline uint64_t concrete_alu(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b)
 {
 	uint64_t m = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
 	uint64_t sign = 1ull << (bits - 1);
@@ -73,8 +72,7 @@ static inline uint64_t concrete_alu(enum nb_fn fn, unsigned bits, uint64_t a,
 	return r & m;
 }
 
-static inline bool concrete_jump(enum nb_fn fn, unsigned bits, uint64_t a,
-				 uint64_t b)
+static inline bool concrete_jump(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b)
 {
 	uint64_t m = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
 	uint64_t sign = 1ull << (bits - 1);
@@ -111,15 +109,12 @@ static inline bool concrete_jump(enum nb_fn fn, unsigned bits, uint64_t a,
 	return false;
 }
 
-static const enum nb_fn alu_fns[] = { NB_FN_ADD,  NB_FN_SUB,  NB_FN_MUL,
-				      NB_FN_DIV,  NB_FN_MOD,  NB_FN_OR,
-				      NB_FN_AND,  NB_FN_XOR,  NB_FN_LSH,
-				      NB_FN_RSH,  NB_FN_ARSH, NB_FN_SDIV,
-				      NB_FN_SMOD, NB_FN_NEG,  NB_FN_MOV };
-static const enum nb_fn jump_fns[] = { NB_FN_JEQ,  NB_FN_JNE,  NB_FN_JGT,
-				       NB_FN_JGE,  NB_FN_JLT,  NB_FN_JLE,
-				       NB_FN_JSGT, NB_FN_JSGE, NB_FN_JSLT,
-				       NB_FN_JSLE, NB_FN_JSET };
+static const enum nb_fn alu_fns[] = { NB_FN_ADD,  NB_FN_SUB,  NB_FN_MUL,  NB_FN_DIV, NB_FN_MOD,
+				      NB_FN_OR,	  NB_FN_AND,  NB_FN_XOR,  NB_FN_LSH, NB_FN_RSH,
+				      NB_FN_ARSH, NB_FN_SDIV, NB_FN_SMOD, NB_FN_NEG, NB_FN_MOV };
+static const enum nb_fn jump_fns[] = { NB_FN_JEQ,  NB_FN_JNE,  NB_FN_JGT,  NB_FN_JGE,
+				       NB_FN_JLT,  NB_FN_JLE,  NB_FN_JSGT, NB_FN_JSGE,
+				       NB_FN_JSLT, NB_FN_JSLE, NB_FN_JSET };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -64,9 +64,8 @@ static void told(const char *what, unsigned bits, bool parts)
 	if (tally.pairs && getenv("DOMAIN_SHOW"))
 		printf("# tried %s%s, %u bits of %u: %lu pairs, of %lu exact "
 		       "%lu, members %lu of %lu\n",
-		       what, parts ? ", its parts" : "", bits, BITS,
-		       tally.pairs, tally.looked, tally.exact, tally.members,
-		       tally.least);
+		       what, parts ? ", its parts" : "", bits, BITS, tally.pairs, tally.looked,
+		       tally.exact, tally.members, tally.least);
 	fflush(stdout);
 	total.pairs += tally.pairs;
 	total.looked += tally.looked;
@@ -79,8 +78,7 @@ static void told(const char *what, unsigned bits, bool parts)
 /* A test ends; @floor: of 100 results so many are the tightest there are. */
 static void summed(const char *what, unsigned floor)
 {
-	double exact = 100.0 * (double)total.exact /
-		       (double)(total.looked + !total.looked);
+	double exact = 100.0 * (double)total.exact / (double)(total.looked + !total.looked);
 
 	printf("# %u bits, %s: %lu pairs", BITS, what, total.pairs);
 	if (total.looked)
@@ -90,8 +88,7 @@ static void summed(const char *what, unsigned floor)
 	printf("\n");
 	fflush(stdout);
 	ck_assert_msg(more() > 1 || exact >= floor,
-		      "%s: only %.1f %% of the results are the tightest", what,
-		      exact);
+		      "%s: only %.1f %% of the results are the tightest", what, exact);
 	memset(&total, 0, sizeof(total));
 }
 
@@ -109,8 +106,8 @@ static void measure(const range *r, struct bits must)
 	tally.least += size(members(&h));
 }
 
-static _Noreturn void lost(const char *what, unsigned bits, const range *a,
-			   const range *b, const range *r, struct bits must)
+static _Noreturn void lost(const char *what, unsigned bits, const range *a, const range *b,
+			   const range *r, struct bits must)
 {
 	const range *const all[] = { a, b, r };
 
@@ -120,12 +117,10 @@ static _Noreturn void lost(const char *what, unsigned bits, const range *a,
 		       i == 0	? "of"
 		       : i == 1 ? "and"
 				: "gives",
-		       (unsigned long long)all[i]->umin,
-		       (unsigned long long)all[i]->umax,
+		       (unsigned long long)all[i]->umin, (unsigned long long)all[i]->umax,
 		       (long long)all[i]->smin, (long long)all[i]->smax,
-		       (unsigned long long)all[i]->t.value,
-		       (unsigned long long)all[i]->t.mask, all[i]->umin32,
-		       all[i]->umax32, all[i]->smin32, all[i]->smax32);
+		       (unsigned long long)all[i]->t.value, (unsigned long long)all[i]->t.mask,
+		       all[i]->umin32, all[i]->umax32, all[i]->smin32, all[i]->smax32);
 	for (unsigned v = 0; v < SIZE; v++)
 		if (in(&must, v) && !nb_range_has(r, v))
 			printf("# without %x\n", v);
@@ -134,8 +129,8 @@ static _Noreturn void lost(const char *what, unsigned bits, const range *a,
 	abort();
 }
 
-static inline void holds(const char *what, unsigned bits, const range *a,
-			 const range *b, const range *r, struct bits must)
+static inline void holds(const char *what, unsigned bits, const range *a, const range *b,
+			 const range *r, struct bits must)
 {
 	if (!fits(r) || beyond(must, members(r)))
 		lost(what, bits, a, b, r, must);
@@ -144,12 +139,10 @@ static inline void holds(const char *what, unsigned bits, const range *a,
 
 /* ---- ALU ---- */
 
-static const char *const alu_names[] = { "add",	 "sub",	 "mul",	 "div", "mod",
-					 "or",	 "and",	 "xor",	 "lsh", "rsh",
-					 "arsh", "sdiv", "smod", "neg", "mov" };
-static const char *const jump_names[] = { "jeq",  "jne",  "jgt",  "jge",
-					  "jlt",  "jle",  "jsgt", "jsge",
-					  "jslt", "jsle", "jset" };
+static const char *const alu_names[] = { "add", "sub", "mul",  "div",  "mod",  "or",  "and", "xor",
+					 "lsh", "rsh", "arsh", "sdiv", "smod", "neg", "mov" };
+static const char *const jump_names[] = { "jeq",  "jne",  "jgt",  "jge",  "jlt", "jle",
+					  "jsgt", "jsge", "jslt", "jsle", "jset" };
 
 static struct bits row[SIZE];		/* results of one left member */
 static struct bits lattice[SIZE][SIZE]; /* of known bits: value, mask */
@@ -174,8 +167,7 @@ static void rows(void)
 	for (unsigned x = 0; x < SIZE; x++)
 		for (unsigned y = 0; y < SIZE; y++)
 			if (in(&op.b->has, y))
-				put(&row[x],
-				    concrete_alu(op.fn, op.bits, x, y));
+				put(&row[x], concrete_alu(op.fn, op.bits, x, y));
 }
 
 static void all_arcs(const struct set *s)
@@ -199,12 +191,10 @@ static void all_known(const struct set *s)
 		for (unsigned v = 0; v < SIZE; v++) {
 			if (v & m)
 				continue;
-			lattice[v][m] = m ? either(lattice[v][m ^ one],
-						   lattice[v | one][m ^ one])
-					  : row[v];
+			lattice[v][m] =
+				m ? either(lattice[v][m ^ one], lattice[v | one][m ^ one]) : row[v];
 			if (s->known[v][m])
-				result(&s->v[s->known[v][m] - 1],
-				       lattice[v][m]);
+				result(&s->v[s->known[v][m] - 1], lattice[v][m]);
 		}
 	}
 }
@@ -225,12 +215,10 @@ static void one_by_one(const struct set *s, unsigned from)
  * one that is a power of two. */
 static bool counts_fit(enum nb_fn fn)
 {
-	return !(BITS & (BITS - 1)) ||
-	       (fn != NB_FN_LSH && fn != NB_FN_RSH && fn != NB_FN_ARSH);
+	return !(BITS & (BITS - 1)) || (fn != NB_FN_LSH && fn != NB_FN_RSH && fn != NB_FN_ARSH);
 }
 
-static void each_alu(const struct set *s, const struct set *of, unsigned bits,
-		     struct apart step)
+static void each_alu(const struct set *s, const struct set *of, unsigned bits, struct apart step)
 {
 	for (unsigned f = 0; f < COUNT(alu_fns); f++) {
 		struct taken t = take(f, step);
@@ -238,8 +226,7 @@ static void each_alu(const struct set *s, const struct set *of, unsigned bits,
 		op.fn = alu_fns[f];
 		op.name = alu_names[f];
 		op.bits = bits;
-		for (unsigned long j = t.at; j < of->n && counts_fit(op.fn);
-		     j += t.step) {
+		for (unsigned long j = t.at; j < of->n && counts_fit(op.fn); j += t.step) {
 			op.b = &of->v[j];
 			rows();
 			if (s->others) {
@@ -280,8 +267,8 @@ static struct bits partners_of(const struct bits with[SIZE], struct bits has)
 
 static struct bits right_of[MAX_VALUES];
 
-static void branch(const char *name, enum nb_fn fn, unsigned bits, bool taken,
-		   const struct set *s, const struct set *of, struct taken t)
+static void branch(const char *name, enum nb_fn fn, unsigned bits, bool taken, const struct set *s,
+		   const struct set *of, struct taken t)
 {
 	partners(fn, bits, taken);
 	for (unsigned i = 0; i < s->n; i++)
@@ -306,14 +293,11 @@ static void branch(const char *name, enum nb_fn fn, unsigned bits, bool taken,
 	}
 }
 
-static void each_branch(const struct set *s, const struct set *of,
-			unsigned bits, struct apart step)
+static void each_branch(const struct set *s, const struct set *of, unsigned bits, struct apart step)
 {
 	for (unsigned f = 0; f < COUNT(jump_fns); f++) {
-		branch(jump_names[f], jump_fns[f], bits, true, s, of,
-		       take(2 * f, step));
-		branch(jump_names[f], jump_fns[f], bits, false, s, of,
-		       take(2 * f + 1, step));
+		branch(jump_names[f], jump_fns[f], bits, true, s, of, take(2 * f, step));
+		branch(jump_names[f], jump_fns[f], bits, false, s, of, take(2 * f + 1, step));
 		told(jump_names[f], bits, false);
 	}
 }
@@ -332,8 +316,7 @@ static void each_extension(const struct set *s)
 			for (unsigned v = 0; v < SIZE; v++)
 				if (in(&s->v[i].has, v)) {
 					put(&of_z, v & nb_ones(bits));
-					put(&of_e,
-					    (uint64_t)nb_sext(v, bits) & LAST);
+					put(&of_e, (uint64_t)nb_sext(v, bits) & LAST);
 				}
 			holds("zero extension", bits, a, a, &z, of_z);
 			holds("sign extension", bits, a, a, &e, of_e);
@@ -341,8 +324,7 @@ static void each_extension(const struct set *s)
 	told("extensions", BITS, false);
 }
 
-static void each_set(const struct set *s, const struct set *of,
-		     struct apart step)
+static void each_set(const struct set *s, const struct set *of, struct apart step)
 {
 	struct taken t = take(0, step);
 
@@ -352,12 +334,9 @@ static void each_set(const struct set *s, const struct set *of,
 			struct bits x = common(a->has, b->has);
 			range r = nb_range_join(&a->r, &b->r);
 
-			holds("join", BITS, &a->r, &b->r, &r,
-			      either(a->has, b->has));
-			if (nb_range_within(&a->r, &b->r) &&
-			    beyond(a->has, b->has))
-				lost("within", BITS, &a->r, &b->r, &b->r,
-				     a->has);
+			holds("join", BITS, &a->r, &b->r, &r, either(a->has, b->has));
+			if (nb_range_within(&a->r, &b->r) && beyond(a->has, b->has))
+				lost("within", BITS, &a->r, &b->r, &b->r, a->has);
 			if (nb_range_meet(&r, &a->r, &b->r))
 				holds("meet", BITS, &a->r, &b->r, &r, x);
 			else if (!empty(x))

@@ -50,14 +50,12 @@ static struct bits of_bounds(struct iv v)
 
 static bool bounds_fit(struct iv v, unsigned bits)
 {
-	return v.umin <= nb_ones(bits) && v.umax <= nb_ones(bits) &&
-	       v.smin >= least(bits) && v.smin <= most(bits) &&
-	       v.smax >= least(bits) && v.smax <= most(bits);
+	return v.umin <= nb_ones(bits) && v.umax <= nb_ones(bits) && v.smin >= least(bits) &&
+	       v.smin <= most(bits) && v.smax >= least(bits) && v.smax <= most(bits);
 }
 
-static _Noreturn void part_lost(const char *what, const range *a,
-				const range *b, struct iv v, struct nb_tnum t,
-				struct bits must)
+static _Noreturn void part_lost(const char *what, const range *a, const range *b, struct iv v,
+				struct nb_tnum t, struct bits must)
 {
 	range r = from_views(t, v, iv_full(HALF));
 
@@ -97,9 +95,8 @@ static void part_known(const struct raw *w)
 		for (unsigned v = 0; v < SIZE; v++) {
 			if (v & m)
 				continue;
-			lattice[v][m] = m ? either(lattice[v][m ^ one],
-						   lattice[v | one][m ^ one])
-					  : row[v];
+			lattice[v][m] =
+				m ? either(lattice[v][m ^ one], lattice[v | one][m ^ one]) : row[v];
 			alu_part(&w->v[w->at[v][m] - 1], lattice[v][m]);
 		}
 	}
@@ -128,15 +125,13 @@ static void alu_kinds(unsigned f, enum kind x, enum kind y, struct apart step)
  * or a divisor: shifts, and what is smaller than its divisor. */
 static bool by_unsigned(enum nb_fn fn)
 {
-	return fn == NB_FN_LSH || fn == NB_FN_RSH || fn == NB_FN_ARSH ||
-	       fn == NB_FN_MOD;
+	return fn == NB_FN_LSH || fn == NB_FN_RSH || fn == NB_FN_ARSH || fn == NB_FN_MOD;
 }
 
 static void alu_parts(struct apart step)
 {
 	for (unsigned f = 0; f < COUNT(alu_fns); f++) {
-		if (alu_fns[f] == NB_FN_NEG || alu_fns[f] == NB_FN_MOV ||
-		    !counts_fit(alu_fns[f]))
+		if (alu_fns[f] == NB_FN_NEG || alu_fns[f] == NB_FN_MOV || !counts_fit(alu_fns[f]))
 			continue;
 		for (unsigned k = KIND_U; k <= KIND_T; k++)
 			alu_kinds(f, k, k, step);
@@ -171,9 +166,8 @@ static bool branch_part(enum nb_fn fn, bool taken, range *a, range *b)
 	return can;
 }
 
-static void branch_pair(const char *name, enum nb_fn fn, bool taken,
-			const struct value *a, const struct value *b,
-			struct bits x, struct bits y)
+static void branch_pair(const char *name, enum nb_fn fn, bool taken, const struct value *a,
+			const struct value *b, struct bits x, struct bits y)
 {
 	range p = a->r, q = b->r;
 
@@ -189,8 +183,7 @@ static void branch_pair(const char *name, enum nb_fn fn, bool taken,
 		lost(name, BITS, &a->r, &b->r, &q, y);
 }
 
-static void branch_kinds(unsigned f, bool taken, enum kind k, enum kind l,
-			 struct apart step)
+static void branch_kinds(unsigned f, bool taken, enum kind k, enum kind l, struct apart step)
 {
 	const struct raw *s = &raws[k], *of = &raws[l];
 	struct taken t = take(2 * f + taken, step);
@@ -203,9 +196,8 @@ static void branch_kinds(unsigned f, bool taken, enum kind k, enum kind l,
 		struct bits left = partners_of(with_right, b->has);
 
 		for (unsigned i = 0; i < s->n; i++)
-			branch_pair(jump_names[f], jump_fns[f], taken, &s->v[i],
-				    b, common(s->v[i].has, left),
-				    common(b->has, right_of_raw[i]));
+			branch_pair(jump_names[f], jump_fns[f], taken, &s->v[i], b,
+				    common(s->v[i].has, left), common(b->has, right_of_raw[i]));
 	}
 }
 
@@ -235,15 +227,11 @@ static void signs_part(struct apart step)
 			const struct value *a = &raws[KIND_U].v[i];
 			const struct value *b = &raws[KIND_S].v[j];
 			struct bits must = common(a->has, b->has);
-			struct iv v = { a->r.umin, a->r.umax, b->r.smin,
-					b->r.smax };
+			struct iv v = { a->r.umin, a->r.umax, b->r.smin, b->r.smax };
 
-			if (iv_signs(&v, BITS)
-				    ? !bounds_fit(v, BITS) ||
-					      beyond(must, of_bounds(v))
-				    : !empty(must))
-				part_lost("signs", &a->r, &b->r, v, a->r.t,
-					  must);
+			if (iv_signs(&v, BITS) ? !bounds_fit(v, BITS) || beyond(must, of_bounds(v))
+					       : !empty(must))
+				part_lost("signs", &a->r, &b->r, v, a->r.t, must);
 			tally.pairs++;
 		}
 	told("agreement of signed and unsigned bounds", BITS, true);
@@ -263,12 +251,8 @@ static void bits_part(struct apart step)
 			struct iv v = whole(&a->r);
 
 			if (iv_bits(&v, &known, BITS)
-				    ? !bounds_fit(v, BITS) ||
-					      (known.value | known.mask) >
-						      LAST ||
-					      beyond(must,
-						     common(of_bounds(v),
-							    of_bits(known)))
+				    ? !bounds_fit(v, BITS) || (known.value | known.mask) > LAST ||
+					      beyond(must, common(of_bounds(v), of_bits(known)))
 				    : !empty(must))
 				part_lost("bits", &a->r, &b->r, v, known, must);
 			tally.pairs++;
@@ -284,16 +268,14 @@ static void half_pair(const struct value *a, const struct value *b)
 	tally.pairs++;
 	if (!half_to_whole(&w, &h)) {
 		if (!empty(must))
-			part_lost("half to whole", &a->r, &b->r, w, a->r.t,
-				  must);
+			part_lost("half to whole", &a->r, &b->r, w, a->r.t, must);
 	} else if (!bounds_fit(w, BITS) || beyond(must, of_bounds(w))) {
 		part_lost("half to whole", &a->r, &b->r, w, a->r.t, must);
 	}
 	w = whole(&a->r);
 	if (!whole_to_half(&w, &h)) {
 		if (!empty(must))
-			part_lost("whole to half", &a->r, &b->r, w, a->r.t,
-				  must);
+			part_lost("whole to half", &a->r, &b->r, w, a->r.t, must);
 	} else {
 		range r = from_views(nb_tnum_unknown(), iv_full(BITS), h);
 

@@ -98,10 +98,9 @@ static inline unsigned size(struct bits a)
 
 enum { SPLIT = 4, UPPER = BITS - SPLIT, UPPER_SIZE = 1 << UPPER };
 
-static struct bits above[SIZE], below[SIZE], above_signed[SIZE],
-	below_signed[SIZE], bits_low[16][16], bits_high[UPPER_SIZE][UPPER_SIZE],
-	of_half[HALF_SIZE][HALF_SIZE], of_half_signed[HALF_SIZE][HALF_SIZE],
-	one_bit[BITS];
+static struct bits above[SIZE], below[SIZE], above_signed[SIZE], below_signed[SIZE],
+	bits_low[16][16], bits_high[UPPER_SIZE][UPPER_SIZE], of_half[HALF_SIZE][HALF_SIZE],
+	of_half_signed[HALF_SIZE][HALF_SIZE], one_bit[BITS];
 
 static void fill_whole(unsigned v)
 {
@@ -151,13 +150,11 @@ static void fill_half(unsigned v)
 /* Does every view stay within its width? */
 static inline bool fits(const range *r)
 {
-	return !(r->t.value & r->t.mask) && (r->t.value | r->t.mask) <= LAST &&
-	       r->umin <= LAST && r->umax <= LAST && r->smin >= least(BITS) &&
-	       r->smin <= most(BITS) && r->smax >= least(BITS) &&
-	       r->smax <= most(BITS) && r->umin32 <= HALF_LAST &&
-	       r->umax32 <= HALF_LAST && r->smin32 >= least(HALF) &&
-	       r->smin32 <= most(HALF) && r->smax32 >= least(HALF) &&
-	       r->smax32 <= most(HALF);
+	return !(r->t.value & r->t.mask) && (r->t.value | r->t.mask) <= LAST && r->umin <= LAST &&
+	       r->umax <= LAST && r->smin >= least(BITS) && r->smin <= most(BITS) &&
+	       r->smax >= least(BITS) && r->smax <= most(BITS) && r->umin32 <= HALF_LAST &&
+	       r->umax32 <= HALF_LAST && r->smin32 >= least(HALF) && r->smin32 <= most(HALF) &&
+	       r->smax32 >= least(HALF) && r->smax32 <= most(HALF);
 }
 
 static inline struct bits of_bits(struct nb_tnum t)
@@ -174,8 +171,9 @@ static inline struct bits members(const range *r)
 	s = common(s, below_signed[(uint64_t)r->smax & LAST]);
 	s = common(s, of_bits(r->t));
 	s = common(s, of_half[r->umin32][r->umax32]);
-	return common(s, of_half_signed[(unsigned)r->smin32 & HALF_LAST]
-				       [(unsigned)r->smax32 & HALF_LAST]);
+	return common(
+		s,
+		of_half_signed[(unsigned)r->smin32 & HALF_LAST][(unsigned)r->smax32 & HALF_LAST]);
 }
 
 /* The tightest value that holds all of @s, which is not empty. */
@@ -195,8 +193,7 @@ static range hull(struct bits s)
 		if (!in(&s, v))
 			continue;
 		c = nb_range_const(v);
-		r = from_views(r.t, iv_join(whole(&r), whole(&c)),
-			       iv_join(half(&r), half(&c)));
+		r = from_views(r.t, iv_join(whole(&r), whole(&c)), iv_join(half(&r), half(&c)));
 		all &= v;
 		any |= v;
 	}
@@ -234,11 +231,9 @@ static struct set basic, halves, mixed;
 
 static unsigned *slot_of(struct set *s, const range *r)
 {
-	const uint64_t f[] = {
-		r->t.value,	     r->t.mask,		 r->umin,   r->umax,
-		(uint64_t)r->smin,   (uint64_t)r->smax,	 r->umin32, r->umax32,
-		(uint64_t)r->smin32, (uint64_t)r->smax32
-	};
+	const uint64_t f[] = { r->t.value,	    r->t.mask,		r->umin,   r->umax,
+			       (uint64_t)r->smin,   (uint64_t)r->smax,	r->umin32, r->umax32,
+			       (uint64_t)r->smin32, (uint64_t)r->smax32 };
 	uint64_t h = 0;
 
 	for (unsigned i = 0; i < COUNT(f); i++) {
@@ -296,8 +291,7 @@ static void begin(struct set *s)
 		wrong("no memory");
 }
 
-static range with_whole(uint64_t umin, uint64_t umax, int64_t smin,
-			int64_t smax)
+static range with_whole(uint64_t umin, uint64_t umax, int64_t smin, int64_t smax)
 {
 	range r = nb_range_unknown();
 
@@ -350,8 +344,8 @@ static bool meant(unsigned kind, unsigned i)
 
 static bool ordered_views(const range *r)
 {
-	return r->umin <= r->umax && r->smin <= r->smax &&
-	       r->umin32 <= r->umax32 && r->smin32 <= r->smax32;
+	return r->umin <= r->umax && r->smin <= r->smax && r->umin32 <= r->umax32 &&
+	       r->smin32 <= r->smax32;
 }
 
 /* Every interval, signed interval, known bits and interval of the half. */
@@ -369,8 +363,7 @@ static void build_basic(struct set *s)
 				continue;
 			at = agreed(s, r);
 			if (kind < 2 && r.smin <= r.smax)
-				s->arc[i / SIZE][(i % SIZE - i / SIZE) & LAST] =
-					at;
+				s->arc[i / SIZE][(i % SIZE - i / SIZE) & LAST] = at;
 			if (kind == 2)
 				s->known[i / SIZE][i % SIZE] = at;
 		}
@@ -395,10 +388,8 @@ static void build_halves(struct set *s)
 				r.umin32 = j % HALF_SIZE, j /= HALF_SIZE;
 				r.umax32 = j % HALF_SIZE, j /= HALF_SIZE;
 				r.smin32 = (int32_t)nb_sext(j, HALF);
-				r.smax32 =
-					(int32_t)nb_sext(j / HALF_SIZE, HALF);
-				if (j / HALF_SIZE < HALF_SIZE &&
-				    ordered_views(&r))
+				r.smax32 = (int32_t)nb_sext(j / HALF_SIZE, HALF);
+				if (j / HALF_SIZE < HALF_SIZE && ordered_views(&r))
 					agreed(s, r);
 			}
 		}
@@ -423,8 +414,7 @@ static void build_mixed(struct set *s, unsigned n)
 		range r = basic.v[rnd() % basic.n].r;
 
 		for (uint64_t k = 1 + rnd() % 4; k; k--) {
-			range b = nth((unsigned)(rnd() % 5),
-				      (unsigned)(rnd() % (SIZE * SIZE)));
+			range b = nth((unsigned)(rnd() % 5), (unsigned)(rnd() % (SIZE * SIZE)));
 
 			if (!ordered_views(&b) || b.t.value & b.t.mask)
 				continue;
@@ -457,8 +447,7 @@ static void build_every(struct set *s)
 				r = s->v[k].r;
 				if (!nb_tnum_meet(&r.t, r.t, b.t))
 					continue;
-				r = from_views(r.t,
-					       iv_meet(whole(&r), whole(&b)),
+				r = from_views(r.t, iv_meet(whole(&r), whole(&b)),
 					       iv_meet(half(&r), half(&b)));
 				if (ordered_views(&r))
 					agreed(s, r);

@@ -11,13 +11,11 @@
 
 static const struct steps {
 	struct apart parts, basic, halves, mixed, every;
-} at_width[] = {
-	[4] = { { 2, 1 }, { 4, 1 }, { 1, 1 }, { 40, 1 }, { 600, 1 } },
-	[5] = { { 12, 1 }, { 40, 1 }, { 1, 1 }, { 200, 1 }, { 0, 0 } },
-	[6] = { { 120, 1 }, { 300, 1 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
-	[7] = { { 700, 1 }, { 2000, 10 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
-	[8] = { { 3000, 1 }, { 12000, 100 }, { 400, 1 }, { 400, 1 }, { 0, 0 } }
-};
+} at_width[] = { [4] = { { 2, 1 }, { 4, 1 }, { 1, 1 }, { 40, 1 }, { 600, 1 } },
+		 [5] = { { 12, 1 }, { 40, 1 }, { 1, 1 }, { 200, 1 }, { 0, 0 } },
+		 [6] = { { 120, 1 }, { 300, 1 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
+		 [7] = { { 700, 1 }, { 2000, 10 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
+		 [8] = { { 3000, 1 }, { 12000, 100 }, { 400, 1 }, { 400, 1 }, { 0, 0 } } };
 
 static struct steps step;
 static struct set constants, every;
@@ -152,18 +150,14 @@ START_TEST(every_value)
 }
 END_TEST
 
-#define DOMAIN_MAIN                                                            \
-	UNIT_MAIN(                                                             \
-		"verify domains", tcase_set_timeout(tc, 0); prepare();         \
-		tcase_add_test(tc, agreement_by_parts);                        \
-		tcase_add_test(tc, alu_by_parts);                              \
-		tcase_add_test(tc, branches_by_parts);                         \
-		tcase_add_test(tc, alu); tcase_add_test(tc, alu_of_constants); \
-		tcase_add_test(tc, branches);                                  \
-		tcase_add_test(tc, alu_of_halves);                             \
-		tcase_add_test(tc, branches_of_halves);                        \
-		tcase_add_test(tc, mixtures); tcase_add_test(tc, extensions);  \
-		tcase_add_test(tc, meets_and_joins);                           \
-		if (every.n) tcase_add_test(tc, every_value);)
+#define DOMAIN_MAIN                                                                          \
+	UNIT_MAIN("verify domains", tcase_set_timeout(tc, 0); prepare();                     \
+		  tcase_add_test(tc, agreement_by_parts); tcase_add_test(tc, alu_by_parts);  \
+		  tcase_add_test(tc, branches_by_parts); tcase_add_test(tc, alu);            \
+		  tcase_add_test(tc, alu_of_constants); tcase_add_test(tc, branches);        \
+		  tcase_add_test(tc, alu_of_halves); tcase_add_test(tc, branches_of_halves); \
+		  tcase_add_test(tc, mixtures); tcase_add_test(tc, extensions);              \
+		  tcase_add_test(tc, meets_and_joins);                                       \
+		  if (every.n) tcase_add_test(tc, every_value);)
 
 #endif

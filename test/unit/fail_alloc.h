@@ -44,12 +44,10 @@ static bool alloc_fails(void)
 	int where = atomic_load(&alloc_where);
 	bool main_thread = pthread_equal(pthread_self(), alloc_main);
 
-	if ((where == ALLOC_MAIN && !main_thread) ||
-	    (where == ALLOC_OTHERS && main_thread))
+	if ((where == ALLOC_MAIN && !main_thread) || (where == ALLOC_OTHERS && main_thread))
 		return false;
 	atomic_fetch_add(&alloc_count, 1);
-	if (atomic_load(&alloc_until) < 0 ||
-	    atomic_fetch_sub(&alloc_until, 1) > 0)
+	if (atomic_load(&alloc_until) < 0 || atomic_fetch_sub(&alloc_until, 1) > 0)
 		return false;
 	atomic_store(&alloc_failed, true);
 	errno = ENOMEM;
@@ -103,14 +101,12 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size)
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
-	return alloc_fails() ? NULL
-			     : alloc_counted(__real_aligned_alloc(align, size));
+	return alloc_fails() ? NULL : alloc_counted(__real_aligned_alloc(align, size));
 }
 
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	return alloc_fails() ? MAP_FAILED
-			     : __real_mmap(at, n, prot, flags, fd, off);
+	return alloc_fails() ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, off);
 }
 
 void __wrap_free(void *p)

@@ -39,8 +39,8 @@ struct court {
 
 static inline struct court *court_new(void)
 {
-	struct court *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct court *c =
+		mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(c, MAP_FAILED);
 	return c;
@@ -66,8 +66,7 @@ static inline void testify(struct court *c, uint64_t k, uint32_t number)
 	uint64_t mine = (k + 1) << 22 | number;
 
 	while (was >> 22 < k + 1)
-		if (__atomic_compare_exchange_n(cell, &was, mine, false,
-						__ATOMIC_SEQ_CST,
+		if (__atomic_compare_exchange_n(cell, &was, mine, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))
 			return;
 	if (was >> 22 == k + 1 && was != mine)
@@ -110,8 +109,7 @@ static inline void run(struct rank *r)
 	while (!__atomic_load_n(&r->court->stop, __ATOMIC_SEQ_CST)) {
 		if (r->f.seq % 64 == 0)
 			while (r->f.seq > slowest(r->court, r->n) + DRIFT &&
-			       !__atomic_load_n(&r->court->stop,
-						__ATOMIC_SEQ_CST))
+			       !__atomic_load_n(&r->court->stop, __ATOMIC_SEQ_CST))
 				sched_yield();
 		decide(r);
 	}
@@ -129,23 +127,20 @@ static inline uint64_t record_word(const struct nb_seg_comm *comm)
 }
 
 /* What no protocol would write. */
-static inline void force_record(struct nb_seg_comm *comm, uint64_t word,
-				uint64_t fallback)
+static inline void force_record(struct nb_seg_comm *comm, uint64_t word, uint64_t fallback)
 {
 	__atomic_store_n(&comm->record.fallback, fallback, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&comm->record.word, word, __ATOMIC_SEQ_CST);
 }
 
-static inline void join(struct rank *r, struct nb_segment *s,
-			struct court *court, uint32_t index, uint32_t n,
-			struct nb_seg_comm **comm)
+static inline void join(struct rank *r, struct nb_segment *s, struct court *court, uint32_t index,
+			uint32_t n, struct nb_seg_comm **comm)
 {
 	uint32_t slot;
 
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-	ck_assert_int_eq(
-		nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
+	ck_assert_int_eq(nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
 	nb_segment_unlock(s);
 	r->f.slot = &(*comm)->slot[slot];
 	r->f.record = &(*comm)->record;
@@ -160,8 +155,7 @@ static inline struct nb_segment *attach(bool membarrier)
 {
 	struct nb_segment *s;
 
-	ck_assert_int_eq(nb_segment_attach(&s, -1, "t", 0, membarrier, NULL),
-			 0);
+	ck_assert_int_eq(nb_segment_attach(&s, -1, "t", 0, membarrier, NULL), 0);
 	return s;
 }
 
@@ -181,8 +175,7 @@ static inline uint32_t fresh(struct nb_segment *s)
 }
 
 /* Commit without a pause for @seconds and until there were so many. */
-static inline unsigned coordinate(struct nb_segment *s,
-				  struct nb_seg_comm *comm, double seconds,
+static inline unsigned coordinate(struct nb_segment *s, struct nb_seg_comm *comm, double seconds,
 				  unsigned least)
 {
 	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
@@ -194,8 +187,7 @@ static inline unsigned coordinate(struct nb_segment *s,
 		struct nb_fence_result r;
 
 		ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-		done += nb_fence_commit(&record, fresh(s), &opts, &r) ==
-			NB_FENCE_COMMITTED;
+		done += nb_fence_commit(&record, fresh(s), &opts, &r) == NB_FENCE_COMMITTED;
 		nb_segment_unlock(s);
 	}
 	return done;
@@ -218,16 +210,14 @@ static inline void threads_agree(bool membarrier)
 	for (uint32_t i = 0; i < RANKS; i++)
 		join(&r[i], s, court, i, RANKS, &comm);
 	for (int i = 0; i < RANKS; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
-				 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]), 0);
 	done = coordinate(s, comm, 3, 20);
 	while (slowest(court, RANKS) < 10000)
 		usleep(1000);
 	stop(court);
 	for (int i = 0; i < RANKS; i++)
 		pthread_join(t[i], NULL);
-	printf("# %u commits over %llu decisions\n", done,
-	       (unsigned long long)court->at[0]);
+	printf("# %u commits over %llu decisions\n", done, (unsigned long long)court->at[0]);
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
 }

@@ -16,8 +16,7 @@
  */
 #define COMM "00000000000000c0"
 #define RECORD "order/record/" COMM
-#define DIGEST \
-	"1111111111111111111111111111111111111111111111111111111111111111"
+#define DIGEST "1111111111111111111111111111111111111111111111111111111111111111"
 
 enum { MADE = 10, ARMED = 20 };
 
@@ -27,8 +26,7 @@ static inline void put(const char *key, const char *value, int64_t mod)
 {
 	const struct nb_view_key *k = nb_view_get(&view, key);
 
-	ck_assert(nb_view_put(&view, key, value, strlen(value),
-			      k ? k->made : mod, mod));
+	ck_assert(nb_view_put(&view, key, value, strlen(value), k ? k->made : mod, mod));
 	if (mod > view.revision)
 		view.revision = mod;
 }
@@ -63,31 +61,27 @@ static inline void put_seen(const char *site, int64_t rev, const char *stand)
 static nb_store_done_fn *txn_done;
 static void *txn_arg;
 static unsigned ntxn;
-static int txn_rc; /* what the next transactions return; not 0: not sent */
-static char txn_puts[2048]; /* KEY=VALUE lines of the last transaction */
-static char
-	txn_compares[512]; /* its KEY=REVISION lines; KEY<=REVISION: a prefix */
+static int txn_rc;	       /* what the next transactions return; not 0: not sent */
+static char txn_puts[2048];    /* KEY=VALUE lines of the last transaction */
+static char txn_compares[512]; /* its KEY=REVISION lines; KEY<=REVISION: a prefix */
 
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e);
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e)
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *fn,
+			void *arg, struct nb_err *e);
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *fn,
+			void *arg, struct nb_err *e)
 {
 	(void)s;
 	ntxn++;
 	*txn_puts = '\0';
 	for (size_t i = 0; i < txn->nthen; i++)
 		if (txn->then[i].kind == NB_STORE_PUT)
-			snprintf(txn_puts + strlen(txn_puts),
-				 sizeof(txn_puts) - strlen(txn_puts), "%s=%s\n",
-				 txn->then[i].key,
-				 (const char *)txn->then[i].value);
+			snprintf(txn_puts + strlen(txn_puts), sizeof(txn_puts) - strlen(txn_puts),
+				 "%s=%s\n", txn->then[i].key, (const char *)txn->then[i].value);
 	*txn_compares = '\0';
 	for (size_t i = 0; i < txn->ncompare; i++)
 		snprintf(txn_compares + strlen(txn_compares),
 			 sizeof(txn_compares) - strlen(txn_compares),
-			 txn->compare[i].prefix ? "%s<=%lld\n" : "%s=%lld\n",
-			 txn->compare[i].key,
+			 txn->compare[i].prefix ? "%s<=%lld\n" : "%s=%lld\n", txn->compare[i].key,
 			 (long long)txn->compare[i].revision);
 	if (txn_rc)
 		return nb_fail(e, txn_rc, 0, "too much for the store");
@@ -103,8 +97,7 @@ static inline void members_due(const char *want)
 	char key[32];
 	int64_t mod;
 	json_t *value = nb_groups_members(&view, &i, key, &mod);
-	char *text =
-		value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
 	ck_assert(!text == !want);
 	if (text) {

@@ -29,8 +29,7 @@ static void *pair_connect(void *arg)
 	struct pair_rank *r = arg;
 	void *handles[2] = { pair_handle[0], pair_handle[1] };
 
-	r->rc = rma->connect.v11(r->instance, handles, 2, r->rank, r->listener,
-				 &r->coll);
+	r->rc = rma->connect.v11(r->instance, handles, 2, r->rank, r->listener, &r->coll);
 	return NULL;
 }
 
@@ -48,28 +47,21 @@ static void pair_open(void)
 		ck_assert_int_eq(rma->init(&r->instance, 77, NULL), 0);
 		ck_assert_int_eq(rma->devices(&n), 0);
 		ck_assert_int_gt(n, 0);
-		ck_assert_int_eq(rma->listen(r->instance, 0, pair_handle[i],
-					     &r->listener),
-				 0);
+		ck_assert_int_eq(rma->listen(r->instance, 0, pair_handle[i], &r->listener), 0);
 	}
-	ck_assert_int_eq(pthread_create(&thread, NULL, pair_connect, &pair[1]),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, pair_connect, &pair[1]), 0);
 	pair_connect(&pair[0]);
 	pthread_join(thread, NULL);
 	for (int i = 0; i < 2; i++) {
 		struct pair_rank *r = &pair[i];
 
 		ck_assert_int_eq(r->rc, 0);
-		ck_assert_int_eq(
-			rma->create_context.rma_v14(r->coll, &k, &r->ctx), 0);
-		ck_assert_int_eq(rma->reg_mr.rma_v14(r->coll, r->signal,
-						     sizeof(r->signal), 2, 1,
+		ck_assert_int_eq(rma->create_context.rma_v14(r->coll, &k, &r->ctx), 0);
+		ck_assert_int_eq(rma->reg_mr.rma_v14(r->coll, r->signal, sizeof(r->signal), 2, 1,
 						     &r->signals),
 				 0);
-		ck_assert_int_eq(rma->reg_mr.rma_v14(r->coll, r->data,
-						     PAIR_BYTES, 2, 0,
-						     &r->window),
-				 0);
+		ck_assert_int_eq(
+			rma->reg_mr.rma_v14(r->coll, r->data, PAIR_BYTES, 2, 0, &r->window), 0);
 	}
 }
 
@@ -90,19 +82,18 @@ static void pair_tick(void)
 }
 
 /* A put with or without a signal, by rank 0; @op 0: none. */
-static void *pair_put(int context, uint32_t to, size_t size, size_t from,
-		      size_t at, unsigned signal, uint32_t op, uint64_t value)
+static void *pair_put(int context, uint32_t to, size_t size, size_t from, size_t at,
+		      unsigned signal, uint32_t op, uint64_t value)
 {
 	struct pair_rank *r = &pair[0];
 	void *req = NULL;
 	int rc;
 
-	rc = op ? rma->iput_signal.rma_v15(
-			  r->ctx, context, from, size ? r->window : NULL, size,
-			  at, size ? r->window : NULL, to, signal * 8,
-			  r->signals, value, op, true, 0, &req)
-		: rma->iput.rma_v15(r->ctx, context, from, r->window, size, at,
-				    r->window, to, 0, &req);
+	rc = op ? rma->iput_signal.rma_v15(r->ctx, context, from, size ? r->window : NULL, size, at,
+					   size ? r->window : NULL, to, signal * 8, r->signals,
+					   value, op, true, 0, &req)
+		: rma->iput.rma_v15(r->ctx, context, from, r->window, size, at, r->window, to, 0,
+				    &req);
 	ck_assert_int_eq(rc, 0);
 	ck_assert_ptr_nonnull(req);
 	return req;

@@ -126,9 +126,7 @@ static void *rank_connect(void *arg)
 
 static void *registered(struct rank *r, void *data, size_t size)
 {
-	struct nb_gin_memory m = { .data = data,
-				   .size = size,
-				   .type = NB_NET_CUDA_MEMORY };
+	struct nb_gin_memory m = { .data = data, .size = size, .type = NB_NET_CUDA_MEMORY };
 	void *mh = NULL, *gh = NULL;
 
 	ck_assert_int_eq(t->reg_mr(r->coll, &m, &mh, &gh), 0);
@@ -207,10 +205,8 @@ static __attribute__((unused)) void turn(int n)
 		t->progress(ranks[i].coll, NULL);
 }
 
-static __attribute__((unused)) int post_put(struct rank *r,
-					    struct nb_gin_message *o,
-					    uint32_t to, size_t from_off,
-					    size_t to_off, size_t size)
+static __attribute__((unused)) int post_put(struct rank *r, struct nb_gin_message *o, uint32_t to,
+					    size_t from_off, size_t to_off, size_t size)
 {
 	*o = (struct nb_gin_message){ .kind = NB_GIN_PUT,
 				      .rank = to,
@@ -223,9 +219,9 @@ static __attribute__((unused)) int post_put(struct rank *r,
 }
 
 /* A put with a signal; size 0: the signal alone. */
-static __attribute__((unused)) int
-post_signal(struct rank *r, struct nb_gin_message *o, uint32_t to, size_t size,
-	    size_t to_off, unsigned signal, uint64_t add)
+static __attribute__((unused)) int post_signal(struct rank *r, struct nb_gin_message *o,
+					       uint32_t to, size_t size, size_t to_off,
+					       unsigned signal, uint64_t add)
 {
 	*o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
 				      .rank = to,
@@ -235,14 +231,12 @@ post_signal(struct rank *r, struct nb_gin_message *o, uint32_t to, size_t size,
 				      .size = size,
 				      .signal = r->signals,
 				      .signal_off = signal * 8,
-				      .signal_op = add ? NB_GIN_ADD
-						       : NB_GIN_INCREMENT,
+				      .signal_op = add ? NB_GIN_ADD : NB_GIN_INCREMENT,
 				      .value = add };
 	return nb_gin_tcp_post(r->coll, o);
 }
 
-static __attribute__((unused)) uint64_t read_signal(const struct rank *r,
-						    unsigned i)
+static __attribute__((unused)) uint64_t read_signal(const struct rank *r, unsigned i)
 {
 	return __atomic_load_n(&r->signal[i], __ATOMIC_ACQUIRE);
 }

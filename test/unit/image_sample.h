@@ -12,9 +12,8 @@ enum { CALL = 0x85, EXIT = 0x95, LDDW = 0x18, MOV_K = 0xb7 };
 
 /* r1 = map 0; r2 = &.rodata[4]; call f; exit; f: r0 = 1; exit */
 static struct nb_slot slots[] = {
-	{ LDDW, 0x11, 0, 0 },  { 0, 0, 0, 0 },	     { LDDW, 0x22, 0, 1 },
-	{ 0, 0, 0, 4 },	       { CALL, 0x10, 0, 1 }, { EXIT, 0, 0, 0 },
-	{ MOV_K, 0x00, 0, 1 }, { EXIT, 0, 0, 0 },
+	{ LDDW, 0x11, 0, 0 }, { 0, 0, 0, 0 },	 { LDDW, 0x22, 0, 1 },	{ 0, 0, 0, 4 },
+	{ CALL, 0x10, 0, 1 }, { EXIT, 0, 0, 0 }, { MOV_K, 0x00, 0, 1 }, { EXIT, 0, 0, 0 },
 };
 static struct nb_func funcs[2];
 static struct nb_line lines[2];
@@ -53,8 +52,7 @@ static void fresh(void)
 	funcs[1] = (struct nb_func){ .name = "f", .start = 6, .end = 8 };
 	lines[0] = (struct nb_line){ 0, 7, 2, "a.c", "\tint x = 1;" };
 	lines[1] = (struct nb_line){ 5, 9, 0, "a.c", "" };
-	prog = (struct nb_prog){ "entry", "tuner", NB_HOOK_TUNER, slots, 8,
-				 funcs,	  2,	   lines,	  2 };
+	prog = (struct nb_prog){ "entry", "tuner", NB_HOOK_TUNER, slots, 8, funcs, 2, lines, 2 };
 	field = (struct nb_ctx_field){ NB_HOOK_TUNER, "bytes", 8, 8 };
 	img = (struct nb_image){ .name = "example",
 				 .maps = maps,

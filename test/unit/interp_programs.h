@@ -42,9 +42,8 @@ enum { NEDGE = sizeof(edge) / sizeof(edge[0]) };
 
 /* ---- programs ---- */
 
-static inline int bind(struct nb_exec **x, const struct nb_slot *slots,
-		       size_t n, struct nb_map *const *maps, uint32_t nmaps,
-		       struct nb_err *err)
+static inline int bind(struct nb_exec **x, const struct nb_slot *slots, size_t n,
+		       struct nb_map *const *maps, uint32_t nmaps, struct nb_err *err)
 {
 	static const struct nb_map_spec specs[4];
 	const struct nb_func func = { .name = "f", .end = (uint32_t)n };
@@ -54,17 +53,14 @@ static inline int bind(struct nb_exec **x, const struct nb_slot *slots,
 				      .nslots = (uint32_t)n,
 				      .funcs = &func,
 				      .nfuncs = 1 };
-	const struct nb_image img = { .name = "test",
-				      .maps = specs,
-				      .nmaps = nmaps,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	const struct nb_image img = {
+		.name = "test", .maps = specs, .nmaps = nmaps, .progs = &prog, .nprogs = 1
+	};
 
 	return nb_exec_new(x, &img, 0, maps, NULL, err);
 }
 
-static inline struct nb_exec *
-program(const char *text, struct nb_map *const *maps, uint32_t nmaps)
+static inline struct nb_exec *program(const char *text, struct nb_map *const *maps, uint32_t nmaps)
 {
 	struct nb_slot slots[MAX];
 	struct nb_err err = { 0 };
@@ -134,8 +130,7 @@ static inline uint64_t mul(uint64_t a, uint64_t b, unsigned width)
 }
 
 /* Long division; @rest gets the remainder. */
-static inline uint64_t divide(uint64_t a, uint64_t b, unsigned width,
-			      uint64_t *rest)
+static inline uint64_t divide(uint64_t a, uint64_t b, unsigned width, uint64_t *rest)
 {
 	uint64_t q = 0, r = 0;
 
@@ -157,21 +152,18 @@ static inline uint64_t divide(uint64_t a, uint64_t b, unsigned width,
 
 /* On magnitudes, then the signs: the quotient's is the product of both, the
  * remainder's is the dividend's. */
-static inline uint64_t signed_divide(uint64_t a, uint64_t b, unsigned width,
-				     uint64_t *rest)
+static inline uint64_t signed_divide(uint64_t a, uint64_t b, unsigned width, uint64_t *rest)
 {
 	bool na = a & top(width), nb = b & top(width);
 	uint64_t q;
 
-	q = divide(na ? negate(a, width) : a, nb ? negate(b, width) : b, width,
-		   rest);
+	q = divide(na ? negate(a, width) : a, nb ? negate(b, width) : b, width, rest);
 	if (na)
 		*rest = negate(*rest, width);
 	return na != nb ? negate(q, width) : q;
 }
 
-static inline uint64_t shift(enum nb_fn fn, uint64_t a, uint64_t n,
-			     unsigned width)
+static inline uint64_t shift(enum nb_fn fn, uint64_t a, uint64_t n, unsigned width)
 {
 	for (n %= width; n > 0; n--) {
 		uint64_t sign = fn == NB_FN_ARSH ? a & top(width) : 0;
@@ -196,8 +188,7 @@ static inline uint64_t swap(uint64_t a, unsigned width)
 	return out;
 }
 
-static inline uint64_t alu(const struct nb_insn_spec *row, uint64_t a,
-			   uint64_t b)
+static inline uint64_t alu(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
 {
 	unsigned w = row->width;
 	uint64_t rest;

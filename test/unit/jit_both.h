@@ -72,18 +72,15 @@ static inline int32_t field(int32_t fixed, int32_t wanted)
 	return fixed == NB_FIELD_ANY ? wanted : fixed;
 }
 
-static inline size_t put(enum nb_op op, unsigned dst, unsigned src, int32_t off,
-			 int32_t imm)
+static inline size_t put(enum nb_op op, unsigned dst, unsigned src, int32_t off, int32_t imm)
 {
 	const struct nb_insn_spec *row = nb_spec_insn(op);
 
 	NEED(p.n < MAX, "%zu slots", p.n);
-	p.s[p.n] =
-		(struct nb_slot){ row->opcode,
-				  (uint8_t)(field(row->dst, (int32_t)dst) |
-					    field(row->src, (int32_t)src) << 4),
-				  (int16_t)field(row->off, off),
-				  field(row->imm, imm) };
+	p.s[p.n] = (struct nb_slot){ row->opcode,
+				     (uint8_t)(field(row->dst, (int32_t)dst) |
+					       field(row->src, (int32_t)src) << 4),
+				     (int16_t)field(row->off, off), field(row->imm, imm) };
 	if (op == NB_OP_CALL_HELPER && imm >= 0 && imm < NHELPERS)
 		called[imm]++;
 	return p.n++;
@@ -101,8 +98,8 @@ static inline void put_map(unsigned dst, int32_t map)
 	p.s[p.n++] = (struct nb_slot){ 0 };
 }
 
-static inline int bind(struct nb_exec **x, struct nb_map *const *maps,
-		       uint32_t nmaps, struct nb_err *err)
+static inline int bind(struct nb_exec **x, struct nb_map *const *maps, uint32_t nmaps,
+		       struct nb_err *err)
 {
 	static const struct nb_map_spec specs[NMAPS];
 	const struct nb_func func = { .name = "f", .end = (uint32_t)p.n };
@@ -112,11 +109,9 @@ static inline int bind(struct nb_exec **x, struct nb_map *const *maps,
 				      .nslots = (uint32_t)p.n,
 				      .funcs = &func,
 				      .nfuncs = 1 };
-	const struct nb_image img = { .name = "test",
-				      .maps = specs,
-				      .nmaps = nmaps,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	const struct nb_image img = {
+		.name = "test", .maps = specs, .nmaps = nmaps, .progs = &prog, .nprogs = 1
+	};
 
 	return nb_exec_new(x, &img, 0, maps, NULL, err);
 }
@@ -127,8 +122,8 @@ struct both {
 	struct nb_jit *j;
 };
 
-static inline struct both make(struct nb_map *const *maps, uint32_t nmaps,
-			       const uint8_t *aux, unsigned features)
+static inline struct both make(struct nb_map *const *maps, uint32_t nmaps, const uint8_t *aux,
+			       unsigned features)
 {
 	struct nb_err err = { 0 };
 	struct both b;
@@ -137,8 +132,7 @@ static inline struct both make(struct nb_map *const *maps, uint32_t nmaps,
 	if (features == (unsigned)ALL)
 		NEED(!nb_jit_compile(&b.j, b.x, aux, &err), "%s", err.text);
 	else
-		NEED(!nb_jit_compile_for(&b.j, b.x, aux, features, &err), "%s",
-		     err.text);
+		NEED(!nb_jit_compile_for(&b.j, b.x, aux, features, &err), "%s", err.text);
 	return b;
 }
 
@@ -160,8 +154,7 @@ static inline void put_program(const char *text)
 	NEED(!nb_asm(p.s, MAX, &p.n, text, &err), "%s: %s", text, err.text);
 }
 
-static inline struct both assembled(const char *text,
-				    struct nb_map *const *maps, uint32_t nmaps)
+static inline struct both assembled(const char *text, struct nb_map *const *maps, uint32_t nmaps)
 {
 	put_program(text);
 	return make(maps, nmaps, NULL, (unsigned)ALL);
@@ -190,8 +183,7 @@ __extension__ typedef unsigned __int128 uwide;
 
 static inline uint64_t cut(uwide v, unsigned width)
 {
-	return width == 64 ? (uint64_t)v
-			   : (uint64_t)(v & (((uint64_t)1 << width) - 1));
+	return width == 64 ? (uint64_t)v : (uint64_t)(v & (((uint64_t)1 << width) - 1));
 }
 
 static inline wide with_sign(uint64_t v, unsigned width)
@@ -201,8 +193,7 @@ static inline wide with_sign(uint64_t v, unsigned width)
 	return x >> (width - 1) & 1 ? x - ((wide)1 << width) : x;
 }
 
-static inline uint64_t reference(const struct nb_insn_spec *row, uint64_t a,
-				 uint64_t b)
+static inline uint64_t reference(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
 {
 	unsigned w = row->width, n;
 	wide sa = with_sign(a, w), sb = with_sign(b, w);
@@ -317,26 +308,23 @@ static inline void fill(struct file *f, uint64_t salt)
 }
 
 /* Both engines over @f; the results must be the same everywhere. */
-static inline struct file agree(const struct both *b, const struct file *f,
-				const char *what, unsigned dst, unsigned src)
+static inline struct file agree(const struct both *b, const struct file *f, const char *what,
+				unsigned dst, unsigned src)
 {
 	struct file mine = *f, theirs = *f;
 	uint64_t r0 = enter(b, &mine, sizeof(mine));
 
-	NEED(r0 == nb_exec_interpret(b->x, &theirs, sizeof(theirs)), "%s: r0",
-	     what);
+	NEED(r0 == nb_exec_interpret(b->x, &theirs, sizeof(theirs)), "%s: r0", what);
 	for (unsigned r = 0; r < NREGS; r++)
 		NEED(mine.out[r] == theirs.out[r],
 		     "%s r%u r%u of %#lx and %#lx: r%u is %#lx, not "
 		     "%#lx",
-		     what, dst, src, f->in[dst], f->in[src], r, mine.out[r],
-		     theirs.out[r]);
+		     what, dst, src, f->in[dst], f->in[src], r, mine.out[r], theirs.out[r]);
 	NEED(!memcmp(&mine, &theirs, sizeof(mine)), "%s: memory", what);
 	return mine;
 }
 
-static inline bool compares(const struct nb_insn_spec *row, uint64_t a,
-			    uint64_t b)
+static inline bool compares(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
 {
 	unsigned w = row->width;
 	wide sa = with_sign(a, w), sb = with_sign(b, w);
@@ -376,20 +364,18 @@ static inline bool compares(const struct nb_insn_spec *row, uint64_t a,
 static inline unsigned char *guarded(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *m = mmap(NULL, size + 2 * page, PROT_NONE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *m =
+		mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert(m != MAP_FAILED);
 	ck_assert(!mprotect(m + page, size, PROT_READ | PROT_WRITE));
 	return m + page;
 }
 
-static inline struct nb_map *map_new(uint32_t type, uint32_t key_size,
-				     uint32_t value_size, uint32_t n)
+static inline struct nb_map *map_new(uint32_t type, uint32_t key_size, uint32_t value_size,
+				     uint32_t n)
 {
-	const struct nb_map_def def = {
-		"test", type, key_size, value_size, n, 0
-	};
+	const struct nb_map_def def = { "test", type, key_size, value_size, n, 0 };
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 

@@ -69,10 +69,9 @@ static inline struct nb_image *image_of(const char *source, const char *flags)
 	struct nb_buf out;
 
 	nb_buf_init(&out, 0);
-	ck_assert_msg(!nb_object_image(&out, obj.p, obj.size, "test", &err),
-		      "%s: %s", flags, err.text);
-	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s",
-		      flags, err.text);
+	ck_assert_msg(!nb_object_image(&out, obj.p, obj.size, "test", &err), "%s: %s", flags,
+		      err.text);
+	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s", flags, err.text);
 	nb_buf_fini(&out);
 	free(obj.p);
 	return img;
@@ -88,10 +87,8 @@ static inline void refuse(const struct bytes *obj, int code, const char *word)
 	nb_buf_init(&out, 0);
 	nb_buf_str(&out, "kept");
 	rc = nb_object_image(&out, obj->p, obj->size, "test", &err);
-	ck_assert_msg(rc == code && rc == err.code, "%d, not %d: %s", rc, code,
-		      err.text);
-	ck_assert_msg(strstr(err.text, word) != NULL, "\"%s\" lacks \"%s\"",
-		      err.text, word);
+	ck_assert_msg(rc == code && rc == err.code, "%d, not %d: %s", rc, code, err.text);
+	ck_assert_msg(strstr(err.text, word) != NULL, "\"%s\" lacks \"%s\"", err.text, word);
 	ck_assert_str_eq(nb_buf_text(&out), "kept");
 	nb_buf_fini(&out);
 }
@@ -116,8 +113,7 @@ static inline unsigned count(const struct nb_prog *p, enum nb_fn fn)
 	return n;
 }
 
-static inline const struct nb_func *func_named(const struct nb_prog *p,
-					       const char *name)
+static inline const struct nb_func *func_named(const struct nb_prog *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->nfuncs; i++)
 		if (!strcmp(p->funcs[i].name, name))
@@ -125,42 +121,40 @@ static inline const struct nb_func *func_named(const struct nb_prog *p,
 	return NULL;
 }
 
-static const char whole[] =
-	"struct value { __u64 n; __u32 z[4]; };\n"
-	"struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 4);\n"
-	"	 __type(key, __u32); __type(value, struct value);\n"
-	"} first SEC(\".maps\") __coherent;\n"
-	"struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 9);\n"
-	"	 __type(key, __u64); __type(value, struct value);\n"
-	"	 __uint(map_flags, BPF_F_NO_PREALLOC);\n"
-	"} second SEC(\".maps\") __shared;\n"
-	"const volatile __u32 table[4] = { 1, 2, 3, 4 };\n"
-	"static __u64 hits, more;\n"
-	"__u32 start = 7;\n"
-	"static __noinline __u32 inner(struct ncclbpf_tuner *ctx)\n"
-	"{\n"
-	"	return ctx->bytes * 3 + hits++ + more++;\n"
-	"}\n"
-	"__noinline int outer(struct ncclbpf_tuner *ctx, struct value *v,\n"
-	"		      int k)\n"
-	"{\n"
-	"	return v ? inner(ctx) + v->n + k : 0;\n"
-	"}\n"
-	"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-	"{\n"
-	"	__u32 a = 0;\n"
-	"	__u64 b = 3;\n"
-	"	struct value *v = bpf_map_lookup_elem(&first, &a);\n"
-	"\n"
-	"	start++;\n"
-	"	if (bpf_map_lookup_elem(&second, &b))\n"
-	"		return 9;\n"
-	"	return v ? outer(ctx, v, table[ctx->coll & 3]) : inner(ctx);\n"
-	"}\n"
-	"char _license[] SEC(\"license\") = \"MIT\";\n";
+static const char whole[] = "struct value { __u64 n; __u32 z[4]; };\n"
+			    "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 4);\n"
+			    "	 __type(key, __u32); __type(value, struct value);\n"
+			    "} first SEC(\".maps\") __coherent;\n"
+			    "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 9);\n"
+			    "	 __type(key, __u64); __type(value, struct value);\n"
+			    "	 __uint(map_flags, BPF_F_NO_PREALLOC);\n"
+			    "} second SEC(\".maps\") __shared;\n"
+			    "const volatile __u32 table[4] = { 1, 2, 3, 4 };\n"
+			    "static __u64 hits, more;\n"
+			    "__u32 start = 7;\n"
+			    "static __noinline __u32 inner(struct ncclbpf_tuner *ctx)\n"
+			    "{\n"
+			    "	return ctx->bytes * 3 + hits++ + more++;\n"
+			    "}\n"
+			    "__noinline int outer(struct ncclbpf_tuner *ctx, struct value *v,\n"
+			    "		      int k)\n"
+			    "{\n"
+			    "	return v ? inner(ctx) + v->n + k : 0;\n"
+			    "}\n"
+			    "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+			    "{\n"
+			    "	__u32 a = 0;\n"
+			    "	__u64 b = 3;\n"
+			    "	struct value *v = bpf_map_lookup_elem(&first, &a);\n"
+			    "\n"
+			    "	start++;\n"
+			    "	if (bpf_map_lookup_elem(&second, &b))\n"
+			    "		return 9;\n"
+			    "	return v ? outer(ctx, v, table[ctx->coll & 3]) : inner(ctx);\n"
+			    "}\n"
+			    "char _license[] SEC(\"license\") = \"MIT\";\n";
 
-static const char *const cpus[] = { "-g -mcpu=v1", "-g -mcpu=v2",
-				    "-g -mcpu=v3" };
+static const char *const cpus[] = { "-g -mcpu=v1", "-g -mcpu=v2", "-g -mcpu=v3" };
 
 static inline void check_maps(const struct nb_image *img)
 {
@@ -169,12 +163,9 @@ static inline void check_maps(const struct nb_image *img)
 		uint32_t type, value_size, tags, flags;
 		enum nb_map_origin origin;
 	} want[] = {
-		{ "first", NB_MAP_ARRAY, 24, NB_MAPF_COHERENT, 0,
-		  NB_ORIGIN_DEFINED },
-		{ "second", NB_MAP_HASH, 24, NB_MAPF_SHARED, NB_F_NO_PREALLOC,
-		  NB_ORIGIN_DEFINED },
-		{ ".rodata", NB_MAP_ARRAY, 16, 0, NB_F_RDONLY_PROG,
-		  NB_ORIGIN_RODATA },
+		{ "first", NB_MAP_ARRAY, 24, NB_MAPF_COHERENT, 0, NB_ORIGIN_DEFINED },
+		{ "second", NB_MAP_HASH, 24, NB_MAPF_SHARED, NB_F_NO_PREALLOC, NB_ORIGIN_DEFINED },
+		{ ".rodata", NB_MAP_ARRAY, 16, 0, NB_F_RDONLY_PROG, NB_ORIGIN_RODATA },
 		{ ".data", NB_MAP_ARRAY, 4, 0, 0, NB_ORIGIN_DATA },
 		{ ".bss", NB_MAP_ARRAY, 16, 0, 0, NB_ORIGIN_BSS },
 	};
@@ -195,8 +186,7 @@ static inline void check_maps(const struct nb_image *img)
 	}
 	ck_assert_mem_eq(img->maps[nb_image_map(img, ".rodata")].init,
 			 "\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0", 16);
-	ck_assert_mem_eq(img->maps[nb_image_map(img, ".data")].init, "\7\0\0\0",
-			 4);
+	ck_assert_mem_eq(img->maps[nb_image_map(img, ".data")].init, "\7\0\0\0", 4);
 }
 
 #define MAP(body)                                              \
@@ -210,28 +200,19 @@ static inline void check_maps(const struct nb_image *img)
 
 /* An array whose value has a struct of 2^LEVEL empty structs. */
 #define NEST(n, m) "struct s" n " { struct s" m " a, b; };"
-#define NESTED(level)                                                        \
-	"struct s0 {};" NEST("1", "0") NEST("2", "1") NEST("3", "2") NEST(   \
-		"4", "3") NEST("5", "4") NEST("6", "5") NEST("7",            \
-							     "6") NEST("8",  \
-								       "7")  \
-		NEST("9", "8") NEST("10", "9") NEST("11", "10") NEST(        \
-			"12", "11") NEST("13", "12") NEST("14",              \
-							  "13") NEST("15",   \
-								     "14")   \
-			NEST("16", "15") NEST("17", "16") NEST(              \
-				"18", "17") NEST("19",                       \
-						 "18") NEST("20",            \
-							    "19") NEST("21", \
-								       "20") \
-				NEST("22",                                   \
-				     "21") "struct v { struct s" level       \
-					   " deep; __u32 n; };" MAP(         \
-						   "__uint(type, "           \
-						   "BPF_MAP_TYPE_ARRAY); "   \
-						   "__uint(max_entries, 1);" \
-						   "__type(key, __u32); "    \
-						   "__type(value, struct v);")
+#define NESTED(level)                                                                              \
+	"struct s0 {};" NEST("1", "0") NEST("2", "1") NEST("3", "2") NEST("4", "3") NEST("5", "4") \
+		NEST("6", "5") NEST("7", "6") NEST("8", "7") NEST("9", "8") NEST("10", "9")        \
+			NEST("11", "10") NEST("12", "11") NEST("13", "12") NEST("14", "13") NEST(  \
+				"15", "14") NEST("16", "15") NEST("17", "16") NEST("18", "17")     \
+				NEST("19", "18") NEST("20", "19") NEST("21", "20")                 \
+					NEST("22", "21") "struct v { struct s" level               \
+							 " deep; __u32 n; };" MAP(                 \
+								 "__uint(type, "                   \
+								 "BPF_MAP_TYPE_ARRAY); "           \
+								 "__uint(max_entries, 1);"         \
+								 "__type(key, __u32); "            \
+								 "__type(value, struct v);")
 
 struct refusal {
 	const char *source, *flags;

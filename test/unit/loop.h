@@ -68,13 +68,10 @@ static inline struct process process(void)
 	struct nb_buf b;
 
 	made_image(&b, "loop", MADE_NOOP, maps, NMAPS);
-	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s", err.text);
 	nb_buf_fini(&b);
-	ck_assert_msg(!nb_policy_make(&p.policy, img, NULL, NULL, 0, &err),
-		      "%s", err.text);
-	ck_assert_msg(!nb_gen_new(&p.gen, &p.policy, 1, NULL, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_make(&p.policy, img, NULL, NULL, 0, &err), "%s", err.text);
+	ck_assert_msg(!nb_gen_new(&p.gen, &p.policy, 1, NULL, &err), "%s", err.text);
 	return p;
 }
 
@@ -89,8 +86,7 @@ static inline struct nb_map *map(const struct nb_gen *g, uint32_t i)
 	return g->policy[0].maps[i];
 }
 
-static inline void put(const struct nb_gen *g, uint32_t i, uint32_t key,
-		       const void *value)
+static inline void put(const struct nb_gen *g, uint32_t i, uint32_t key, const void *value)
 {
 	ck_assert_int_eq(nb_map_write(map(g, i), &key, value, NB_ANY, NULL), 0);
 }

@@ -27,16 +27,14 @@ static inline void made_maps(struct nb_slot *slots, size_t n)
 		}
 }
 
-static inline void made_image(struct nb_buf *out, const char *name,
-			      const char *text, const struct nb_map_spec *maps,
-			      uint32_t nmaps)
+static inline void made_image(struct nb_buf *out, const char *name, const char *text,
+			      const struct nb_map_spec *maps, uint32_t nmaps)
 {
 	struct nb_slot slots[MADE_SLOTS];
 	struct nb_err err = { 0 };
 	size_t n;
 
-	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s", err.text);
 	made_maps(slots, n);
 	{
 		const struct nb_func func = { .name = "f", .end = (uint32_t)n };
@@ -47,11 +45,9 @@ static inline void made_image(struct nb_buf *out, const char *name,
 					      .nslots = (uint32_t)n,
 					      .funcs = &func,
 					      .nfuncs = 1 };
-		const struct nb_image img = { .name = name,
-					      .maps = maps,
-					      .nmaps = nmaps,
-					      .progs = &prog,
-					      .nprogs = 1 };
+		const struct nb_image img = {
+			.name = name, .maps = maps, .nmaps = nmaps, .progs = &prog, .nprogs = 1
+		};
 
 		nb_buf_init(out, 0);
 		ck_assert_msg(!nb_image_write(out, &img, &err), "%s", err.text);
@@ -98,10 +94,8 @@ static const struct nb_map_spec made_coherent = { .name = "limits",
 						  .value_size = 4,
 						  .max_entries = 2,
 						  .tags = NB_MAPF_COHERENT };
-static const struct nb_map_spec made_local = { .name = "counts",
-					       .type = NB_MAP_ARRAY,
-					       .key_size = 4,
-					       .value_size = 4,
-					       .max_entries = 1 };
+static const struct nb_map_spec made_local = {
+	.name = "counts", .type = NB_MAP_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
+};
 
 #endif

@@ -88,11 +88,10 @@ void __wrap_free(void *p)
 
 /* ---- helpers ------------------------------------------------------------ */
 
-static inline struct nb_map *make(uint32_t type, uint32_t key_size,
-				  uint32_t value_size, uint32_t max_entries)
+static inline struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t value_size,
+				  uint32_t max_entries)
 {
-	const struct nb_map_def def = { "m",	    type,	 key_size,
-					value_size, max_entries, 0 };
+	const struct nb_map_def def = { "m", type, key_size, value_size, max_entries, 0 };
 	struct nb_err err;
 	struct nb_map *m;
 
@@ -100,8 +99,7 @@ static inline struct nb_map *make(uint32_t type, uint32_t key_size,
 	return m;
 }
 
-static inline int put(struct nb_map *m, uint64_t key, uint64_t value,
-		      uint64_t flags)
+static inline int put(struct nb_map *m, uint64_t key, uint64_t value, uint64_t flags)
 {
 	return nb_map_update(m, &key, &value, flags, 0);
 }

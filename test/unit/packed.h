@@ -5,8 +5,8 @@
 /* Packed decisions and running hashes as the tuner writes them, in one call. */
 #include "core/job/segment/packed.h"
 
-static inline void packed_store(struct nb_packed *to, uint64_t seq, uint64_t w0,
-				uint64_t w1, uint64_t w2, uint64_t w3)
+static inline void packed_store(struct nb_packed *to, uint64_t seq, uint64_t w0, uint64_t w1,
+				uint64_t w2, uint64_t w3)
 {
 	uint64_t tag = nb_packed_tag(seq);
 
@@ -14,8 +14,7 @@ static inline void packed_store(struct nb_packed *to, uint64_t seq, uint64_t w0,
 	nb_packed_two(&to->word[2], tag | w2, tag | w3);
 }
 
-static inline uint64_t hash_extend(uint64_t hash, uint64_t seq, uint64_t word0,
-				   uint64_t word2)
+static inline uint64_t hash_extend(uint64_t hash, uint64_t seq, uint64_t word0, uint64_t word2)
 {
 	return nb_hash_add(hash, seq, nb_hash_step(word0, word2));
 }

@@ -45,14 +45,12 @@ static inline unsigned char *built(const char *path, size_t *size)
 	const char *b = getenv("B");
 	char o[4096];
 
-	snprintf(o, sizeof(o), "%s/%.*s.o", b ? b : "build/debug",
-		 (int)strlen(path) - 2, path);
+	snprintf(o, sizeof(o), "%s/%.*s.o", b ? b : "build/debug", (int)strlen(path) - 2, path);
 	return policy_bytes(o, size);
 }
 
 /* Policy @path (below the top, or absolute), compiled for @cpu. */
-static inline unsigned char *compiled(const char *path, const char *cpu,
-				      size_t *size)
+static inline unsigned char *compiled(const char *path, const char *cpu, size_t *size)
 {
 	const char *clang = getenv("CLANG");
 	char o[] = "/tmp/ncclbpf-policies-XXXXXX", command[4096];
@@ -79,14 +77,11 @@ static inline struct nb_image *image_of(const char *path, const char *cpu)
 	struct nb_image *img;
 	struct nb_buf out;
 	size_t size;
-	unsigned char *bytes =
-		cpu ? compiled(path, cpu, &size) : built(path, &size);
+	unsigned char *bytes = cpu ? compiled(path, cpu, &size) : built(path, &size);
 
 	nb_buf_init(&out, 0);
-	ck_assert_msg(!nb_object_image(&out, bytes, size, "test", &err),
-		      "%s: %s", path, err.text);
-	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s",
-		      path, err.text);
+	ck_assert_msg(!nb_object_image(&out, bytes, size, "test", &err), "%s: %s", path, err.text);
+	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s", path, err.text);
 	nb_buf_fini(&out);
 	return img;
 }
@@ -104,8 +99,7 @@ static inline const char *word(const struct nb_verdict *v)
 
 /* The policy gets the verdict @want: all of its programs are accepted, or one
  * is refused for this reason and none for another. */
-static inline void check_verdict(const char *path, const char *cpu,
-				 const char *want)
+static inline void check_verdict(const char *path, const char *cpu, const char *want)
 {
 	struct nb_image *img = image_of(path, cpu);
 	bool met = !strcmp(want, "accepted");
@@ -119,14 +113,12 @@ static inline void check_verdict(const char *path, const char *cpu,
 		if (!v->accepted)
 			nb_verdict_text(v, img, i, &text);
 		met |= !strcmp(word(v), want);
-		ck_assert_msg(v->accepted || !strcmp(word(v), want),
-			      "%s, %s: %s, not %s\n%s", path, cpu ? cpu : "v3",
-			      word(v), want, nb_buf_text(&text));
+		ck_assert_msg(v->accepted || !strcmp(word(v), want), "%s, %s: %s, not %s\n%s", path,
+			      cpu ? cpu : "v3", word(v), want, nb_buf_text(&text));
 		nb_buf_fini(&text);
 		nb_verdict_free(v);
 	}
-	ck_assert_msg(met, "%s, %s: accepted, not %s", path, cpu ? cpu : "v3",
-		      want);
+	ck_assert_msg(met, "%s, %s: accepted, not %s", path, cpu ? cpu : "v3", want);
 	nb_image_free(img);
 }
 
@@ -145,8 +137,7 @@ static inline void expected(const char *path, char want[64])
 }
 
 /* All policies of a folder; @fixed: their verdict, NULL: in the file. */
-static inline unsigned check_folder(const char *folder, const char *cpu,
-				    const char *fixed)
+static inline unsigned check_folder(const char *folder, const char *cpu, const char *fixed)
 {
 	char whole[512], path[1024], want[64] = "";
 	unsigned n = 0;

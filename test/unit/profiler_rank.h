@@ -96,8 +96,7 @@ static inline struct host_event coll_event(void)
 				    .count = 256 };
 }
 
-static inline void *kernel(struct host_prof *c, void *task, int channel,
-			   uint64_t at)
+static inline void *kernel(struct host_prof *c, void *task, int channel, uint64_t at)
 {
 	return host_prof_start(c, &(struct host_event){ .type = HOST_KERNEL_CH,
 							.parent = task,

@@ -47,9 +47,8 @@ static inline struct nb_segment *attach(void)
 	return s;
 }
 
-static inline int join(struct nb_segment *s, uint64_t id, uint32_t n,
-		       uint32_t first, struct nb_seg_comm **c, uint32_t *slot,
-		       struct nb_err *err)
+static inline int join(struct nb_segment *s, uint64_t id, uint32_t n, uint32_t first,
+		       struct nb_seg_comm **c, uint32_t *slot, struct nb_err *err)
 {
 	int rc;
 

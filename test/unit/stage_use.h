@@ -6,8 +6,8 @@
 #include "plugin/change/stage.h"
 
 /* Stage policies for all communicators. */
-static inline int stage_use(const char *const *names, uint32_t n,
-			    uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+static inline int stage_use(const char *const *names, uint32_t n, uint8_t digest[NB_SHA256_SIZE],
+			    struct nb_err *err)
 {
 	static const struct nb_selector all = { .what = NB_SELECT_ALL };
 

@@ -29,9 +29,8 @@ struct got {
 };
 
 /* Read all keys that start with @prefix, sorted by key. */
-static inline int store_range(struct nb_store *s, const char *prefix,
-			      nb_store_done_fn *done, void *arg,
-			      struct nb_err *err)
+static inline int store_range(struct nb_store *s, const char *prefix, nb_store_done_fn *done,
+			      void *arg, struct nb_err *err)
 {
 	struct nb_store_op op = { .kind = NB_STORE_GET_PREFIX, .key = prefix };
 

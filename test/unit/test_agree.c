@@ -35,8 +35,7 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/t.seg", dir);
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
-			 0);
+	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL), 0);
 	ck_assert(shared->shared);
 }
 
@@ -55,8 +54,7 @@ static void join(uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		ck_assert_int_eq(nb_segment_lock(shared, 1000, NULL), 0);
-		ck_assert_int_eq(nb_segment_join(shared, true, COMM, n, 1, 0,
-						 &comm, &slot, NULL),
+		ck_assert_int_eq(nb_segment_join(shared, true, COMM, n, 1, 0, &comm, &slot, NULL),
 				 0);
 		ring[slot] = nb_segment_ring(shared, comm, slot);
 		nb_segment_unlock(shared);
@@ -96,8 +94,7 @@ static void look(void)
 }
 
 /* A decision after @calls calls of the API, where these are the clock. */
-static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes,
-			 uint32_t entry)
+static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t entry)
 {
 	struct nb_seg_slot *slot = &comm->slot[rank];
 	uint64_t k = slot->decisions;
@@ -240,14 +237,12 @@ START_TEST(a_hash_can_be_taken_back)
 	for (uint64_t k = 0; k < 99; k++)
 		hash[k + 1] = hash_extend(hash[k], k, k * 77, k << 22);
 	for (uint64_t k = 99; k > 0; k--)
-		ck_assert_uint_eq(
-			nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22),
-			hash[k - 1] & NB_HASH_MASK);
+		ck_assert_uint_eq(nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22),
+				  hash[k - 1] & NB_HASH_MASK);
 	ck_assert_uint_eq(hash[99] >> 48, 99);
 	/* what is no answer changes nothing; what is one does */
 	ck_assert_uint_eq(hash_extend(1, 2, 3, 4095), hash_extend(1, 2, 3, 0));
-	ck_assert_uint_ne(hash_extend(1, 2, 3, UINT64_C(1) << 22),
-			  hash_extend(1, 2, 3, 0));
+	ck_assert_uint_ne(hash_extend(1, 2, 3, UINT64_C(1) << 22), hash_extend(1, 2, 3, 0));
 }
 END_TEST
 
@@ -296,8 +291,7 @@ START_TEST(the_first_decision_that_differs_is_named)
 	ck_assert_uint_eq(a.seq, 700);
 	ck_assert(!a.earlier);
 	ck_assert(a.rank[0].has && a.rank[1].has && a.rank[2].has);
-	ck_assert(!a.rank[0].differs && a.rank[1].differs &&
-		  !a.rank[2].differs);
+	ck_assert(!a.rank[0].differs && a.rank[1].differs && !a.rank[2].differs);
 	ck_assert_int_eq(a.rank[0].decision.algo, 1);
 	ck_assert_int_eq(a.rank[0].decision.proto, 2);
 	ck_assert_int_eq(a.rank[1].decision.proto, 0);
@@ -373,8 +367,7 @@ START_TEST(the_dead_can_be_read_from_the_file)
 		run(1, 10);
 		decide(0, 77, 5);
 		decide(1, 78, 5);
-		nb_segment_gen(shared, (const uint8_t[NB_SHA256_SIZE]){ 1 },
-			       true, &number, NULL);
+		nb_segment_gen(shared, (const uint8_t[NB_SHA256_SIZE]){ 1 }, true, &number, NULL);
 		nb_segment_name(shared, number, "size_aware noop");
 		_exit(number == 1 ? 0 : 9);
 	}
@@ -428,8 +421,7 @@ START_TEST(what_is_no_segment_is_refused)
 	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_VERSION);
 	snprintf(version, sizeof(version), "version %d", NB_SEG_VERSION);
 	ck_assert_ptr_nonnull(strstr(err.text, version));
-	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
-			 0);
+	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL), 0);
 }
 END_TEST
 
@@ -468,8 +460,7 @@ UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, ranks_that_decide_alike_agree_wherever_they_stand);
 	  tcase_add_test(tc, the_first_decision_that_differs_is_named);
 	  tcase_add_test(tc, a_difference_before_what_is_kept_is_seen);
-	  tcase_add_test(tc,
-			 decisions_that_one_rank_made_more_are_seen_as_such);
+	  tcase_add_test(tc, decisions_that_one_rank_made_more_are_seen_as_such);
 	  tcase_add_test(tc, the_dead_can_be_read_from_the_file);
 	  tcase_add_test(tc, what_is_no_segment_is_refused);
 	  tcase_add_test(tc, scribbled_segments_are_survived);)

@@ -33,8 +33,8 @@
 #define OBJECT ".policy"
 enum { RUNS = 20 };
 
-static int nb_object_image(struct nb_buf *b, const void *p, size_t size,
-			   const char *name, struct nb_err *err)
+static int nb_object_image(struct nb_buf *b, const void *p, size_t size, const char *name,
+			   struct nb_err *err)
 {
 	(void)name, (void)err;
 	nb_buf_bytes(b, p, size);
@@ -98,8 +98,7 @@ static bool repeats(const struct nb_image *img, const char *name)
 		for (uint32_t pc = 0; pc < img->progs[i].nslots; pc++) {
 			const struct nb_slot *s = &img->progs[i].slots[pc];
 
-			if (s->opcode == 0x85 && s->regs == 0 &&
-			    (s->imm == 5 || s->imm == 7))
+			if (s->opcode == 0x85 && s->regs == 0 && (s->imm == 5 || s->imm == 7))
 				return false;
 		}
 	return !uses_addresses(name);
@@ -130,8 +129,7 @@ static void drop(struct side *s)
 }
 
 /* The same keys in the same order with the same values. */
-static void same_maps(const struct side *a, const struct side *b,
-		      const char *name)
+static void same_maps(const struct side *a, const struct side *b, const char *name)
 {
 	static unsigned char key[2][NB_IMAGE_MAX_KEY], value[2][MAX];
 	const struct nb_gen_policy *pa = a->gen->policy, *pb = b->gen->policy;
@@ -155,10 +153,8 @@ static void same_maps(const struct side *a, const struct side *b,
 				break;
 			ra = nb_map_read(ma, key[0], value[0], NULL);
 			rb = nb_map_read(mb, key[0], value[1], NULL);
-			ck_assert_msg(ra == rb && (ra || !memcmp(value[0],
-								 value[1], n)),
-				      "%s: map %s differs", name,
-				      nb_map_definition(ma)->name);
+			ck_assert_msg(ra == rb && (ra || !memcmp(value[0], value[1], n)),
+				      "%s: map %s differs", name, nb_map_definition(ma)->name);
 		}
 		ck_assert_uint_eq(nb_map_count(ma), nb_map_count(mb));
 	}
@@ -172,8 +168,7 @@ static double now_ns(void)
 	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-static void run_both(const struct side *a, const struct side *b,
-		     const char *name)
+static void run_both(const struct side *a, const struct side *b, const char *name)
 {
 	double start = now_ns();
 
@@ -189,27 +184,23 @@ static void run_both(const struct side *a, const struct side *b,
 			r0 = nb_exec_run(a->gen->prog[p].exec, &x, sizeof(x));
 			r1 = nb_exec_run(b->gen->prog[p].exec, &y, sizeof(y));
 			(*runs)++;
-			ck_assert_msg(r0 == r1, "%s: r0 %#lx and %#lx", name,
-				      (unsigned long)r0, (unsigned long)r1);
-			ck_assert_msg(!memcmp(&x, &y, sizeof(x)),
-				      "%s: contexts differ", name);
+			ck_assert_msg(r0 == r1, "%s: r0 %#lx and %#lx", name, (unsigned long)r0,
+				      (unsigned long)r1);
+			ck_assert_msg(!memcmp(&x, &y, sizeof(x)), "%s: contexts differ", name);
 		}
 	same_maps(a, b, name);
 }
 
 /* In a process of its own: what loops for millions of turns is let go. */
-static void in_time(void (*run)(const struct side *a, const struct side *b,
-				const char *name),
-		    const struct side *a, const struct side *b,
-		    const char *name)
+static void in_time(void (*run)(const struct side *a, const struct side *b, const char *name),
+		    const struct side *a, const struct side *b, const char *name)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		setitimer(ITIMER_PROF,
-			  &(struct itimerval){ .it_value = { 2, 0 } }, NULL);
+		setitimer(ITIMER_PROF, &(struct itimerval){ .it_value = { 2, 0 } }, NULL);
 		run(a, b, name);
 		_exit(0);
 	}
@@ -217,8 +208,7 @@ static void in_time(void (*run)(const struct side *a, const struct side *b,
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
 		endless++;
 	else
-		ck_assert_msg(status == 0, "%s: status %#x", name,
-			      (unsigned)status);
+		ck_assert_msg(status == 0, "%s: status %#x", name, (unsigned)status);
 }
 
 /* ---- two hosts ---- */
@@ -259,11 +249,9 @@ static void change_local_fields(struct ncclbpf_tuner *ctx)
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
 
 	for (size_t f = 0; f < h->nfields; f++)
-		if (h->fields[f].access == NB_IN &&
-		    h->fields[f].label == NB_LABEL_LOCAL)
+		if (h->fields[f].access == NB_IN && h->fields[f].label == NB_LABEL_LOCAL)
 			for (uint32_t b = 0; b < h->fields[f].size; b++)
-				((unsigned char *)ctx)[h->fields[f].off + b] =
-					(unsigned char)rnd();
+				((unsigned char *)ctx)[h->fields[f].off + b] = (unsigned char)rnd();
 }
 
 static void run_on_host(const struct side *s, uint32_t ncpus, uint32_t prog,
@@ -278,8 +266,7 @@ static void run_on_host(const struct side *s, uint32_t ncpus, uint32_t prog,
 
 enum { FEW_CPUS = 1, MANY_CPUS = 64 };
 
-static void run_on_hosts(const struct side *a, const struct side *b,
-			 const char *name)
+static void run_on_hosts(const struct side *a, const struct side *b, const char *name)
 {
 	double start = now_ns();
 
@@ -294,9 +281,8 @@ static void run_on_hosts(const struct side *a, const struct side *b,
 			run_on_host(b, MANY_CPUS, p, &y);
 			ck_assert_msg(x.algo == y.algo && x.proto == y.proto &&
 					      x.channels == y.channels,
-				      "%s: hosts decide %d %d %d and %d %d %d",
-				      name, x.algo, x.proto, x.channels, y.algo,
-				      y.proto, y.channels);
+				      "%s: hosts decide %d %d %d and %d %d %d", name, x.algo,
+				      x.proto, x.channels, y.algo, y.proto, y.channels);
 		}
 }
 
@@ -372,8 +358,7 @@ static void assembly(const char *path)
 	struct nb_buf b;
 	size_t n;
 
-	ck_assert_msg(!case_asm(&c, read_file(path, &n), &err), "%s: %s", path,
-		      err.text);
+	ck_assert_msg(!case_asm(&c, read_file(path, &n), &err), "%s: %s", path, err.text);
 	nb_buf_init(&b, 0);
 	if (!nb_image_write(&b, &c.img, &err))
 		judge(&b, path);
@@ -394,8 +379,7 @@ static void object(const char *path)
 }
 
 /* Every file below @path whose name ends so. */
-static void each_file(const char *path, const char *end,
-		      void (*fn)(const char *path))
+static void each_file(const char *path, const char *end, void (*fn)(const char *path))
 {
 	DIR *d = opendir(path);
 	struct dirent *e;
@@ -416,15 +400,13 @@ static void each_file(const char *path, const char *end,
 		closedir(d);
 }
 
-static void below(const char *variable, const char *otherwise,
-		  const char *folder, const char *end,
+static void below(const char *variable, const char *otherwise, const char *folder, const char *end,
 		  void (*fn)(const char *path))
 {
 	const char *top = getenv(variable);
 	char path[600];
 
-	snprintf(path, sizeof(path), "%.500s/%s", top ? top : otherwise,
-		 folder);
+	snprintf(path, sizeof(path), "%.500s/%s", top ? top : otherwise, folder);
 	each_file(path, end, fn);
 }
 
@@ -436,8 +418,7 @@ static void begin(void)
 	if (s)
 		seed = strtoull(s, NULL, 0);
 	printf("# AGREEMENT_SEED=%#lx\n", (unsigned long)seed);
-	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert(runs != MAP_FAILED);
 	/* a per-CPU value must be the same one on both engines */
 	CPU_ZERO(&one);

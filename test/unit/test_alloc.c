@@ -35,11 +35,7 @@ static const struct nb_map_spec maps[] = {
 	  .value_size = 8,
 	  .max_entries = 2,
 	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 8,
-	  .max_entries = 8 },
+	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 8, .value_size = 8, .max_entries = 8 },
 	{ .name = "percpu",
 	  .type = NB_MAP_PERCPU_ARRAY,
 	  .key_size = 4,
@@ -155,19 +151,15 @@ static int make_maps(struct nb_err *err)
 	static const struct {
 		uint32_t type, key, value, entries, flags;
 	} row[] = {
-		{ NB_MAP_HASH, 8, 8, 4, 0 },
-		{ NB_MAP_ARRAY, 4, 8, 4, 0 },
-		{ NB_MAP_PERCPU_ARRAY, 4, 8, 4, 0 },
-		{ NB_MAP_LRU_HASH, 8, 8, 4, 0 },
+		{ NB_MAP_HASH, 8, 8, 4, 0 },	     { NB_MAP_ARRAY, 4, 8, 4, 0 },
+		{ NB_MAP_PERCPU_ARRAY, 4, 8, 4, 0 }, { NB_MAP_LRU_HASH, 8, 8, 4, 0 },
 		{ NB_MAP_RINGBUF, 0, 0, 4096, 0 },
 	};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(row) / sizeof(row[0]); i++) {
-		const struct nb_map_def def = {
-			"m",	      row[i].type,    row[i].key,
-			row[i].value, row[i].entries, row[i].flags
-		};
+		const struct nb_map_def def = { "m",	      row[i].type,    row[i].key,
+						row[i].value, row[i].entries, row[i].flags };
 		struct nb_map *m = NULL, *copy = NULL;
 
 		rc = nb_map_new(&m, &def, err);
@@ -186,10 +178,8 @@ static const struct work {
 	const char *what;
 	int (*work)(struct nb_err *err);
 } works[] = {
-	{ "image to policy", load_image },
-	{ "image to refusal", load_refused },
-	{ "policy to generation", make_generation },
-	{ "object to image", read_object },
+	{ "image to policy", load_image },	     { "image to refusal", load_refused },
+	{ "policy to generation", make_generation }, { "object to image", read_object },
 	{ "maps of every type", make_maps },
 };
 
@@ -238,26 +228,20 @@ START_TEST(each_allocation_fails)
 	if (works[_i].work == read_object && !object.size)
 		return;
 	/* Once without, for what is allocated once and kept. */
-	ck_assert_msg(!try(&works[_i], -1, &t), "%s: %s", works[_i].what,
-		      t.err.text);
+	ck_assert_msg(!try(&works[_i], -1, &t), "%s: %s", works[_i].what, t.err.text);
 	for (k = 0;; k++) {
 		int rc = try(&works[_i], k, &t);
 
-		ck_assert_msg(!t.leaked, "%s, %ld: %ld blocks leaked",
-			      works[_i].what, k, t.leaked);
-		ck_assert_msg(!wrong, "%s, %ld: result and error disagree",
-			      works[_i].what, k);
-		ck_assert_msg(!rc || alloc_failed, "%s: %s", works[_i].what,
-			      t.err.text);
-		ck_assert_msg(!rc || rc == NB_E_NOMEM, "%s, %ld: error %d: %s",
-			      works[_i].what, k, rc, t.err.text);
-		ck_assert_msg(!rc || *t.err.text, "%s, %ld: no words",
-			      works[_i].what, k);
+		ck_assert_msg(!t.leaked, "%s, %ld: %ld blocks leaked", works[_i].what, k, t.leaked);
+		ck_assert_msg(!wrong, "%s, %ld: result and error disagree", works[_i].what, k);
+		ck_assert_msg(!rc || alloc_failed, "%s: %s", works[_i].what, t.err.text);
+		ck_assert_msg(!rc || rc == NB_E_NOMEM, "%s, %ld: error %d: %s", works[_i].what, k,
+			      rc, t.err.text);
+		ck_assert_msg(!rc || *t.err.text, "%s, %ld: no words", works[_i].what, k);
 		if (!alloc_failed)
 			break;
-		ck_assert_msg(!try(&works[_i], -1, &t),
-			      "%s after failure %ld: %s", works[_i].what, k,
-			      t.err.text);
+		ck_assert_msg(!try(&works[_i], -1, &t), "%s after failure %ld: %s", works[_i].what,
+			      k, t.err.text);
 	}
 	ck_assert_int_gt(k, 3);
 	printf("# %s: %ld allocations\n", works[_i].what, k);
@@ -267,5 +251,4 @@ START_TEST(each_allocation_fails)
 END_TEST
 
 UNIT_MAIN("allocation failures",
-	  tcase_add_loop_test(tc, each_allocation_fails, 0,
-			      sizeof(works) / sizeof(works[0]));)
+	  tcase_add_loop_test(tc, each_allocation_fails, 0, sizeof(works) / sizeof(works[0]));)

@@ -41,8 +41,7 @@ static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
 
 	ck_assert(!nb_decode(in, s, n, &err));
 	for (size_t pc = 0; pc < n; pc++)
-		if (in[pc].op == NB_OP_CALL_LOCAL ||
-		    in[pc].op == NB_OP_LDDW_FUNC)
+		if (in[pc].op == NB_OP_CALL_LOCAL || in[pc].op == NB_OP_LDDW_FUNC)
 			starts[(int64_t)pc + 1 + in[pc].off] = true;
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc])
@@ -52,8 +51,8 @@ static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
 	return k;
 }
 
-static void make(struct made *m, const char *const *text, uint32_t n,
-		 struct nb_map *const *maps, uint32_t nmaps, bool jit)
+static void make(struct made *m, const char *const *text, uint32_t n, struct nb_map *const *maps,
+		 uint32_t nmaps, bool jit)
 {
 	struct nb_err err = { 0 };
 
@@ -63,8 +62,8 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		size_t size;
 
-		ck_assert_msg(!nb_asm(m->slots[i], MAX, &size, text[i], &err),
-			      "%s: %s", text[i], err.text);
+		ck_assert_msg(!nb_asm(m->slots[i], MAX, &size, text[i], &err), "%s: %s", text[i],
+			      err.text);
 		m->prog[i] = (struct nb_prog){ .name = "f",
 					       .section = "tuner",
 					       .slots = m->slots[i],
@@ -72,18 +71,13 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 					       .funcs = m->func[i] };
 		m->prog[i].nfuncs = functions(m->func[i], m->slots[i], size);
 	}
-	m->img = (struct nb_image){ .name = "test",
-				    .maps = m->spec,
-				    .nmaps = nmaps,
-				    .progs = m->prog,
-				    .nprogs = n };
+	m->img = (struct nb_image){
+		.name = "test", .maps = m->spec, .nmaps = nmaps, .progs = m->prog, .nprogs = n
+	};
 	for (uint32_t i = 0; i < n; i++)
-		ck_assert_msg(
-			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
-			"%s", err.text);
+		ck_assert_msg(!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err), "%s", err.text);
 	for (uint32_t i = 0; jit && i < n; i++)
-		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s", err.text);
 }
 
 static void drop(struct made *m)
@@ -98,8 +92,8 @@ static bool no_jit(bool jit)
 }
 
 /* r0 of program 0, the same by both engines. */
-static uint64_t run_progs(const char *const *text, uint32_t n,
-			  struct nb_map *const *maps, uint32_t nmaps, void *ctx)
+static uint64_t run_progs(const char *const *text, uint32_t n, struct nb_map *const *maps,
+			  uint32_t nmaps, void *ctx)
 {
 	uint64_t r0[ENGINES] = { 0 };
 
@@ -114,8 +108,7 @@ static uint64_t run_progs(const char *const *text, uint32_t n,
 		r0[jit] = nb_exec_run(m.x[0], ctx, 0);
 		drop(&m);
 	}
-	ck_assert_msg(r0[0] == r0[1], "%#lx and %#lx of %s", r0[0], r0[1],
-		      text[0]);
+	ck_assert_msg(r0[0] == r0[1], "%#lx and %#lx of %s", r0[0], r0[1], text[0]);
 	return r0[0];
 }
 
@@ -124,12 +117,9 @@ static uint64_t run(const char *text, struct nb_map *map, void *ctx)
 	return run_progs(&text, 1, &map, map ? 1 : 0, ctx);
 }
 
-static struct nb_map *map_new(uint32_t type, uint32_t key_size,
-			      uint32_t value_size, uint32_t n)
+static struct nb_map *map_new(uint32_t type, uint32_t key_size, uint32_t value_size, uint32_t n)
 {
-	const struct nb_map_def def = {
-		"test", type, key_size, value_size, n, 0
-	};
+	const struct nb_map_def def = { "test", type, key_size, value_size, n, 0 };
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 
@@ -146,9 +136,8 @@ static struct nb_map *map_new(uint32_t type, uint32_t key_size,
 START_TEST(loop_runs_its_callback)
 {
 	/* sum of indices in the caller's frame */
-	static const char text[] =
-		"mov %r6, %r10\nadd %r6, -8\n"
-		"stdw [%r10-8], 0\n" LOOP("100", "f", "%r6", "0") //
+	static const char text[] = "mov %r6, %r10\nadd %r6, -8\n"
+				   "stdw [%r10-8], 0\n" LOOP("100", "f", "%r6", "0") //
 		"ldxdw %r1, [%r10-8]\nlsh %r1, 32\nor %r0, %r1\nexit\n"
 		"f:\nldxdw %r3, [%r2]\nadd %r3, %r1\nstxdw [%r2], %r3\n"
 		"mov %r0, 0\nexit";
@@ -166,24 +155,18 @@ START_TEST(loop_with_arguments_at_their_limits)
 #define NOTHING "exit\nf:\nmov %r0, 0\nexit"
 	ck_assert_uint_eq(run(LOOP("0", "f", "0", "0") NOTHING, NULL, NULL), 0);
 	ck_assert_uint_eq(run(LOOP("1", "f", "0", "0") NOTHING, NULL, NULL), 1);
-	ck_assert_uint_eq(run(LOOP("1", "f", "0", "1") NOTHING, NULL, NULL),
-			  (uint64_t)-EINVAL);
+	ck_assert_uint_eq(run(LOOP("1", "f", "0", "1") NOTHING, NULL, NULL), (uint64_t)-EINVAL);
 	ck_assert_uint_eq(run("lddw %r4, 0x100000000\nmov %r1, 1\n"
 			      "lddw func %r2, f\nmov %r3, 0\n"
 			      "call 181\n" NOTHING,
 			      NULL, NULL),
 			  (uint64_t)-EINVAL);
-	ck_assert_uint_eq(
-		run(LOOP("8388608", "f", "0", "0") NOTHING, NULL, NULL),
-		8388608);
-	ck_assert_uint_eq(
-		run(LOOP("8388609", "f", "0", "0") NOTHING, NULL, NULL),
-		(uint64_t)-E2BIG);
-	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "0") NOTHING, NULL, NULL),
+	ck_assert_uint_eq(run(LOOP("8388608", "f", "0", "0") NOTHING, NULL, NULL), 8388608);
+	ck_assert_uint_eq(run(LOOP("8388609", "f", "0", "0") NOTHING, NULL, NULL),
 			  (uint64_t)-E2BIG);
+	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "0") NOTHING, NULL, NULL), (uint64_t)-E2BIG);
 	/* both wrong: flags come first */
-	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "1") NOTHING, NULL, NULL),
-			  (uint64_t)-EINVAL);
+	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "1") NOTHING, NULL, NULL), (uint64_t)-EINVAL);
 	/* the number has 32 bits */
 	ck_assert_uint_eq(run("lddw %r1, 0xff00000003\nlddw func %r2, f\n"
 			      "mov %r3, 0\nmov %r4, 0\n"
@@ -197,8 +180,7 @@ END_TEST
 START_TEST(loop_keeps_r6_to_r9_and_the_frame)
 {
 	ck_assert_uint_eq(run("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
-			      "stdw [%r10-8], 16\nstdw [%r10-512], 32\n" LOOP(
-				      "5", "f", "0", "0") //
+			      "stdw [%r10-8], 16\nstdw [%r10-512], 32\n" LOOP("5", "f", "0", "0") //
 			      "mov %r0, 0\nadd %r0, %r6\nadd %r0, %r7\n"
 			      "add %r0, %r8\nadd %r0, %r9\n"
 			      "ldxdw %r1, [%r10-8]\nadd %r0, %r1\n"
@@ -235,12 +217,11 @@ END_TEST
 /* Which callback is called may be known only when it is. */
 START_TEST(loop_with_one_of_three_callbacks)
 {
-	static const char text[] =
-		"mov %r6, %r1\nlddw func %r2, f\njeq %r6, 0, go\n"
-		"lddw func %r2, g\njeq %r6, 1, go\nlddw func %r2, h\ngo:\n"
-		"mov %r1, 50\nmov %r3, 0\nmov %r4, 0\ncall 181\nexit\n"
-		"f:\nmov %r0, 0\nexit\ng:\nmov %r0, 1\nexit\n"
-		"h:\nmov %r0, 0\njlt %r1, 20, +1\nmov %r0, 1\nexit";
+	static const char text[] = "mov %r6, %r1\nlddw func %r2, f\njeq %r6, 0, go\n"
+				   "lddw func %r2, g\njeq %r6, 1, go\nlddw func %r2, h\ngo:\n"
+				   "mov %r1, 50\nmov %r3, 0\nmov %r4, 0\ncall 181\nexit\n"
+				   "f:\nmov %r0, 0\nexit\ng:\nmov %r0, 1\nexit\n"
+				   "h:\nmov %r0, 0\njlt %r1, 20, +1\nmov %r0, 1\nexit";
 
 	ck_assert_uint_eq(run(text, NULL, (void *)0), 50);
 	ck_assert_uint_eq(run(text, NULL, (void *)1), 1);
@@ -252,13 +233,12 @@ END_TEST
 START_TEST(may_goto_in_callbacks)
 {
 	char want[20];
-	static const char text[] =
-		"stdw [%r10-8], 0\nmov %r3, %r10\nadd %r3, -8\n"
-		"mov %r1, 3\nlddw func %r2, f\nmov %r4, 0\ncall 181\n"
-		"ldxdw %r0, [%r10-8]\nexit\n"
-		"f:\nmov %r3, 0\nagain:\nmay_goto out\nadd %r3, 1\nja again\n"
-		"out:\nldxdw %r4, [%r2]\nadd %r4, %r3\nstxdw [%r2], %r4\n"
-		"mov %r0, 0\nexit";
+	static const char text[] = "stdw [%r10-8], 0\nmov %r3, %r10\nadd %r3, -8\n"
+				   "mov %r1, 3\nlddw func %r2, f\nmov %r4, 0\ncall 181\n"
+				   "ldxdw %r0, [%r10-8]\nexit\n"
+				   "f:\nmov %r3, 0\nagain:\nmay_goto out\nadd %r3, 1\nja again\n"
+				   "out:\nldxdw %r4, [%r2]\nadd %r4, %r3\nstxdw [%r2], %r4\n"
+				   "mov %r0, 0\nexit";
 
 	snprintf(want, sizeof(want), "%d", NB_MAY_GOTO_PASSES);
 	ck_assert_uint_eq(run(text, NULL, NULL), strtoul(want, NULL, 10));
@@ -271,17 +251,15 @@ END_TEST
  */
 START_TEST(turns_of_a_run)
 {
-	static const char text[] =
-		"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
-			"0x800000", "a", "%r6",
-			"0") "mov %r6, %r0\nldxdw %r0, [%r10-8]\n"
-			     "lsh %r0, 32\nor %r0, %r6\nexit\n"
-			     "a:\nmov %r6, %r2\n" LOOP(
-				     "0x800000", "b", "%r6",
-				     "0") "mov %r0, 0\nexit\n"
-					  "b:\nldxdw %r3, [%r2]\nadd %r3, 1\n"
-					  "stxdw [%r2], %r3\nmov %r0, 0\n"
-					  "exit";
+	static const char text[] = "stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
+		"0x800000", "a", "%r6",
+		"0") "mov %r6, %r0\nldxdw %r0, [%r10-8]\n"
+		     "lsh %r0, 32\nor %r0, %r6\nexit\n"
+		     "a:\nmov %r6, %r2\n" LOOP("0x800000", "b", "%r6",
+					       "0") "mov %r0, 0\nexit\n"
+						    "b:\nldxdw %r3, [%r2]\nadd %r3, 1\n"
+						    "stxdw [%r2], %r3\nmov %r0, 0\n"
+						    "exit";
 	const uint64_t inner = NB_MAX_ITERATIONS - 4;
 
 	/* three whole ones and one short of the four turns around them */
@@ -294,11 +272,10 @@ END_TEST
 START_TEST(turns_come_back)
 {
 	static const char text[] = "mov %r6, 0\nmov %r7, 0\nagain:\n" LOOP(
-		"0x800000", "a", "0",
-		"0") "add %r7, %r0\nadd %r6, 1\njlt %r6, 100, again\n"
-		     "mov %r0, %r7\nexit\n"
-		     "a:\nmov %r0, 0\njlt %r1, 9, +1\nmov %r0, 1\n"
-		     "exit";
+		"0x800000", "a", "0", "0") "add %r7, %r0\nadd %r6, 1\njlt %r6, 100, again\n"
+					   "mov %r0, %r7\nexit\n"
+					   "a:\nmov %r0, 0\njlt %r1, 9, +1\nmov %r0, 1\n"
+					   "exit";
 
 	ck_assert_uint_eq(run(text, NULL, NULL), 1000);
 }
@@ -308,33 +285,30 @@ END_TEST
  * to their end. */
 START_TEST(numbers_of_a_run)
 {
-	static const char text[] =
-		"mov %r6, 0\nmov %r7, 0\nagain:\nmov %r1, %r10\n"
-		"add %r1, -8\nmov %r2, 0\nmov %r3, 0x800000\n"
-		"jlt %r6, 5, +1\nmov %r3, 4096\ncall 0x10001\nnext:\n"
-		"mov %r1, %r10\nadd %r1, -8\ncall 0x10002\n"
-		"jeq %r0, 0, end\nadd %r7, 1\nja next\nend:\n"
-		"mov %r1, %r10\nadd %r1, -8\ncall 0x10003\nadd %r6, 1\n"
-		"jlt %r6, 7, again\nmov %r0, %r7\nexit";
+	static const char text[] = "mov %r6, 0\nmov %r7, 0\nagain:\nmov %r1, %r10\n"
+				   "add %r1, -8\nmov %r2, 0\nmov %r3, 0x800000\n"
+				   "jlt %r6, 5, +1\nmov %r3, 4096\ncall 0x10001\nnext:\n"
+				   "mov %r1, %r10\nadd %r1, -8\ncall 0x10002\n"
+				   "jeq %r0, 0, end\nadd %r7, 1\nja next\nend:\n"
+				   "mov %r1, %r10\nadd %r1, -8\ncall 0x10003\nadd %r6, 1\n"
+				   "jlt %r6, 7, again\nmov %r0, %r7\nexit";
 
 	ck_assert_uint_eq(run(text, NULL, NULL), NB_MAX_ITERATIONS + 2 * 4096);
 }
 END_TEST
 
 /* Nested ones that are short still use up what a run has. */
-#define NEST(at, next, end, body)                                        \
-	"mov %r1, %r10\nadd %r1, " at "\nmov %r2, 0\nmov %r3, 4096\n"    \
-	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at           \
-	"\ncall 0x10002\njeq %r0, 0, " end "\n" body "ja " next "\n" end \
-	":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10003\n"
+#define NEST(at, next, end, body)                                                                 \
+	"mov %r1, %r10\nadd %r1, " at "\nmov %r2, 0\nmov %r3, 4096\n"                             \
+	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10002\njeq %r0, 0, " end \
+	"\n" body "ja " next "\n" end ":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10003\n"
 
 START_TEST(nested_numbers_of_a_run)
 {
 	static const char text[] = "mov %r7, 0\n" NEST(
 		"-8", "n1", "e1",
 		NEST("-16", "n2", "e2",
-		     NEST("-24", "n3", "e3",
-			  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
+		     NEST("-24", "n3", "e3", "add %r7, 1\n"))) "mov %r0, %r7\nexit";
 	enum { MOST = NB_MAX_COUNTED_RANGE, SURE = NB_MAX_COUNTED_ITERS - 2 };
 	const uint64_t first = MOST - SURE;
 	uint64_t left = NB_MAX_ITERATIONS - first * MOST, expect = MOST * MOST;
@@ -352,9 +326,8 @@ END_TEST
 
 /* ---- bpf_for_each_map_elem ---- */
 
-#define EACH(func, ctx, flags)                                    \
-	"lddw map %r1, 0\nlddw func %r2, " func "\nmov %r3, " ctx \
-	"\nmov %r4, " flags "\ncall 164\n"
+#define EACH(func, ctx, flags) \
+	"lddw map %r1, 0\nlddw func %r2, " func "\nmov %r3, " ctx "\nmov %r4, " flags "\ncall 164\n"
 
 /* r10-8 of the caller: sum of key * 1000 + value */
 #define SUM_KEYS_AND_VALUES                                      \
@@ -435,9 +408,8 @@ START_TEST(each_ends_where_the_callback_says)
 						  "mov %r0, 1\nexit",
 			      m, NULL),
 			  4);
-	ck_assert_uint_eq(
-		run(EACH("f", "0", "1") "exit\nf:\nmov %r0, 0\nexit", m, NULL),
-		(uint64_t)-EINVAL);
+	ck_assert_uint_eq(run(EACH("f", "0", "1") "exit\nf:\nmov %r0, 0\nexit", m, NULL),
+			  (uint64_t)-EINVAL);
 	nb_map_put(m);
 }
 END_TEST
@@ -477,15 +449,11 @@ END_TEST
 
 UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, loop_with_arguments_at_their_limits);
-	  tcase_add_test(tc, loop_keeps_r6_to_r9_and_the_frame);
-	  tcase_add_test(tc, loops_in_loops);
+	  tcase_add_test(tc, loop_keeps_r6_to_r9_and_the_frame); tcase_add_test(tc, loops_in_loops);
 	  tcase_add_test(tc, loop_with_one_of_three_callbacks);
-	  tcase_add_test(tc, may_goto_in_callbacks);
-	  tcase_add_test(tc, turns_of_a_run);
-	  tcase_add_test(tc, turns_come_back);
-	  tcase_add_test(tc, numbers_of_a_run);
-	  tcase_add_test(tc, nested_numbers_of_a_run);
-	  tcase_add_test(tc, each_element_of_an_array);
+	  tcase_add_test(tc, may_goto_in_callbacks); tcase_add_test(tc, turns_of_a_run);
+	  tcase_add_test(tc, turns_come_back); tcase_add_test(tc, numbers_of_a_run);
+	  tcase_add_test(tc, nested_numbers_of_a_run); tcase_add_test(tc, each_element_of_an_array);
 	  tcase_add_test(tc, each_element_of_this_cpus_array);
 	  tcase_add_test(tc, each_element_of_a_hash);
 	  tcase_add_test(tc, each_ends_where_the_callback_says);

@@ -24,8 +24,7 @@
 static int mask = 0x55;
 static void *peer;
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -58,8 +57,7 @@ static struct host_prof open_rank(int rank)
 
 static unsigned its(const char *counter)
 {
-	return __atomic_load_n((unsigned *)dlsym(peer, counter),
-			       __ATOMIC_RELAXED);
+	return __atomic_load_n((unsigned *)dlsym(peer, counter), __ATOMIC_RELAXED);
 }
 
 static uint64_t refused(void)
@@ -217,8 +215,7 @@ START_TEST(a_fork_has_no_pairs)
 	if (!pid) {
 		host_prof_stop(&c, group);
 		host_prof_stop(&c, begin(&c, HOST_GROUP_API, group));
-		_exit(its("peer_stopped") || its("peer_started") != 1 ||
-		      its("peer_bad"));
+		_exit(its("peer_stopped") || its("peer_started") != 1 || its("peer_bad"));
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
@@ -257,8 +254,7 @@ START_TEST(threads_share_the_places)
 	shared[1] = open_rank(1);
 	nb_events_telemetry(NB_TEL_ON);
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(
-			pthread_create(&t[i], NULL, many, &shared[i % 2]), 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, many, &shared[i % 2]), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	ck_assert_uint_eq(its("peer_started"), 4 * 20000 * 3);
@@ -275,5 +271,4 @@ UNIT_MAIN("chain_profiler", tcase_add_test(tc, masks_are_merged);
 	  tcase_add_test(tc, nothing_reaches_it_after_finalize);
 	  tcase_add_test(tc, parents_may_have_ended_long_ago);
 	  tcase_add_test(tc, events_that_never_stop_are_bounded);
-	  tcase_add_test(tc, a_fork_has_no_pairs);
-	  tcase_add_test(tc, threads_share_the_places);)
+	  tcase_add_test(tc, a_fork_has_no_pairs); tcase_add_test(tc, threads_share_the_places);)

@@ -53,8 +53,7 @@ __attribute__((format(printf, 1, 2))) static void put(const char *fmt, ...)
 /* One instruction of r7 to r9, which hold the answer. */
 static void put_simple(void)
 {
-	static const char *const op[] = { "add", "sub", "xor",
-					  "or",	 "and", "mul" };
+	static const char *const op[] = { "add", "sub", "xor", "or", "and", "mul" };
 	unsigned dst = 7 + pick(3);
 
 	if (pick(2))
@@ -70,12 +69,10 @@ static void put_item(bool function)
 		put("ldxdw %%r%u, [%%r6+%u]\n", 7 + pick(3), 8 * pick(3));
 		break;
 	case 1:
-		put("stxdw [%%r10-16], %%r%u\nldxdw %%r%u, [%%r10-16]\n",
-		    7 + pick(3), 7 + pick(3));
+		put("stxdw [%%r10-16], %%r%u\nldxdw %%r%u, [%%r10-16]\n", 7 + pick(3), 7 + pick(3));
 		break;
 	case 2:
-		put("j%s %%r%u, %u, +1\n", pick(2) ? "gt" : "eq", 7 + pick(3),
-		    pick(5));
+		put("j%s %%r%u, %u, +1\n", pick(2) ? "gt" : "eq", 7 + pick(3), pick(5));
 		put_simple();
 		break;
 	case 3: /* counts in the program's own map */
@@ -86,12 +83,11 @@ static void put_item(bool function)
 		break;
 	case 4:
 		if (function) {
-			put("mov %%r1, %%r%u\ncall local f\nadd %%r%u, %%r0\n",
-			    7 + pick(3), 7 + pick(3));
+			put("mov %%r1, %%r%u\ncall local f\nadd %%r%u, %%r0\n", 7 + pick(3),
+			    7 + pick(3));
 			break;
 		}
-		put("jeq %%r%u, %u, +2\nmov %%r0, 0\nexit\n", 7 + pick(3),
-		    pick(4));
+		put("jeq %%r%u, %u, +2\nmov %%r0, 0\nexit\n", 7 + pick(3), pick(4));
 		break;
 	default:
 		put_simple();
@@ -137,8 +133,7 @@ static void assemble(unsigned i)
 	struct nb_err err = { 0 };
 	size_t n;
 
-	ck_assert_msg(!nb_asm(slots[i], ROOM, &n, text, &err), "%s\n%s",
-		      err.text, text);
+	ck_assert_msg(!nb_asm(slots[i], ROOM, &n, text, &err), "%s\n%s", err.text, text);
 	for (size_t s = 0; s < n; s++)
 		if (slots[i][s].opcode == 0x18 && slots[i][s].imm >= MADE_MAP) {
 			slots[i][s].regs |= 1 << 4;
@@ -151,20 +146,16 @@ static void assemble(unsigned i)
 				    .nslots = (uint32_t)n,
 				    .funcs = funcs,
 				    .nfuncs = 1 };
-	img[i] = (struct nb_image){ .name = "p",
-				    .maps = &made_local,
-				    .nmaps = 1,
-				    .progs = &prog[i],
-				    .nprogs = 1 };
+	img[i] = (struct nb_image){
+		.name = "p", .maps = &made_local, .nmaps = 1, .progs = &prog[i], .nprogs = 1
+	};
 }
 
 static struct nb_map *map_new(void)
 {
-	const struct nb_map_def def = { .name = "m",
-					.type = NB_MAP_ARRAY,
-					.key_size = 4,
-					.value_size = 8,
-					.max_entries = 2 };
+	const struct nb_map_def def = {
+		.name = "m", .type = NB_MAP_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 2
+	};
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 
@@ -182,9 +173,8 @@ static void make(struct side *s, unsigned n, enum how how)
 	s->how = how;
 	for (unsigned i = 0; i < n; i++) {
 		s->map[i] = map_new();
-		ck_assert_msg(!nb_exec_new(&s->x[i], &img[i], 0, &s->map[i],
-					   NULL, &err),
-			      "%s", err.text);
+		ck_assert_msg(!nb_exec_new(&s->x[i], &img[i], 0, &s->map[i], NULL, &err), "%s",
+			      err.text);
 		if (how == COMPILED || (how == MIXED && i % 2 == 0))
 			item[nitems++] = (struct nb_exec_item){ s->x[i], NULL };
 	}
@@ -192,8 +182,7 @@ static void make(struct side *s, unsigned n, enum how how)
 		return;
 	ck_assert_msg(!nb_exec_compile_all(item, nitems, &err), "%s", err.text);
 	for (unsigned i = 0; i < n; i++)
-		ck_assert_int_eq(nb_exec_compiled(s->x[i]) != 0,
-				 how == COMPILED || i % 2 == 0);
+		ck_assert_int_eq(nb_exec_compiled(s->x[i]) != 0, how == COMPILED || i % 2 == 0);
 }
 
 static void drop(struct side *s, unsigned n)
@@ -236,8 +225,7 @@ static void random_context(struct ncclbpf_tuner *ctx)
 	ctx->channels = pick(4) ? 0 : (uint32_t)rnd();
 }
 
-static void same(const struct side *a, const struct side *b, unsigned n,
-		 uint64_t of)
+static void same(const struct side *a, const struct side *b, unsigned n, uint64_t of)
 {
 	for (unsigned i = 0; i < n; i++)
 		for (uint32_t key = 0; key < 2; key++) {
@@ -245,10 +233,8 @@ static void same(const struct side *a, const struct side *b, unsigned n,
 
 			ck_assert(!nb_map_read(a->map[i], &key, &va, NULL));
 			ck_assert(!nb_map_read(b->map[i], &key, &vb, NULL));
-			ck_assert_msg(
-				va == vb && a->overrides[i] == b->overrides[i],
-				"GROUP_SEED=%#" PRIx64 ": program %u of %u", of,
-				i, n);
+			ck_assert_msg(va == vb && a->overrides[i] == b->overrides[i],
+				      "GROUP_SEED=%#" PRIx64 ": program %u of %u", of, i, n);
 		}
 }
 
@@ -275,11 +261,9 @@ static void one_group(void)
 			ctx[how] = first;
 			by[how] = run(&side[how], n, &ctx[how]);
 			ck_assert_msg(by[how] == by[0] &&
-					      !memcmp(&ctx[how], &ctx[0],
-						      sizeof(first)),
-				      "GROUP_SEED=%#" PRIx64
-				      ": %u programs, way %d: %d and %d",
-				      of, n, how, by[how], by[0]);
+					      !memcmp(&ctx[how], &ctx[0], sizeof(first)),
+				      "GROUP_SEED=%#" PRIx64 ": %u programs, way %d: %d and %d", of,
+				      n, how, by[how], by[0]);
 		}
 		changed += by[0] >= 0;
 	}
@@ -300,8 +284,8 @@ START_TEST(compiled_groups_act_as_the_interpreter)
 	fflush(stdout);
 	for (unsigned long i = 0; i < groups; i++)
 		one_group();
-	printf("# %lu groups, %" PRIu64 " of %lu runs changed the answer\n",
-	       groups, changed, groups * RUNS);
+	printf("# %lu groups, %" PRIu64 " of %lu runs changed the answer\n", groups, changed,
+	       groups * RUNS);
 	fflush(stdout);
 	ck_assert(s || changed > groups);
 }
@@ -356,8 +340,7 @@ static struct nb_policy *policy_of(unsigned i, bool interpret)
 
 	snprintf(name, sizeof(name), "p%u", i);
 	made_image(&b, name, policies[i], NULL, 0);
-	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, &opts, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, &opts, &err), "%s", err.text);
 	nb_buf_fini(&b);
 	return p;
 }
@@ -377,8 +360,7 @@ static struct nb_gen *gen_of(unsigned n, unsigned which)
 	return g;
 }
 
-static int by_hand(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		   uint64_t *overrides)
+static int by_hand(const struct nb_gen *g, struct ncclbpf_tuner *ctx, uint64_t *overrides)
 {
 	int by = -1;
 
@@ -403,9 +385,7 @@ static void same_answers(const struct nb_gen *g)
 	memset(&plain, 0, sizeof(plain));
 	memset(&timed, 0, sizeof(timed));
 	for (uint32_t i = 0; i < 3 * NB_GEN_SAMPLE; i++) {
-		struct ncclbpf_tuner ctx = { .coll = i % 5,
-					     .algo = -1,
-					     .proto = -1 };
+		struct ncclbpf_tuner ctx = { .coll = i % 5, .algo = -1, .proto = -1 };
 		struct ncclbpf_tuner a = ctx, b = ctx;
 		int by = by_hand(g, &ctx, overrides);
 
@@ -427,15 +407,12 @@ START_TEST(generations_of_one_to_eight_policies)
 {
 	for (unsigned n = 0; n <= MOST; n++)
 		for (unsigned how = 0; how < 3; how++) {
-			unsigned which = how == 0   ? 0
-					 : how == 1 ? 0xff
-						    : 1 + pick(254);
+			unsigned which = how == 0 ? 0 : how == 1 ? 0xff : 1 + pick(254);
 			struct nb_gen *g = gen_of(n, which);
 
 			for (unsigned i = 0; i < n; i++)
-				ck_assert_int_eq(
-					nb_exec_compiled(g->prog[i].exec) != 0,
-					!(which >> i & 1));
+				ck_assert_int_eq(nb_exec_compiled(g->prog[i].exec) != 0,
+						 !(which >> i & 1));
 			same_answers(g);
 			nb_gen_put(g);
 		}

@@ -44,8 +44,7 @@ int __wrap_close(int fd)
 	struct timespec end;
 	int rc;
 
-	if (null < 0 || pthread_equal(pthread_self(), application) ||
-	    !is_socket(fd))
+	if (null < 0 || pthread_equal(pthread_self(), application) || !is_socket(fd))
 		return __real_close(fd);
 	rc = __real_close(fd);
 	reused = dup3(null, fd, O_CLOEXEC);

@@ -164,19 +164,13 @@ static void open_comm(void)
 {
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "test_event_soak", 1);
-	comm = (struct host_prof){ .abi = 5,
-				   .mask = &mask,
-				   .name = "world",
-				   .id = 0xabc,
-				   .nodes = 1,
-				   .ranks = 8 };
+	comm = (struct host_prof){
+		.abi = 5, .mask = &mask, .name = "world", .id = 0xabc, .nodes = 1, .ranks = 8
+	};
 	comm.p = (const struct host_profiler *)(const void *)&ncclProfiler_v5;
 	ck_assert_int_eq(host_prof_init(&comm, NULL), 0);
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
-	ck_assert_int_eq(
-		nb_trace_ring_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(KERNEL_CH),
-				   NULL),
-		0);
+	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(KERNEL_CH), NULL), 0);
 }
 
 /* What was made is what was seen and what was counted. */
@@ -190,14 +184,10 @@ static void check_all(const struct nb_tel *t, const struct reader *r)
 	ck_assert_uint_eq(measured(t, NB_TEL_EXEC), whole - m.kernels_refused);
 	ck_assert_uint_eq(m.kernels, whole - m.kernels_refused);
 	ck_assert_uint_eq(t->full, 0);
-	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL) +
-				  nb_events_lost(NB_LOST_ORDER),
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL) + nb_events_lost(NB_LOST_ORDER),
 			  m.refused + m.kernels_refused);
-	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT),
-			  m.open + m.kernels_refused);
-	ck_assert_uint_eq(nb_events_lost(NB_LOST_TWICE) +
-				  nb_events_lost(NB_LOST_STALE),
-			  m.twice);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), m.open + m.kernels_refused);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_TWICE) + nb_events_lost(NB_LOST_STALE), m.twice);
 	/* a slot that is not given back keeps nobody from the others */
 	ck_assert_uint_le(m.refused + m.kernels_refused, m.colls / 1000);
 	/* the trace: each collective and each kernel is in it, or lost */
@@ -218,8 +208,7 @@ START_TEST(a_million_events_a_second)
 	open_comm();
 	pc = nb_pcomm_of((uint64_t)(uintptr_t)comm.ctx);
 	for (int i = 0; i < WRITERS; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, writer, &made[i]),
-				 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, writer, &made[i]), 0);
 	while (__atomic_load_n(&warm, __ATOMIC_ACQUIRE) < WRITERS)
 		usleep(1000);
 	read_on(&r);
@@ -247,9 +236,8 @@ START_TEST(a_million_events_a_second)
 	       "memory %+.1f MiB\n",
 	       (double)(m.colls + m.kernels - warmed) / took, took,
 	       (unsigned long long)(m.colls + m.kernels),
-	       (unsigned long long)(m.refused + m.kernels_refused),
-	       (unsigned long long)m.open, (unsigned long long)r.given,
-	       (unsigned long long)r.lost,
+	       (unsigned long long)(m.refused + m.kernels_refused), (unsigned long long)m.open,
+	       (unsigned long long)r.given, (unsigned long long)r.lost,
 	       ((double)after - (double)before) / (1 << 20));
 	fflush(stdout);
 	check_all(&pc->tel, &r);

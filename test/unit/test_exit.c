@@ -60,12 +60,10 @@ int __wrap_clock_gettime(clockid_t which, struct timespec *ts)
 
 /* ---- a process with a program on each hook ---- */
 
-static const enum nb_hook hooks[] = { NB_HOOK_TUNER,	  NB_HOOK_COLL_DONE,
-				      NB_HOOK_PROXY_STEP, NB_HOOK_NET_ISEND,
-				      NB_HOOK_GIN_PUT,	  NB_HOOK_VERBS_POST };
+static const enum nb_hook hooks[] = { NB_HOOK_TUNER,	 NB_HOOK_COLL_DONE, NB_HOOK_PROXY_STEP,
+				      NB_HOOK_NET_ISEND, NB_HOOK_GIN_PUT,   NB_HOOK_VERBS_POST };
 static const char *const words[] = {
-	"tuner",   "profiler/coll_done", "profiler/proxy_step", "net/isend",
-	"gin/put", "verbs/post"
+	"tuner", "profiler/coll_done", "profiler/proxy_step", "net/isend", "gin/put", "verbs/post"
 };
 static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
 enum { NHOOKS = sizeof(hooks) / sizeof(hooks[0]) };
@@ -77,16 +75,13 @@ static void write_policy(char path[128])
 	struct nb_slot slots[MADE_SLOTS];
 	struct nb_func func = { .name = "f" };
 	struct nb_prog prog[NHOOKS];
-	struct nb_image img = { .name = "all",
-				.progs = prog,
-				.nprogs = NHOOKS };
+	struct nb_image img = { .name = "all", .progs = prog, .nprogs = NHOOKS };
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 	size_t n;
 	int fd;
 
-	ck_assert(!nb_asm(slots, MADE_SLOTS, &n, "call 5\nmov %r0, 0\nexit\n",
-			  &err));
+	ck_assert(!nb_asm(slots, MADE_SLOTS, &n, "call 5\nmov %r0, 0\nexit\n", &err));
 	func.end = (uint32_t)n;
 	for (int i = 0; i < NHOOKS; i++)
 		prog[i] = (struct nb_prog){ .name = names[i],
@@ -132,8 +127,7 @@ static int files_left(void)
 {
 	char cmd[128];
 
-	snprintf(cmd, sizeof(cmd), "test -z \"$(ls -A %s | grep -v policy)\"",
-		 dir);
+	snprintf(cmd, sizeof(cmd), "test -z \"$(ls -A %s | grep -v policy)\"", dir);
 	return system(cmd) != 0;
 }
 
@@ -153,9 +147,8 @@ static int ask(void *c)
 
 	for (int i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
 		t[i] = 1.0f + (float)i;
-	return ncclTunerPlugin_v5.get_coll_info(
-		c, 4, 1024, 1, (float **)(void *)t, NCCL_NUM_ALGOS,
-		NCCL_NUM_PROTOS, 0, &channels);
+	return ncclTunerPlugin_v5.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, NCCL_NUM_ALGOS,
+						NCCL_NUM_PROTOS, 0, &channels);
 }
 
 /* ---- the end of a process ---- */
@@ -269,8 +262,7 @@ static bool spans_are_there(void)
 {
 	struct nb_trace_span s;
 
-	return nb_trace_ring_read(number, &s) &&
-	       nb_trace_ring_read(number + 1, &s);
+	return nb_trace_ring_read(number, &s) && nb_trace_ring_read(number + 1, &s);
 }
 
 START_TEST(a_thread_that_traces_goes_on)
@@ -300,8 +292,8 @@ START_TEST(a_thread_with_a_lock_does_not_stop_the_exit)
 }
 END_TEST
 
-static void stop_in_init(int level, unsigned long flags, const char *file,
-			 int line, const char *fmt, ...)
+static void stop_in_init(int level, unsigned long flags, const char *file, int line,
+			 const char *fmt, ...)
 {
 	static bool once;
 
@@ -362,8 +354,7 @@ START_TEST(a_rank_that_is_made_at_exit_takes_no_entry_of_another_process)
 	ck_assert_ptr_nonnull(rank_of());
 	ck_assert_mem_eq(p, &other, sizeof(other));
 	ck_assert_uint_ne(nb_self.seg->proc, was);
-	ck_assert_uint_eq(nb_self.seg->mem->comm[0].slot[0].proc,
-			  nb_self.seg->proc);
+	ck_assert_uint_eq(nb_self.seg->mem->comm[0].slot[0].proc, nb_self.seg->proc);
 	tear_down();
 }
 END_TEST
@@ -381,8 +372,7 @@ static void round_done(int which)
 
 static void *net_lane(void *arg)
 {
-	struct nb_net_init init = { .comm_id = 7,
-				    .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_net_init init = { .comm_id = 7, .traffic_class = NB_NET_CLASS_NONE };
 	void *ctx = NULL, *l = NULL, *to = NULL, *from = NULL, *mh = &init;
 	char handle[NB_NET_HANDLE], a[64] = "x", b[64];
 	int devices = 0, tag = 1;
@@ -395,8 +385,7 @@ static void *net_lane(void *arg)
 	nb_net_listen(ctx, 0, handle, &l);
 	while (!to || !from) {
 		if (!to)
-			nb_net_connect(ctx, 0, NB_NET_CLASS_NONE, handle, &to,
-				       NULL);
+			nb_net_connect(ctx, 0, NB_NET_CLASS_NONE, handle, &to, NULL);
 		if (!from)
 			nb_net_accept(l, &from, NULL);
 	}
@@ -446,12 +435,9 @@ static void *profiler_lane(void *arg)
 					       .gpu_from = 1000,
 					       .gpu_to = 51000 };
 	static int mask;
-	struct host_prof p = { .abi = 5,
-			       .mask = &mask,
-			       .name = "world",
-			       .id = 7,
-			       .nodes = 1,
-			       .ranks = 1 };
+	struct host_prof p = {
+		.abi = 5, .mask = &mask, .name = "world", .id = 7, .nodes = 1, .ranks = 1
+	};
 
 	p.p = (const struct host_profiler *)(const void *)&ncclProfiler_v5;
 	for (;;) {
@@ -482,8 +468,7 @@ static void await_rounds(void)
 	uint64_t least[LANES];
 
 	for (int i = 0; i < LANES; i++)
-		least[i] =
-			__atomic_load_n(&rounds[i], __ATOMIC_RELAXED) + ROUNDS;
+		least[i] = __atomic_load_n(&rounds[i], __ATOMIC_RELAXED) + ROUNDS;
 	for (int i = 0; i < LANES; i++)
 		while (__atomic_load_n(&rounds[i], __ATOMIC_RELAXED) < least[i])
 			usleep(100);
@@ -491,8 +476,7 @@ static void await_rounds(void)
 
 static void *start_lanes(void *arg)
 {
-	void *(*const fn[LANES])(void *) = { net_lane, event_lane,
-					     profiler_lane, tuner_lane };
+	void *(*const fn[LANES])(void *) = { net_lane, event_lane, profiler_lane, tuner_lane };
 
 	if (nb_trace_ring_open(UINT32_MAX >> 16, NULL))
 		return NULL;
@@ -520,13 +504,10 @@ START_TEST(net_gin_tap_profiler_and_tuner_go_on_at_exit)
 }
 END_TEST
 
-UNIT_MAIN(
-	"exit", tcase_add_loop_test(tc, a_thread_that_runs_a_program_goes_on, 1,
-				    NHOOKS);
-	tcase_add_test(tc, a_thread_that_decides_goes_on);
-	tcase_add_test(tc, a_thread_that_traces_goes_on);
-	tcase_add_test(tc, a_thread_with_a_lock_does_not_stop_the_exit);
-	tcase_add_test(tc, a_thread_in_init_goes_on); tcase_add_test(
-		tc,
-		a_rank_that_is_made_at_exit_takes_no_entry_of_another_process);
-	tcase_add_test(tc, net_gin_tap_profiler_and_tuner_go_on_at_exit);)
+UNIT_MAIN("exit", tcase_add_loop_test(tc, a_thread_that_runs_a_program_goes_on, 1, NHOOKS);
+	  tcase_add_test(tc, a_thread_that_decides_goes_on);
+	  tcase_add_test(tc, a_thread_that_traces_goes_on);
+	  tcase_add_test(tc, a_thread_with_a_lock_does_not_stop_the_exit);
+	  tcase_add_test(tc, a_thread_in_init_goes_on);
+	  tcase_add_test(tc, a_rank_that_is_made_at_exit_takes_no_entry_of_another_process);
+	  tcase_add_test(tc, net_gin_tap_profiler_and_tuner_go_on_at_exit);)

@@ -145,8 +145,7 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	}
 	pid = fork();
 	if (!pid) {
-		const struct nb_record own =
-			nb_record_here(s, comm, s->membarrier);
+		const struct nb_record own = nb_record_here(s, comm, s->membarrier);
 		uint64_t word;
 
 		nb_segment_lock(s, 5000, NULL);
@@ -154,11 +153,9 @@ START_TEST(dead_coordinator_means_abort_for_all)
 		_exit(0); /* with the lock: the kernel lets go of it */
 	}
 	waitpid(pid, &status, 0);
-	ck_assert_uint_eq(nb_fence_word_state(record_word(comm)),
-			  NB_FENCE_ARMED);
+	ck_assert_uint_eq(nb_fence_word_state(record_word(comm)), NB_FENCE_ARMED);
 	for (int i = 0; i < RANKS; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
-				 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]), 0);
 	while (slowest(court, RANKS) < 1000)
 		usleep(1000);
 	ck_assert_uint_eq(record_word(comm), 0);
@@ -176,12 +173,10 @@ START_TEST(dead_coordinator_means_abort_for_all)
 }
 END_TEST
 
-static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm,
-			   uint32_t number, enum nb_fence_outcome expect)
+static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t number,
+			   enum nb_fence_outcome expect)
 {
-	struct nb_fence_opts opts = { .margin = 64,
-				      .timeout_ms = 30,
-				      .idle = true };
+	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 30, .idle = true };
 	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
 	struct nb_fence_result r;
 
@@ -242,9 +237,7 @@ START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_fence_opts opts = { .margin = 64,
-				      .timeout_ms = 2000,
-				      .near = 40 };
+	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 2000, .near = 40 };
 	struct nb_fence_result result;
 	struct nb_record record;
 	struct rank r[2];
@@ -252,15 +245,13 @@ START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 40);
 	for (int k = 0; k < 41; k++)
 		for (int i = 0; i < 2; i++)
 			decide(&r[i]);
 	opts.near = 1000; /* no farther than may be tried */
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 41 + 64);
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
@@ -281,13 +272,11 @@ START_TEST(one_try_is_one_try)
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 64);
 	for (int k = 0; k < 70; k++)
 		decide(&r[0]);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
-			 NB_FENCE_PENDING);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_PENDING);
 	ck_assert_uint_eq(result.tries, 1);
 	detach(s);
 }
@@ -308,8 +297,7 @@ START_TEST(announcing_a_fence_is_not_passing_it)
 	commit_at_rest(s, comm, fresh(s), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 1, __ATOMIC_SEQ_CST);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 4, &word),
-			 NB_FENCE_PENDING);
+	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 4, &word), NB_FENCE_PENDING);
 	ck_assert(!nb_fence_ready(&record));
 	detach(s);
 }
@@ -331,8 +319,7 @@ START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	r[0].n = 2;
 	number = fresh(s);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, number, 3, &word),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(&record, number, 3, &word), NB_FENCE_COMMITTED);
 	ck_assert_int_eq(pthread_create(&t, NULL, run_thread, &r[0]), 0);
 	while (load(&r[0].f.slot->waiting) != word)
 		usleep(100);
@@ -360,8 +347,7 @@ START_TEST(rank_past_the_fence_aborts_it)
 
 	join(&r[0], s, court, 0, 1, &comm);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	ck_assert_uint_eq(record_word(comm), 0);
@@ -408,8 +394,7 @@ START_TEST(rank_that_waits_past_the_fence_aborts_it)
 
 	join(&r[0], s, court, 0, 1, &comm);
 	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	/* it decided number 3 before the arming, and waits with number 4 */
 	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r[0].f.slot->waiting, word, __ATOMIC_SEQ_CST);
@@ -428,8 +413,7 @@ START_TEST(hostile_records_do_not_hold_a_rank)
 					  UINT64_C(1) << 62,
 					  (UINT64_C(1) << 62) + 5,
 					  UINT64_C(2) << 62,
-					  (UINT64_C(2) << 62) |
-						  ((UINT64_C(1) << 62) - 1) };
+					  (UINT64_C(2) << 62) | ((UINT64_C(1) << 62) - 1) };
 	const size_t n = sizeof(words) / sizeof(words[0]);
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -450,8 +434,7 @@ END_TEST
 
 START_TEST(words_keep_their_parts)
 {
-	uint64_t w = nb_fence_word(NB_FENCE_COMMIT, NB_FENCE_MAX_GEN,
-				   NB_FENCE_MAX_SEQ);
+	uint64_t w = nb_fence_word(NB_FENCE_COMMIT, NB_FENCE_MAX_GEN, NB_FENCE_MAX_SEQ);
 
 	ck_assert_uint_eq(nb_fence_word_state(w), NB_FENCE_COMMIT);
 	ck_assert_uint_eq(nb_fence_word_gen(w), NB_FENCE_MAX_GEN);

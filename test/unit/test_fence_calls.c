@@ -48,8 +48,7 @@ static void threads_agree_by_calls(bool membarrier)
 	comm->clock = NB_CLOCK_CALLS;
 	for (int i = 0; i < RANKS; i++) {
 		nb_fence_by_calls(&r[i].f, clocks[i]);
-		ck_assert_int_eq(
-			pthread_create(&t[i], NULL, run_by_calls, &r[i]), 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, run_by_calls, &r[i]), 0);
 	}
 	done = coordinate(s, comm, 1, 20);
 	while (slowest(court, RANKS) < 10000)
@@ -58,11 +57,9 @@ static void threads_agree_by_calls(bool membarrier)
 	for (int i = 0; i < RANKS; i++) {
 		pthread_join(t[i], NULL);
 		ck_assert_uint_eq(r[i].f.slot->decisions, r[i].f.seq);
-		ck_assert_uint_eq(clocks[i][(r[i].f.seq - 1) % NB_RING],
-				  (uint32_t)r[i].f.clock);
+		ck_assert_uint_eq(clocks[i][(r[i].f.seq - 1) % NB_RING], (uint32_t)r[i].f.clock);
 	}
-	printf("# %u commits over %llu calls\n", done,
-	       (unsigned long long)court->at[0]);
+	printf("# %u commits over %llu calls\n", done, (unsigned long long)court->at[0]);
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
 }
@@ -87,15 +84,13 @@ START_TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
 	join(&r[0], s, court, 0, 1, &comm);
 	record = nb_record_here(s, comm, s->membarrier);
 	comm->clock = NB_CLOCK_CALLS;
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 9, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r[0].f.slot->waiting, word, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_COMMITTED);
 	/* and where it says nothing it is past it */
 	r[0].f.slot->generation = nb_fence_word_gen(word);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
-			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 19, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	detach(s);
@@ -134,11 +129,9 @@ START_TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 		usleep(1000);
 	usleep(5000);
 	{
-		const struct nb_record record =
-			nb_record_here(s, comm, s->membarrier);
+		const struct nb_record record = nb_record_here(s, comm, s->membarrier);
 
-		ck_assert_int_eq(nb_fence_decide(&record, armed),
-				 NB_FENCE_OVERRUN);
+		ck_assert_int_eq(nb_fence_decide(&record, armed), NB_FENCE_OVERRUN);
 	}
 	pthread_join(t, NULL);
 	ck_assert_uint_eq(record_word(comm), 0);
@@ -147,8 +140,5 @@ START_TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 END_TEST
 
 UNIT_MAIN("fence_calls", tcase_add_test(tc, eight_threads_agree_by_calls);
-	  tcase_add_test(
-		  tc, rank_that_waits_calls_past_the_fence_does_not_abort_it);
-	  tcase_add_test(
-		  tc,
-		  rank_that_decided_past_the_fence_does_not_say_that_it_waits);)
+	  tcase_add_test(tc, rank_that_waits_calls_past_the_fence_does_not_abort_it);
+	  tcase_add_test(tc, rank_that_decided_past_the_fence_does_not_say_that_it_waits);)

@@ -102,8 +102,7 @@ void nb_step_begin(void)
 {
 	uint64_t none = 0;
 
-	while (!__atomic_compare_exchange_n(&sh->ticket, &none, 1, false,
-					    __ATOMIC_SEQ_CST,
+	while (!__atomic_compare_exchange_n(&sh->ticket, &none, 1, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST)) {
 		none = 0;
 		sched_yield();
@@ -228,8 +227,7 @@ static void coordinator(int dirfd)
 		usleep(200);
 	while (!GET(sh->over)) {
 		if (!nb_change_baseline(&change, NULL))
-			__atomic_fetch_add(&sh->commits[self - RANKS], 1,
-					   __ATOMIC_SEQ_CST);
+			__atomic_fetch_add(&sh->commits[self - RANKS], 1, __ATOMIC_SEQ_CST);
 		usleep(300);
 	}
 	nb_segment_detach(s);
@@ -328,8 +326,7 @@ static void rule(struct judge *j, bool kept, const char *broken)
 
 static void judge_arming(struct judge *j, uint64_t word)
 {
-	rule(j, nb_fence_word_state(j->word) != NB_FENCE_ARMED,
-	     "armed over an arming");
+	rule(j, nb_fence_word_state(j->word) != NB_FENCE_ARMED, "armed over an arming");
 	rule(j, nb_fence_word_gen(word) > j->last, "a generation used before");
 	rule(j, nb_fence_word_seq(word) >= nb_fence_word_seq(j->word),
 	     "a fence before the last one");
@@ -340,8 +337,7 @@ static void judge_commit(struct judge *j, uint64_t armed, uint64_t word)
 {
 	rule(j,
 	     nb_fence_word_state(armed) == NB_FENCE_ARMED &&
-		     word == nb_fence_word(NB_FENCE_COMMIT,
-					   nb_fence_word_gen(armed),
+		     word == nb_fence_word(NB_FENCE_COMMIT, nb_fence_word_gen(armed),
 					   nb_fence_word_seq(armed)),
 	     "something else committed than was armed");
 	rule(j, j->begun <= nb_fence_word_seq(word), "committed behind a rank");
@@ -378,8 +374,7 @@ static uint32_t given(const struct judge *j, uint64_t k)
 static uint64_t wrong_decision(const struct judge *j)
 {
 	for (uint64_t i = 0; i < sh->n; i++)
-		if (sh->trace[i].step == DECIDED &&
-		    sh->trace[i].b != given(j, sh->trace[i].a))
+		if (sh->trace[i].step == DECIDED && sh->trace[i].b != given(j, sh->trace[i].a))
 			return 1 + sh->trace[i].a;
 	return 0;
 }
@@ -408,8 +403,7 @@ static void set_up(void)
 	strcpy(path, "/tmp/nbfaultsXXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(sh, MAP_FAILED);
 }
 
@@ -451,8 +445,8 @@ static void run(enum fault fault, uint32_t victim, uint32_t step, uint32_t nth)
 	       fault == KILL ? "kill"
 	       : fault	     ? "stop"
 			     : "no fault",
-	       victim < RANKS ? "rank" : "coordinator", victim, names[step],
-	       nth, (unsigned long long)j.commits, (unsigned long long)j.aborts,
+	       victim < RANKS ? "rank" : "coordinator", victim, names[step], nth,
+	       (unsigned long long)j.commits, (unsigned long long)j.aborts,
 	       (unsigned long long)sh->n);
 	ck_assert_msg(did, "%s was not reached", names[step]);
 	ck_assert_msg(on, "the others did not go on");
@@ -463,15 +457,13 @@ static void run(enum fault fault, uint32_t victim, uint32_t step, uint32_t nth)
 	tear_down();
 }
 
-static const uint32_t of_rank[] = { NB_STEP_ANNOUNCED, NB_STEP_BEGIN,
-				    NB_STEP_WAITING,   NB_STEP_PATIENCE,
-				    NB_STEP_RELEASED,  NB_STEP_ADOPT,
+static const uint32_t of_rank[] = { NB_STEP_ANNOUNCED, NB_STEP_BEGIN,	 NB_STEP_WAITING,
+				    NB_STEP_PATIENCE,  NB_STEP_RELEASED, NB_STEP_ADOPT,
 				    NB_STEP_ADOPTED };
-static const uint32_t of_coordinator[] = {
-	NB_STEP_LOCKED,	   NB_STEP_REAPED,    NB_STEP_RECOVER, NB_STEP_NUMBERED,
-	NB_STEP_READY,	   NB_STEP_FALLBACK,  NB_STEP_ARMED,   NB_STEP_BARRIER,
-	NB_STEP_NONE_PAST, NB_STEP_COMMITTED, NB_STEP_BASELINE
-};
+static const uint32_t of_coordinator[] = { NB_STEP_LOCKED,    NB_STEP_REAPED,  NB_STEP_RECOVER,
+					   NB_STEP_NUMBERED,  NB_STEP_READY,   NB_STEP_FALLBACK,
+					   NB_STEP_ARMED,     NB_STEP_BARRIER, NB_STEP_NONE_PAST,
+					   NB_STEP_COMMITTED, NB_STEP_BASELINE };
 enum {
 	NRANK = sizeof(of_rank) / sizeof(of_rank[0]),
 	NCOORD = sizeof(of_coordinator) / sizeof(of_coordinator[0])
@@ -560,8 +552,7 @@ START_TEST(broken_rules_are_found)
 				       { NB_STEP_SWAP, 3, armed, commit },
 				       { NB_STEP_SWAP, 3, commit, back } };
 	const uint64_t begun = nb_fence_word(NB_FENCE_COMMIT, 0, 0);
-	const struct entry late[] = { { DECIDED, 0, 0, 0 },
-				      { NB_STEP_SWAP, 1, 0, begun } };
+	const struct entry late[] = { { DECIDED, 0, 0, 0 }, { NB_STEP_SWAP, 1, 0, begun } };
 	const struct entry wrong[] = { { NB_STEP_SWAP, 3, 0, armed },
 				       { NB_STEP_SWAP, 3, armed, other } };
 	const struct entry twice[] = { { NB_STEP_SWAP, 3, 0, armed },
@@ -571,10 +562,8 @@ START_TEST(broken_rules_are_found)
 	ck_assert_str_eq(verdict(behind, 3), "committed behind a rank");
 	ck_assert_str_eq(verdict(early, 3), "a fence before the last one");
 	ck_assert_str_eq(verdict(late, 2), "began after it had begun");
-	ck_assert_str_eq(verdict(wrong, 2),
-			 "something else committed than was armed");
-	ck_assert_str_eq(verdict(twice, 2),
-			 "the word changed from what it was not");
+	ck_assert_str_eq(verdict(wrong, 2), "something else committed than was armed");
+	ck_assert_str_eq(verdict(twice, 2), "the word changed from what it was not");
 }
 END_TEST
 
@@ -585,13 +574,10 @@ START_TEST(a_coordinator_is_stopped_at_each_step)
 }
 END_TEST
 
-UNIT_MAIN("fence_faults",
-	  tcase_add_test(tc, a_decision_with_another_generation_is_found);
+UNIT_MAIN("fence_faults", tcase_add_test(tc, a_decision_with_another_generation_is_found);
 	  tcase_add_test(tc, broken_rules_are_found);
 	  tcase_add_test(tc, without_a_fault_the_trace_keeps_the_rules);
 	  tcase_add_loop_test(tc, a_rank_is_killed_at_each_step, 0, NRANK);
 	  tcase_add_loop_test(tc, a_rank_is_stopped_at_each_step, 0, NRANK);
-	  tcase_add_loop_test(tc, a_coordinator_is_killed_at_each_step, 0,
-			      NCOORD);
-	  tcase_add_loop_test(tc, a_coordinator_is_stopped_at_each_step, 0,
-			      NCOORD);)
+	  tcase_add_loop_test(tc, a_coordinator_is_killed_at_each_step, 0, NCOORD);
+	  tcase_add_loop_test(tc, a_coordinator_is_stopped_at_each_step, 0, NCOORD);)

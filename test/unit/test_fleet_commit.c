@@ -30,8 +30,7 @@ static void set_up(void)
 	put("site/b", "{}", 9);
 	for (int i = 0; i < 2; i++)
 		snprintf(ordered[i], sizeof(ordered[i]),
-			 "\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST
-			 "\",");
+			 "\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\",");
 	put_seen("a", ARMED, "below");
 	put_seen("b", ARMED, "below");
 	coord->key_mod = OURS;
@@ -63,8 +62,7 @@ static void look(void)
 /* The store has carried the transaction out, and the watch has shown it. */
 static void is_done(const char *state)
 {
-	struct nb_store_reply r = { .succeeded = true,
-				    .revision = view.revision + 1 };
+	struct nb_store_reply r = { .succeeded = true, .revision = view.revision + 1 };
 	char value[80];
 
 	ck_assert(coord->sending);
@@ -79,8 +77,7 @@ static void is_done(const char *state)
 /* The store has refused it. @ours: revision of order/coordinator there */
 static void is_refused(int64_t ours)
 {
-	const struct nb_store_kv key = { .key = "order/coordinator",
-					 .mod_revision = ours };
+	const struct nb_store_kv key = { .key = "order/coordinator", .mod_revision = ours };
 	struct nb_store_reply r = { .kv = &key, .nkv = 1, .revision = 99 };
 
 	ck_assert(coord->sending);
@@ -92,8 +89,8 @@ static bool compares_facts(void)
 {
 	char text[80];
 
-	snprintf(text, sizeof(text), "site/<=%lld\nanswer/<=%lld\n",
-		 (long long)view.revision, (long long)view.revision);
+	snprintf(text, sizeof(text), "site/<=%lld\nanswer/<=%lld\n", (long long)view.revision,
+		 (long long)view.revision);
 	return strstr(txn_compares, text) != NULL;
 }
 
@@ -194,10 +191,8 @@ static void rolled_back(bool left, const char *because)
 	put_seen("b", coord->targets.at[0].id, left ? "below" : "unstaged");
 	if (left) {
 		/* another communicator's site has left */
-		put("comm/00000000000000c1/a",
-		    "{\"since\":5,\"nranks\":4,\"ranks\":2}", 6);
-		put("members/00000000000000c1",
-		    "{\"since\":5,\"sites\":[\"a\",\"x\"]}", 7);
+		put("comm/00000000000000c1/a", "{\"since\":5,\"nranks\":4,\"ranks\":2}", 6);
+		put("members/00000000000000c1", "{\"since\":5,\"sites\":[\"a\",\"x\"]}", 7);
 		look();
 		/* its agent may come back */
 		ck_assert(!coord->sending);
@@ -288,8 +283,8 @@ static bool store_takes(void)
 		k = nb_view_get(&view, line);
 		if (!prefix && (k ? k->mod : 0) != rev)
 			return false;
-		for (size_t i = nb_view_first(&view, line);
-		     prefix && nb_view_below(&view, i, line); i++)
+		for (size_t i = nb_view_first(&view, line); prefix && nb_view_below(&view, i, line);
+		     i++)
 			if (view.at[i].mod > rev)
 				return false;
 	}
@@ -362,8 +357,7 @@ END_TEST
 /* The store does not carry the transaction out, and says so. */
 static void is_too_large(void)
 {
-	struct nb_err err = { .code = NB_E_LIMIT,
-			      .text = "request is too large" };
+	struct nb_err err = { .code = NB_E_LIMIT, .text = "request is too large" };
 	struct nb_store_reply r = { .err = &err };
 
 	ck_assert(coord->sending);
@@ -375,8 +369,7 @@ static void is_too_large(void)
 static void answers(const char *text)
 {
 	ck_assert(coord->sending);
-	ck_assert_msg(strstr(txn_puts, "reply/x={\"ok\":false") != NULL, "%s",
-		      txn_puts);
+	ck_assert_msg(strstr(txn_puts, "reply/x={\"ok\":false") != NULL, "%s", txn_puts);
 	ck_assert_ptr_nonnull(strstr(txn_puts, text));
 	ck_assert_ptr_nonnull(strstr(txn_compares, "request/x=30\n"));
 }
@@ -444,8 +437,7 @@ END_TEST
 START_TEST(a_request_whose_copies_do_not_fit_is_answered)
 {
 	static char request[NB_COORD_REQUEST + 100];
-	size_t n = (size_t)snprintf(request, sizeof(request),
-				    "{\"audit\":\"e\",\"line\":\"");
+	size_t n = (size_t)snprintf(request, sizeof(request), "{\"audit\":\"e\",\"line\":\"");
 
 	memset(request + n, 'l', sizeof(request) - n);
 	strcpy(request + sizeof(request) - 3, "\"}");

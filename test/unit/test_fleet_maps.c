@@ -38,8 +38,7 @@ static int read_text(const char *text)
 	return read_bytes(text, strlen(text));
 }
 
-#define LINE \
-	"{\"ok\":true,\"data\":{\"age_us\":1500000,\"processes\":8,\"missing\":1}}\n"
+#define LINE "{\"ok\":true,\"data\":{\"age_us\":1500000,\"processes\":8,\"missing\":1}}\n"
 
 START_TEST(a_reply_is_read)
 {

@@ -36,8 +36,7 @@ static void put_copy(const char *site, const char *copy)
 	char key[64], value[400];
 
 	snprintf(key, sizeof(key), "comm/" COMM "/%s", site);
-	snprintf(value, sizeof(value),
-		 "{\"since\":5,\"nranks\":4,\"ranks\":2%s%s}",
+	snprintf(value, sizeof(value), "{\"since\":5,\"nranks\":4,\"ranks\":2%s%s}",
 		 copy ? ",\"copy\":" : "", copy ? copy : "");
 	put(key, value, 6);
 }
@@ -66,8 +65,7 @@ static const char *mend(void)
 	"\"digest\":\"d2\",\"fence\":20}"
 #define UNDONE2 "{\"id\":5,\"was\":3,\"base\":2," FIRST_STATE "}"
 
-static void both(const char *a, const char *b, const char *digest,
-		 const char *from)
+static void both(const char *a, const char *b, const char *digest, const char *from)
 {
 	const char *made;
 
@@ -127,8 +125,7 @@ START_TEST(all_sites_say_what_they_have_first)
 	put_copy("b", SECOND);
 	ck_assert_ptr_nonnull(strstr(mend(), "\"from\":{\"a\":4,\"b\":4}"));
 	/* the sites have yet to copy it */
-	put(RECORD,
-	    "{\"id\":10,\"state\":\"commit\",\"from\":{\"a\":4,\"b\":4}}", 12);
+	put(RECORD, "{\"id\":10,\"state\":\"commit\",\"from\":{\"a\":4,\"b\":4}}", 12);
 	ck_assert_str_eq(mend(), "");
 	put_copy("a", NULL);
 	ck_assert_str_eq(mend(), "");
@@ -155,8 +152,7 @@ static void put_change(const char *site, int n, const char *digest)
 	char key[64], value[120];
 
 	snprintf(key, sizeof(key), "site/%s", site);
-	snprintf(value, sizeof(value), "{\"change\":%d,\"baseline\":\"%s\"}", n,
-		 digest);
+	snprintf(value, sizeof(value), "{\"change\":%d,\"baseline\":\"%s\"}", n, digest);
 	put(key, value, 30);
 }
 
@@ -177,8 +173,7 @@ START_TEST(a_lost_change_is_written_again)
 END_TEST
 
 UNIT_MAIN("fleet_mend", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, the_last_copy_counts);
-	  tcase_add_test(tc, copies_of_two_chains_stay);
+	  tcase_add_test(tc, the_last_copy_counts); tcase_add_test(tc, copies_of_two_chains_stay);
 	  tcase_add_test(tc, all_sites_say_what_they_have_first);
 	  tcase_add_test(tc, not_all_ranks_are_there);
 	  tcase_add_test(tc, a_lost_change_is_written_again);)

@@ -69,8 +69,7 @@ END_TEST
 
 START_TEST(names_are_one_word)
 {
-	static const char *const wrong[] = { "", "a b", "a\nenv set X 1",
-					     "a x=1", "\"a\"" };
+	static const char *const wrong[] = { "", "a b", "a\nenv set X 1", "a x=1", "\"a\"" };
 	struct nb_procs_blob b = { .size = 0 };
 	char text[80];
 
@@ -95,23 +94,21 @@ static size_t nput, ncompare, ntxn;
 static int64_t compared;
 static char compared_key[64], put_key[64];
 
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e);
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e)
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *fn,
+			void *arg, struct nb_err *e);
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *fn,
+			void *arg, struct nb_err *e)
 {
 	(void)s;
 	(void)e;
 	put_lease = txn->nthen ? txn->then[0].lease : 0;
-	snprintf(put_key, sizeof(put_key), "%s",
-		 txn->nthen ? txn->then[0].key : "");
+	snprintf(put_key, sizeof(put_key), "%s", txn->nthen ? txn->then[0].key : "");
 	nput = txn->nthen;
 	ntxn++;
 	ncompare = txn->ncompare;
 	if (ncompare) {
 		compared = txn->compare[0].revision;
-		snprintf(compared_key, sizeof(compared_key), "%s",
-			 txn->compare[0].key);
+		snprintf(compared_key, sizeof(compared_key), "%s", txn->compare[0].key);
 	}
 	done = fn;
 	done_arg = arg;
@@ -251,9 +248,7 @@ END_TEST
 START_TEST(a_key_that_somebody_deleted_is_written_again)
 {
 	struct nb_own o = own_new();
-	struct nb_store_kv found = { .key = "/p/site/x",
-				     .mod_revision = 7,
-				     .op = 0 };
+	struct nb_store_kv found = { .key = "/p/site/x", .mod_revision = 7, .op = 0 };
 	struct nb_store_reply r = { .kv = &found, .nkv = 1, .revision = 9 };
 
 	set_own(&o, NB_OWN_SITE, 1);
@@ -349,8 +344,7 @@ static unsigned tries_in(struct nb_agent *a, unsigned seconds)
 
 START_TEST(what_cannot_succeed_is_tried_ever_less)
 {
-	static const char value[] =
-		"{\"n\":3,\"digest\":\"d\",\"line\":\"policy use none\"}";
+	static const char value[] = "{\"n\":3,\"digest\":\"d\",\"line\":\"policy use none\"}";
 	static struct nb_agent a;
 	struct nb_segment seg = { .shared = true };
 
@@ -358,15 +352,14 @@ START_TEST(what_cannot_succeed_is_tried_ever_less)
 	ck_assert_ptr_nonnull(seg.mem);
 	seg.mem->agent.change = 3;
 	a.site.seg = &seg;
-	ck_assert(nb_view_put(&a.view, "order/commit", value, strlen(value), 1,
-			      1));
+	ck_assert(nb_view_put(&a.view, "order/commit", value, strlen(value), 1, 1));
 	clock_s = 100;
 	ck_assert_uint_eq(tries_in(&a, 3600), 0); /* no process lacks it */
 	late = 1;
 	ck_assert_uint_ge(tries_in(&a, 60), 3);
 	ck_assert_uint_le(tries_in(&a, 3600), 20);
 	ck_assert_uint_ge(tries_in(&a, 3600), 2); /* but never given up */
-	late = 2; /* another process has started */
+	late = 2;				  /* another process has started */
 	ck_assert_uint_ge(tries_in(&a, 60), 3);
 	nb_view_clear(&a.view);
 	free(seg.mem);
@@ -416,14 +409,12 @@ START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 	switching = NULL;
 	ck_assert(!nb_site_pending(&a.site));
 	/* the key does not say that the rank has switched; the agent will */
-	ck_assert_ptr_nonnull(
-		strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":false"));
+	ck_assert_ptr_nonnull(strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":false"));
 	ck_assert(a.pending);
 	/* a later answer does, so nothing is left to tell */
 	staged.n = 6;
 	nb_agent_result(&a, &staged);
-	ck_assert_ptr_nonnull(
-		strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":true"));
+	ck_assert_ptr_nonnull(strstr(a.own.key[NB_OWN_ANSWER].want, "\"taken\":true"));
 	ck_assert(!a.pending);
 	nb_own_free(&a.own);
 	free(seg.mem);
@@ -434,8 +425,7 @@ END_TEST
 
 START_TEST(all_waiting_communicators_are_rolled_back)
 {
-	static const char armed[] =
-		"{\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
+	static const char armed[] = "{\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
 	struct nb_err away = { .code = NB_E_STORE };
 	struct nb_store_reply failed = { .err = &away };
 	static struct nb_agent a;
@@ -460,8 +450,7 @@ START_TEST(all_waiting_communicators_are_rolled_back)
 		c->slot[0].waiting = i != 1;
 		a.site.comm[i].copied = 20 + i;
 		snprintf(key, sizeof(key), "order/record/%016x", 7 + i);
-		ck_assert(nb_view_put(&a.view, key, armed, strlen(armed), 1,
-				      20 + i));
+		ck_assert(nb_view_put(&a.view, key, armed, strlen(armed), 1, 20 + i));
 	}
 	ntxn = 0;
 	clock_s = 100;
@@ -501,20 +490,15 @@ START_TEST(a_guard_does_not_overtake_a_request)
 	static struct nb_agent a;
 	struct nb_coord *c;
 
-	a = (struct nb_agent){ .own = own_new(),
-			       .site.seg = &seg,
-			       .name = "x",
-			       .lease = 1,
-			       .whole = true };
+	a = (struct nb_agent){
+		.own = own_new(), .site.seg = &seg, .name = "x", .lease = 1, .whole = true
+	};
 	c = nb_coord_new(&a);
 	ck_assert_ptr_nonnull(c);
 	c->key_mod = 8;
-	ck_assert(nb_view_put(&a.view, "order/coordinator", "{\"site\":\"x\"}",
-			      12, 8, 8));
-	ck_assert(nb_view_put(&a.view, "guard/line", guard, strlen(guard), 40,
-			      41));
-	ck_assert(nb_view_put(&a.view, "request/q", request, strlen(request),
-			      39, 39));
+	ck_assert(nb_view_put(&a.view, "order/coordinator", "{\"site\":\"x\"}", 12, 8, 8));
+	ck_assert(nb_view_put(&a.view, "guard/line", guard, strlen(guard), 40, 41));
+	ck_assert(nb_view_put(&a.view, "request/q", request, strlen(request), 39, 39));
 	nb_coord_tick(c);
 	ck_assert_str_eq(put_key, "/p/order/stage");
 	ck_assert_str_eq(c->request, "q");
@@ -529,8 +513,7 @@ START_TEST(a_guard_does_not_overtake_a_request)
 	c->term++;
 	reply(51);
 	c->sending = false;
-	ck_assert(nb_view_put(&a.view, "order/commit", placed, strlen(placed),
-			      42, 42));
+	ck_assert(nb_view_put(&a.view, "order/commit", placed, strlen(placed), 42, 42));
 	c->guard_tries = 0;
 	ck_assert(nb_coord_guard.due(c));
 	ck_assert_str_eq(put_key, "/p/order/stage");
@@ -543,8 +526,7 @@ START_TEST(a_guard_does_not_overtake_a_request)
 END_TEST
 
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
-	  tcase_add_test(tc, other_lines_are_not);
-	  tcase_add_test(tc, a_long_line_is_not_cut);
+	  tcase_add_test(tc, other_lines_are_not); tcase_add_test(tc, a_long_line_is_not_cut);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, a_late_write_cannot_replace_its_successor);

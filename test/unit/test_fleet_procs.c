@@ -34,8 +34,7 @@ static void *answer_once(void *arg)
 	while (c != '\n' && read(fd, &c, 1) == 1)
 		;
 	for (size_t i = 0; i < process.nreply; i++)
-		(void)!send(fd, process.reply, strlen(process.reply),
-			    MSG_NOSIGNAL);
+		(void)!send(fd, process.reply, strlen(process.reply), MSG_NOSIGNAL);
 	close(fd);
 	return NULL;
 }
@@ -73,10 +72,9 @@ START_TEST(a_message_says_why_there_is_no_answer)
 		{ "", 0, NB_E_IO, "has closed the connection" },
 		{ "{\"ok\":", 1, NB_E_IO, "has closed the connection" },
 		{ "ok\n", 1, NB_E_PROTOCOL, "that is not JSON" },
-		{ "0123456789abcdef", (1 << 16) + 1, NB_E_LIMIT,
-		  "more than 1 MiB" },
-		{ "{\"ok\":false,\"error\":{\"message\":\"no\"}}\n", 1,
-		  NB_E_REFUSED, "t.0.1.sock: no" },
+		{ "0123456789abcdef", (1 << 16) + 1, NB_E_LIMIT, "more than 1 MiB" },
+		{ "{\"ok\":false,\"error\":{\"message\":\"no\"}}\n", 1, NB_E_REFUSED,
+		  "t.0.1.sock: no" },
 	};
 	char path[] = "/tmp/ncclbpf-procs-XXXXXX";
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -87,14 +85,13 @@ START_TEST(a_message_says_why_there_is_no_answer)
 	ck_assert(!nb_jobdir_open(&dir, path, "t", NULL, NULL, &err));
 	ck_assert(nb_jobdir_address(&dir, "t.0.1.sock", a.sun_path));
 	process.at = socket(AF_UNIX, SOCK_STREAM, 0);
-	ck_assert(!bind(process.at, (struct sockaddr *)&a, sizeof(a)) &&
-		  !listen(process.at, 1));
+	ck_assert(!bind(process.at, (struct sockaddr *)&a, sizeof(a)) && !listen(process.at, 1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		process.reply = cases[i].reply;
 		process.nreply = cases[i].nreply;
 		ck_assert(!pthread_create(&thread, NULL, answer_once, NULL));
-		ck_assert_msg(order_drop(&dir) == cases[i].code, "%zu: %d %s",
-			      i, err.code, err.text);
+		ck_assert_msg(order_drop(&dir) == cases[i].code, "%zu: %d %s", i, err.code,
+			      err.text);
 		ck_assert_msg(strstr(err.text, cases[i].says), "%s", err.text);
 		pthread_join(thread, NULL);
 	}
@@ -105,5 +102,4 @@ START_TEST(a_message_says_why_there_is_no_answer)
 }
 END_TEST
 
-UNIT_MAIN("fleet_procs",
-	  tcase_add_test(tc, a_message_says_why_there_is_no_answer);)
+UNIT_MAIN("fleet_procs", tcase_add_test(tc, a_message_says_why_there_is_no_answer);)

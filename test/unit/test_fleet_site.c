@@ -9,8 +9,7 @@
 #include "plugin/job/fence.h"
 
 #define COMM 0xc0
-#define DIGEST \
-	"1111111111111111111111111111111111111111111111111111111111111111"
+#define DIGEST "1111111111111111111111111111111111111111111111111111111111111111"
 
 static bool refused;
 bool __wrap_nb_segment_membarrier(struct nb_segment *s);
@@ -57,8 +56,7 @@ static uint64_t copy(const char *text, int64_t mod)
 static int64_t answer(void)
 {
 	json_t *o = nb_site_seen(&site);
-	json_t *c = json_object_get(json_object_get(o, "comms"),
-				    "00000000000000c0");
+	json_t *c = json_object_get(json_object_get(o, "comms"), "00000000000000c0");
 	int64_t rev = json_integer_value(json_object_get(c, "rev"));
 
 	ck_assert(json_is_object(c));
@@ -67,9 +65,9 @@ static int64_t answer(void)
 }
 
 /* A record with its place in the chain. */
-#define LINK(id, was, base, state, n, fence)                                \
-	"{\"id\":" id ",\"was\":" was ",\"base\":" base ",\"state\":" state \
-	",\"n\":" n ",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
+#define LINK(id, was, base, state, n, fence)                                            \
+	"{\"id\":" id ",\"was\":" was ",\"base\":" base ",\"state\":" state ",\"n\":" n \
+	",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
 /* One that begins the chain. */
 #define RECORD(state, n, fence) LINK("3", "0", "0", state, n, fence)
 
@@ -81,8 +79,7 @@ START_TEST(records_that_make_sense_are_copied)
 	ck_assert_uint_eq(nb_fence_word_state(armed), NB_FENCE_ARMED);
 	ck_assert_uint_eq(nb_fence_word_state(commit), NB_FENCE_COMMIT);
 	ck_assert_uint_eq(nb_fence_word_seq(commit), 7);
-	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12),
-			  0);
+	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12), 0);
 }
 END_TEST
 
@@ -165,8 +162,7 @@ END_TEST
 static void stands(const char *want)
 {
 	json_t *o = nb_site_seen(&site);
-	const json_t *c = json_object_get(json_object_get(o, "comms"),
-					  "00000000000000c0");
+	const json_t *c = json_object_get(json_object_get(o, "comms"), "00000000000000c0");
 
 	ck_assert_str_eq(nb_view_str(c, "stand"), want);
 	json_decref(o);
@@ -255,8 +251,7 @@ START_TEST(a_copy_never_goes_back)
 		if (i % 2) /* another agent */
 			memset(&site.comm, 0, sizeof(site.comm));
 		nb_site_measure(&site);
-		ck_assert_uint_eq(copy(COMMIT("2", "1", "1", "7"), later[i]),
-				  word);
+		ck_assert_uint_eq(copy(COMMIT("2", "1", "1", "7"), later[i]), word);
 		ck_assert(nb_site_lost(&site, 0));
 		/* nor does it follow what the restored store does next */
 		ck_assert_uint_eq(copy(ARM("5", "2", "3", "90"), 51), word);
@@ -289,8 +284,7 @@ START_TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
 	ck_assert(nb_site_lost(&site, 0));
 	/* the roll-back of another arming after the same record */
 	comm->fleet_lost = 0;
-	ck_assert_uint_eq(copy(LINK("6", "5", "2", "\"commit\"", "1", "7"), 60),
-			  word);
+	ck_assert_uint_eq(copy(LINK("6", "5", "2", "\"commit\"", "1", "7"), 60), word);
 	ck_assert(nb_site_lost(&site, 0));
 	o = published(&id);
 	ck_assert_int_eq(id, 3);
@@ -307,12 +301,10 @@ START_TEST(a_rolled_back_fence_may_be_missed)
 
 	copy(ARM("1", "0", "1", "7"), 7);
 	word = copy(COMMIT("2", "1", "1", "7"), 8);
-	ck_assert_uint_eq(copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12),
-			  word);
+	ck_assert_uint_eq(copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12), word);
 	ck_assert(!nb_site_lost(&site, 0));
 	/* but not its commit: this site has not answered */
-	ck_assert_uint_eq(
-		copy(LINK("6", "5", "4", "\"commit\"", "2", "20"), 15), word);
+	ck_assert_uint_eq(copy(LINK("6", "5", "4", "\"commit\"", "2", "20"), 15), word);
 	ck_assert(nb_site_lost(&site, 0));
 }
 END_TEST
@@ -418,15 +410,13 @@ END_TEST
 
 UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, records_that_make_sense_are_copied);
-	  tcase_add_test(tc, others_are_nobodys);
-	  tcase_add_test(tc, no_answer_without_a_barrier);
+	  tcase_add_test(tc, others_are_nobodys); tcase_add_test(tc, no_answer_without_a_barrier);
 	  tcase_add_test(tc, a_rate_is_not_of_a_moment);
 	  tcase_add_test(tc, each_communicator_with_a_waiting_rank_is_found);
 	  tcase_add_test(tc, a_rank_whose_process_lacks_the_generation_is_told);
 	  tcase_add_test(tc, a_copy_keeps_what_was_asked);
 	  tcase_add_test(tc, a_copy_never_goes_back);
-	  tcase_add_test(tc,
-			 an_armed_copy_waits_for_the_outcome_of_its_own_fence);
+	  tcase_add_test(tc, an_armed_copy_waits_for_the_outcome_of_its_own_fence);
 	  tcase_add_test(tc, a_rolled_back_fence_may_be_missed);
 	  tcase_add_test(tc, a_fence_after_a_missed_roll_back_is_followed);
 	  tcase_add_test(tc, a_record_made_of_the_copies_is_accepted);

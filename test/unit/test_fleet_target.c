@@ -96,16 +96,14 @@ static void misses(const char *who, int ranks, const char *words)
 	char value[200];
 
 	nb_view_clear(&view);
-	snprintf(
-		value, sizeof(value),
-		"{\"since\":5,\"nranks\":4,\"ranks\":%d,"
-		"\"clock\":\"decisions\",\"settings\":[1],\"differs\":\"\",\"who\":[%s]}",
-		ranks, who);
+	snprintf(value, sizeof(value),
+		 "{\"since\":5,\"nranks\":4,\"ranks\":%d,"
+		 "\"clock\":\"decisions\",\"settings\":[1],\"differs\":\"\",\"who\":[%s]}",
+		 ranks, who);
 	put("comm/" COMM "/a", value, 5);
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 1);
-	ck_assert_msg(strstr(targets.at[0].why, words), "%s",
-		      targets.at[0].why);
+	ck_assert_msg(strstr(targets.at[0].why, words), "%s", targets.at[0].why);
 }
 
 START_TEST(missing_ranks_are_named_in_whole_sentences)
@@ -184,8 +182,7 @@ START_TEST(a_record_outlives_a_second_communicator)
 	    12);
 	ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
 	notes = nb_targets_notes(&view);
-	ck_assert_ptr_nonnull(strstr(nb_view_str(notes, COMM),
-				     "3 sites report 8 ranks of 4"));
+	ck_assert_ptr_nonnull(strstr(nb_view_str(notes, COMM), "3 sites report 8 ranks of 4"));
 	json_decref(notes);
 	/* a site that has yet to register again may still have the first one */
 	nb_view_remove(&view, "comm/" COMM "/a");
@@ -200,11 +197,9 @@ START_TEST(a_rank_beyond_the_fence_decides)
 	const char *site = "";
 
 	put_seen("b", ARMED, "beyond"); /* site a has not answered */
-	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site),
-			 NB_TARGETS_BEYOND);
+	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site), NB_TARGETS_BEYOND);
 	put_seen("b", ARMED, "at");
-	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site),
-			 NB_TARGETS_UNKNOWN);
+	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site), NB_TARGETS_UNKNOWN);
 	ck_assert_str_eq(site, "a");
 }
 END_TEST
@@ -309,9 +304,7 @@ END_TEST
 START_TEST(an_undecided_change_of_controllers_has_an_outcome)
 {
 	static const char *const ended[] = { "order/commit", "order/drop" };
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
+	static struct nb_agent agent = { .name = "a", .lease = 1, .whole = true };
 	static struct nb_seg mem;
 	struct nb_segment seg = { .mem = &mem };
 	struct nb_store_reply r = { .succeeded = true, .revision = ARMED };
@@ -335,14 +328,11 @@ START_TEST(an_undecided_change_of_controllers_has_an_outcome)
 		if (i) {
 			ck_assert_ptr_null(strstr(txn_puts, "audit/"));
 		} else {
-			ck_assert_ptr_nonnull(
-				strstr(txn_puts, "audit/controllers-05={"));
-			ck_assert_ptr_nonnull(strstr(
-				txn_puts,
-				"the coordinator was interrupted before the "
-				"change was decided"));
-			ck_assert_ptr_nonnull(
-				strstr(txn_puts, "order/drop={\"n\":7}"));
+			ck_assert_ptr_nonnull(strstr(txn_puts, "audit/controllers-05={"));
+			ck_assert_ptr_nonnull(strstr(txn_puts,
+						     "the coordinator was interrupted before the "
+						     "change was decided"));
+			ck_assert_ptr_nonnull(strstr(txn_puts, "order/drop={\"n\":7}"));
 		}
 		if (c->sending) {
 			c->term++; /* the reply is dropped */
@@ -444,8 +434,7 @@ static void put_staged(const char *site, int64_t n, const char *state)
 	char key[64], value[100];
 
 	snprintf(key, sizeof(key), "answer/%s", site);
-	snprintf(value, sizeof(value),
-		 "{\"n\":%lld,\"state\":\"%s\",\"text\":\"no %s\"}",
+	snprintf(value, sizeof(value), "{\"n\":%lld,\"state\":\"%s\",\"text\":\"no %s\"}",
 		 (long long)n, state, site);
 	put(key, value, 30);
 }
@@ -495,11 +484,9 @@ START_TEST(a_site_names_its_communicators)
 	    "{\"comms\":{\"00000000000000c1\":{\"ranks\":1},"
 	    "\"c2\":{\"ranks\":1},\"00000000000000c3\":7}}",
 	    30);
-	ck_assert_int_eq(nb_view_int(nb_view_get(&view, row)->value, "ranks"),
-			 1);
+	ck_assert_int_eq(nb_view_int(nb_view_get(&view, row)->value, "ranks"), 1);
 	/* what is no identity, and what is no object, has none */
-	ck_assert_uint_eq(nb_view_first(&view, "comm/d"),
-			  nb_view_first(&view, row) + 1);
+	ck_assert_uint_eq(nb_view_first(&view, "comm/d"), nb_view_first(&view, row) + 1);
 	put("site/c", "{\"comms\":{\"00000000000000c4\":{}}}", 31);
 	ck_assert_ptr_null(nb_view_get(&view, row));
 	ck_assert_ptr_nonnull(nb_view_get(&view, "comm/00000000000000c4/c"));
@@ -536,10 +523,7 @@ END_TEST
 
 START_TEST(communicators_with_the_generation_are_counted)
 {
-	put(RECORD,
-	    "{\"state\":\"commit\",\"n\":1,\"fence\":1,\"digest\":\"" DIGEST
-	    "\"}",
-	    40);
+	put(RECORD, "{\"state\":\"commit\",\"n\":1,\"fence\":1,\"digest\":\"" DIGEST "\"}", 40);
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 0);
 	ck_assert_uint_eq(targets.same, 1);
@@ -548,14 +532,11 @@ END_TEST
 
 START_TEST(damaged_counts_of_ranks_are_bounded)
 {
-	static const char *const sites[] = { "comm/" COMM "/a",
-					     "comm/" COMM "/b" };
+	static const char *const sites[] = { "comm/" COMM "/a", "comm/" COMM "/b" };
 	struct nb_group g;
 
 	for (int i = 0; i < 2; i++)
-		put(sites[i],
-		    "{\"since\":5,\"nranks\":-1,\"ranks\":9223372036854775807}",
-		    9);
+		put(sites[i], "{\"since\":5,\"nranks\":-1,\"ranks\":9223372036854775807}", 9);
 	ck_assert(nb_group_at(&view, nb_view_first(&view, "comm/"), &g));
 	ck_assert_int_eq(g.ranks, 2LL * INT32_MAX);
 	ck_assert_int_eq(g.nranks, 0);
@@ -610,6 +591,5 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
 	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
-	  tcase_add_test(tc,
-			 a_lost_record_is_not_that_of_ranks_that_never_moved);
+	  tcase_add_test(tc, a_lost_record_is_not_that_of_ranks_that_never_moved);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)

@@ -20,10 +20,9 @@ END_TEST
 
 START_TEST(others_are_refused)
 {
-	static const char *const wrong[] = {
-		"leas=1",   "leases=1", "lease", "lease=",     "lease=1s",
-		"lease=1;", "=1",	",",	 "lease=1,x=1"
-	};
+	static const char *const wrong[] = { "leas=1", "leases=1", "lease",
+					     "lease=", "lease=1s", "lease=1;",
+					     "=1",     ",",	   "lease=1,x=1" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!nb_agent_times_set(wrong[i]), "%s", wrong[i]);

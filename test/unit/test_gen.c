@@ -11,9 +11,8 @@
 #include "core/defs/ctx.h"
 #include "test/unit/made.h"
 
-static struct nb_policy *policy(const char *name, const char *text,
-				const struct nb_map_spec *maps, uint32_t nmaps,
-				struct nb_policy *const *peers, uint32_t npeers)
+static struct nb_policy *policy(const char *name, const char *text, const struct nb_map_spec *maps,
+				uint32_t nmaps, struct nb_policy *const *peers, uint32_t npeers)
 {
 	struct nb_policy *p;
 	struct nb_image *img;
@@ -21,11 +20,9 @@ static struct nb_policy *policy(const char *name, const char *text,
 	struct nb_buf b;
 
 	made_image(&b, name, text, maps, nmaps);
-	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s", err.text);
 	nb_buf_fini(&b);
-	ck_assert_msg(!nb_policy_make(&p, img, NULL, peers, npeers, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_make(&p, img, NULL, peers, npeers, &err), "%s", err.text);
 	return p;
 }
 
@@ -34,8 +31,7 @@ static struct nb_policy *plain(const char *name, const char *text)
 	return policy(name, text, NULL, 0, NULL, 0);
 }
 
-static struct nb_gen *gen(struct nb_policy *const *p, uint32_t n,
-			  const struct nb_gen *parent)
+static struct nb_gen *gen(struct nb_policy *const *p, uint32_t n, const struct nb_gen *parent)
 {
 	struct nb_gen *g;
 	struct nb_err err = { 0 };
@@ -46,9 +42,7 @@ static struct nb_gen *gen(struct nb_policy *const *p, uint32_t n,
 
 static struct ncclbpf_tuner ask(void)
 {
-	return (struct ncclbpf_tuner){
-		.bytes = 1024, .ranks = 8, .algo = -1, .proto = -1
-	};
+	return (struct ncclbpf_tuner){ .bytes = 1024, .ranks = 8, .algo = -1, .proto = -1 };
 }
 
 static uint32_t channels_of(const struct nb_gen *g)
@@ -73,16 +67,14 @@ static uint32_t first_of(const struct nb_map *m)
 	return value;
 }
 
-static struct nb_gen *set_limit(const struct nb_gen *from, uint32_t policy_at,
-				uint32_t value)
+static struct nb_gen *set_limit(const struct nb_gen *from, uint32_t policy_at, uint32_t value)
 {
 	uint32_t key = 0;
 	struct nb_map_op op = { .key = &key, .value = &value };
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
 
-	ck_assert_msg(!nb_gen_map_change(&g, from, policy_at, 0, &op, 1, &err),
-		      "%s", err.text);
+	ck_assert_msg(!nb_gen_map_change(&g, from, policy_at, 0, &op, 1, &err), "%s", err.text);
 	return g;
 }
 
@@ -104,10 +96,9 @@ START_TEST(digest_follows_policies_and_order)
 	struct nb_policy *a = plain("a", MADE_NOOP);
 	struct nb_policy *b = plain("b", MADE_CHOOSE(1, 2));
 	struct nb_policy *again = plain("a", MADE_NOOP);
-	struct nb_policy *ab[] = { a, b }, *ba[] = { b, a },
-			 *aab[] = { again, b };
-	struct nb_gen *g[] = { gen(ab, 2, NULL), gen(ba, 2, NULL),
-			       gen(ab, 1, NULL), gen(aab, 2, NULL) };
+	struct nb_policy *ab[] = { a, b }, *ba[] = { b, a }, *aab[] = { again, b };
+	struct nb_gen *g[] = { gen(ab, 2, NULL), gen(ba, 2, NULL), gen(ab, 1, NULL),
+			       gen(aab, 2, NULL) };
 
 	ck_assert(!same(g[0], g[1]));
 	ck_assert(!same(g[0], g[2]));
@@ -160,8 +151,7 @@ END_TEST
 
 START_TEST(coherent_map_changes_with_a_generation_alone)
 {
-	struct nb_policy *p =
-		policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
+	struct nb_policy *p = policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
 	struct nb_policy *other = plain("other", MADE_NOOP);
 	struct nb_policy *both[] = { other, p };
 	struct nb_gen *g0 = gen(&p, 1, NULL), *g8, *g8b, *g9, *kept, *fresh;
@@ -198,10 +188,8 @@ START_TEST(history_tells_how_contents_came_to_be)
 {
 	/* back to the first contents, but not to the first history: two
 	 * processes agree on a digest only if they were asked the same */
-	struct nb_policy *p =
-		policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
-	struct nb_gen *g0 = gen(&p, 1, NULL), *g1 = set_limit(g0, 0, 8),
-		      *g2 = set_limit(g1, 0, 0);
+	struct nb_policy *p = policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
+	struct nb_gen *g0 = gen(&p, 1, NULL), *g1 = set_limit(g0, 0, 8), *g2 = set_limit(g1, 0, 0);
 
 	ck_assert_uint_eq(channels_of(g2), channels_of(g0));
 	ck_assert(!same(g0, g2));
@@ -214,8 +202,7 @@ END_TEST
 
 START_TEST(local_map_lives_as_long_as_the_policy)
 {
-	struct nb_policy *p =
-		policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
+	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *h;
 
 	channels_of(g);
@@ -231,8 +218,7 @@ END_TEST
 
 START_TEST(one_bad_operation_fails_the_change)
 {
-	struct nb_policy *p =
-		policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
+	struct nb_policy *p = policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *out;
 	uint32_t good = 0, bad = 2, value = 7;
 	struct nb_map_op ops[] = { { .key = &good, .value = &value },
@@ -243,12 +229,9 @@ START_TEST(one_bad_operation_fails_the_change)
 	ck_assert_ptr_null(out);
 	ck_assert_uint_eq(err.at, 2);
 	ck_assert_uint_eq(channels_of(g), 0);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, ops, 0, &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 1, 0, ops, 1, &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 1, ops, 1, &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, ops, 0, &err), NB_E_ARG);
+	ck_assert_int_eq(nb_gen_map_change(&out, g, 1, 0, ops, 1, &err), NB_E_ARG);
+	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 1, ops, 1, &err), NB_E_ARG);
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
@@ -256,15 +239,13 @@ END_TEST
 
 START_TEST(local_map_is_not_changed_by_a_generation)
 {
-	struct nb_policy *p =
-		policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
+	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *out;
 	uint32_t key = 0, value = 7;
 	struct nb_map_op op = { .key = &key, .value = &value };
 	struct nb_err err = { 0 };
 
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, &op, 1, &err),
-			 NB_E_READONLY);
+	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, &op, 1, &err), NB_E_READONLY);
 	ck_assert_ptr_nonnull(strstr(err.text, "counts"));
 	nb_gen_put(g);
 	nb_policy_put(p);
@@ -282,8 +263,7 @@ START_TEST(policies_stand_once_and_at_most_sixteen)
 		snprintf(name, sizeof(name), "p%d", i);
 		p[i] = plain(name, MADE_NOOP);
 	}
-	ck_assert_int_eq(nb_gen_new(&g, p, NB_GEN_MAX_POLICIES + 1, NULL, &err),
-			 NB_E_LIMIT);
+	ck_assert_int_eq(nb_gen_new(&g, p, NB_GEN_MAX_POLICIES + 1, NULL, &err), NB_E_LIMIT);
 	ck_assert_int_eq(nb_gen_new(&g, p, NB_GEN_MAX_POLICIES, NULL, &err), 0);
 	nb_gen_put(g);
 	twice[0] = twice[1] = p[3];
@@ -319,8 +299,7 @@ END_TEST
 
 START_TEST(rehearsal_disturbs_nobody)
 {
-	struct nb_policy *p =
-		policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
+	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *r;
 
 	channels_of(g);
@@ -338,8 +317,7 @@ END_TEST
 START_TEST(refused_program_says_why_in_two_forms)
 {
 	struct nb_buf b, text, json;
-	struct nb_policy_opts opts = { .finding_text = &text,
-				       .finding_json = &json };
+	struct nb_policy_opts opts = { .finding_text = &text, .finding_json = &json };
 	struct nb_err err = { 0 };
 	struct nb_policy *p;
 
@@ -347,8 +325,7 @@ START_TEST(refused_program_says_why_in_two_forms)
 	nb_buf_init(&json, 0);
 	/* writes the input field bytes */
 	made_image(&b, "bad", "stdw [%r1+8], 0\nmov %r0, 0\nexit\n", NULL, 0);
-	ck_assert_int_eq(nb_policy_new(&p, b.data, b.size, &opts, &err),
-			 NB_E_VERIFY);
+	ck_assert_int_eq(nb_policy_new(&p, b.data, b.size, &opts, &err), NB_E_VERIFY);
 	ck_assert_ptr_null(p);
 	ck_assert_uint_gt(strlen(err.text), 0);
 	ck_assert_uint_gt(text.size, 0);
@@ -357,8 +334,7 @@ START_TEST(refused_program_says_why_in_two_forms)
 	nb_buf_fini(&text);
 	nb_buf_fini(&json);
 	made_image(&b, "good", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, NULL, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, NULL, &err), "%s", err.text);
 	ck_assert_uint_gt(p->effort[0].insns_walked, 0);
 	nb_policy_put(p);
 	nb_buf_fini(&b);

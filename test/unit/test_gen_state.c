@@ -39,14 +39,13 @@ static struct nb_policy *held[2];
 static struct nb_policy *find(const uint8_t *digest)
 {
 	for (size_t i = 0; i < 2; i++)
-		if (held[i] &&
-		    !memcmp(held[i]->img->digest, digest, NB_SHA256_SIZE))
+		if (held[i] && !memcmp(held[i]->img->digest, digest, NB_SHA256_SIZE))
 			return held[i];
 	return NULL;
 }
 
-static struct nb_policy *policy(const char *name, const char *text,
-				const struct nb_map_spec *maps, uint32_t n)
+static struct nb_policy *policy(const char *name, const char *text, const struct nb_map_spec *maps,
+				uint32_t n)
 {
 	struct nb_policy *p;
 	struct nb_image *img;
@@ -73,19 +72,14 @@ static void drop(void)
 	held[0] = held[1] = NULL;
 }
 
-static struct nb_gen *write_map(struct nb_gen *g, uint32_t policy_at,
-				uint32_t map, const void *key,
+static struct nb_gen *write_map(struct nb_gen *g, uint32_t policy_at, uint32_t map, const void *key,
 				const void *value, bool erase)
 {
-	const struct nb_map_op op = { .erase = erase,
-				      .key = key,
-				      .value = value };
+	const struct nb_map_op op = { .erase = erase, .key = key, .value = value };
 	struct nb_err err = { 0 };
 	struct nb_gen *next;
 
-	ck_assert_msg(
-		!nb_gen_map_change(&next, g, policy_at, map, &op, 1, &err),
-		"%s", err.text);
+	ck_assert_msg(!nb_gen_map_change(&next, g, policy_at, map, &op, 1, &err), "%s", err.text);
 	nb_gen_put(g);
 	return next;
 }
@@ -102,8 +96,7 @@ static struct nb_gen *sample(void)
 	uint32_t index = 2, seven = 7, value[3] = { 1, 2, 3 };
 
 	ck_assert_int_eq(nb_scopes_put(&scopes, &comm, 1, &scoped, NULL), 0);
-	ck_assert_int_eq(nb_gen_scoped(&g, ba, 2, &common, &scopes, NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_gen_scoped(&g, ba, 2, &common, &scopes, NULL, NULL), 0);
 	g = write_map(g, 1, 0, &index, &seven, false);
 	index = 0;
 	g = write_map(g, 1, 0, &index, &seven, false);
@@ -142,9 +135,7 @@ static void same_map(const struct nb_map *a, const struct nb_map *b)
 
 static uint32_t channels(struct nb_gen *g, uint64_t comm)
 {
-	struct ncclbpf_tuner ctx = {
-		.bytes = 1024, .ranks = 8, .algo = -1, .proto = -1
-	};
+	struct ncclbpf_tuner ctx = { .bytes = 1024, .ranks = 8, .algo = -1, .proto = -1 };
 	struct nb_gen_count count = { 0 };
 
 	nb_gen_run_tuner(nb_gen_of(g, comm), &ctx, &count);
@@ -163,9 +154,8 @@ START_TEST(another_process_makes_the_same_generation)
 	put(&bytes, g);
 	memcpy(here, held, sizeof(here));
 	hold(3); /* the other process */
-	ck_assert_msg(
-		!nb_gen_state_read(&made, bytes.data, bytes.size, find, &err),
-		"%s", err.text);
+	ck_assert_msg(!nb_gen_state_read(&made, bytes.data, bytes.size, find, &err), "%s",
+		      err.text);
 	ck_assert_mem_eq(made->digest, g->digest, NB_SHA256_SIZE);
 	same_map(g->policy[1].maps[0], made->policy[1].maps[0]);
 	same_map(g->policy[1].maps[1], made->policy[1].maps[1]);
@@ -199,9 +189,7 @@ START_TEST(nccls_own_choice_is_a_generation_too)
 
 	ck_assert_int_eq(nb_gen_new(&g, NULL, 0, NULL, NULL), 0);
 	put(&bytes, g);
-	ck_assert_int_eq(
-		nb_gen_state_read(&made, bytes.data, bytes.size, find, NULL),
-		0);
+	ck_assert_int_eq(nb_gen_state_read(&made, bytes.data, bytes.size, find, NULL), 0);
 	ck_assert_mem_eq(made->digest, g->digest, NB_SHA256_SIZE);
 	nb_gen_put(made);
 	nb_gen_put(g);
@@ -221,9 +209,7 @@ START_TEST(a_policy_that_is_not_held_is_named)
 	put(&bytes, g);
 	b = held[1];
 	held[1] = NULL;
-	ck_assert_int_eq(
-		nb_gen_state_read(&made, bytes.data, bytes.size, find, &err),
-		NB_E_NOENT);
+	ck_assert_int_eq(nb_gen_state_read(&made, bytes.data, bytes.size, find, &err), NB_E_NOENT);
 	ck_assert_ptr_null(made);
 	held[1] = b;
 	nb_gen_put(g);
@@ -245,15 +231,12 @@ START_TEST(cut_bytes_are_refused)
 		char *part = malloc(n + !n);
 
 		memcpy(part, bytes.data, n);
-		ck_assert_int_eq(nb_gen_state_read(&made, part, n, find, NULL),
-				 NB_E_FORMAT);
+		ck_assert_int_eq(nb_gen_state_read(&made, part, n, find, NULL), NB_E_FORMAT);
 		ck_assert_ptr_null(made);
 		free(part);
 	}
 	nb_buf_char(&bytes, 0);
-	ck_assert_int_eq(
-		nb_gen_state_read(&made, bytes.data, bytes.size, find, NULL),
-		NB_E_FORMAT);
+	ck_assert_int_eq(nb_gen_state_read(&made, bytes.data, bytes.size, find, NULL), NB_E_FORMAT);
 	nb_gen_put(g);
 	drop();
 	nb_buf_fini(&bytes);
@@ -272,8 +255,7 @@ START_TEST(damaged_bytes_do_no_harm)
 	for (size_t i = 0; i < bytes.size; i++)
 		for (unsigned bit = 0; bit < 8; bit++) {
 			bytes.data[i] ^= (char)(1 << bit);
-			if (nb_gen_state_read(&made, bytes.data, bytes.size,
-					      find, NULL))
+			if (nb_gen_state_read(&made, bytes.data, bytes.size, find, NULL))
 				refused++;
 			else
 				taken++;
@@ -303,8 +285,7 @@ START_TEST(too_many_bytes_are_refused)
 		struct nb_buf less;
 
 		nb_buf_init(&less, bytes.size - 1);
-		ck_assert_int_eq(nb_gen_state_write(&less, g, &err),
-				 NB_E_LIMIT);
+		ck_assert_int_eq(nb_gen_state_write(&less, g, &err), NB_E_LIMIT);
 		nb_buf_fini(&less);
 	}
 	nb_gen_put(g);
@@ -313,10 +294,8 @@ START_TEST(too_many_bytes_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("gen_state",
-	  tcase_add_test(tc, another_process_makes_the_same_generation);
+UNIT_MAIN("gen_state", tcase_add_test(tc, another_process_makes_the_same_generation);
 	  tcase_add_test(tc, nccls_own_choice_is_a_generation_too);
 	  tcase_add_test(tc, a_policy_that_is_not_held_is_named);
-	  tcase_add_test(tc, cut_bytes_are_refused);
-	  tcase_add_test(tc, damaged_bytes_do_no_harm);
+	  tcase_add_test(tc, cut_bytes_are_refused); tcase_add_test(tc, damaged_bytes_do_no_harm);
 	  tcase_add_test(tc, too_many_bytes_are_refused);)

@@ -52,19 +52,14 @@ START_TEST(order_holds_with_small_socket_buffers)
 	memset(ranks[0].data, 'y', SIZE);
 	for (int i = 0; i < ROUNDS; i++) {
 		/* the put before the signal's own */
-		ck_assert_int_eq(post_put(&ranks[0], &put[i], 1, 0,
-					  (size_t)i * 20000, 20000),
-				 0);
-		ck_assert_int_eq(
-			post_signal(&ranks[0], &sig[i], 1, 16, 900000, 0, 0),
-			0);
+		ck_assert_int_eq(post_put(&ranks[0], &put[i], 1, 0, (size_t)i * 20000, 20000), 0);
+		ck_assert_int_eq(post_signal(&ranks[0], &sig[i], 1, 16, 900000, 0, 0), 0);
 	}
 	while (seen < ROUNDS) {
 		uint64_t now = read_signal(&ranks[1], 0);
 
 		for (; seen < now; seen++)
-			ck_assert_int_eq(memcmp(ranks[1].data + seen * 20000,
-						ranks[0].data, 20000),
+			ck_assert_int_eq(memcmp(ranks[1].data + seen * 20000, ranks[0].data, 20000),
 					 0);
 		turn(2);
 	}
@@ -100,14 +95,11 @@ START_TEST(both_directions_at_once_do_not_block)
 	ranks_open(2);
 	memset(ranks[0].data, 'a', BYTES / 2);
 	memset(ranks[1].data, 'b', BYTES / 2);
-	ck_assert_int_eq(post_put(&ranks[0], &a, 1, 0, BYTES / 2, BYTES / 2),
-			 0);
-	ck_assert_int_eq(post_put(&ranks[1], &b, 0, 0, BYTES / 2, BYTES / 2),
-			 0);
+	ck_assert_int_eq(post_put(&ranks[0], &a, 1, 0, BYTES / 2, BYTES / 2), 0);
+	ck_assert_int_eq(post_put(&ranks[1], &b, 0, 0, BYTES / 2, BYTES / 2), 0);
 	until_done(2, &a);
 	until_done(2, &b);
-	while (ranks[0].data[BYTES - 1] != 'b' ||
-	       ranks[1].data[BYTES - 1] != 'a')
+	while (ranks[0].data[BYTES - 1] != 'b' || ranks[1].data[BYTES - 1] != 'a')
 		turn(2);
 	ranks_close(2);
 	nb_tcp_conf.buffer = 0;
@@ -124,19 +116,16 @@ START_TEST(all_to_all_among_eight_ranks)
 		memset(ranks[r].data, 'A' + r, SIZE);
 	for (int r = 0; r < N; r++)
 		for (uint32_t p = 0; p < N; p++)
-			ck_assert_int_eq(
-				post_signal(&ranks[r], &o[r][p], p, SIZE,
-					    SIZE * (size_t)(r + 1), 1, 0),
-				0);
+			ck_assert_int_eq(post_signal(&ranks[r], &o[r][p], p, SIZE,
+						     SIZE * (size_t)(r + 1), 1, 0),
+					 0);
 	for (int r = 0; r < N; r++)
 		while (read_signal(&ranks[r], 1) < N)
 			turn(N);
 	for (int r = 0; r < N; r++)
 		for (int p = 0; p < N; p++) {
-			ck_assert_int_eq(ranks[r].data[SIZE * (p + 1)],
-					 'A' + p);
-			ck_assert_int_eq(ranks[r].data[SIZE * (p + 2) - 1],
-					 'A' + p);
+			ck_assert_int_eq(ranks[r].data[SIZE * (p + 1)], 'A' + p);
+			ck_assert_int_eq(ranks[r].data[SIZE * (p + 2) - 1], 'A' + p);
 		}
 	ranks_close(N);
 	ck_assert_str_eq(said, "");
@@ -155,8 +144,7 @@ START_TEST(our_own_rank_is_served_in_order)
 	ck_assert_uint_eq(read_signal(&ranks[0], 2), 9);
 	ck_assert_uint_eq(ranks[0].arrivals, 1);
 	/* and so is a refusal: nothing of it is written */
-	ck_assert_int_eq(post_put(&ranks[0], &o, 0, 0, BYTES - 4, 5),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(post_put(&ranks[0], &o, 0, 0, BYTES - 4, 5), NB_NET_ARGUMENT);
 	ck_assert_int_eq(ranks[0].data[BYTES - 4], 0);
 	ranks_close(2);
 }
@@ -202,15 +190,11 @@ START_TEST(a_wrong_signal_is_refused_here)
 					     .signal = ranks[0].signals,
 					     .signal_op = op };
 		ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o),
-				 op == NB_GIN_INCREMENT || op == NB_GIN_ADD
-					 ? 0
-					 : NB_NET_ARGUMENT);
+				 op == NB_GIN_INCREMENT || op == NB_GIN_ADD ? 0 : NB_NET_ARGUMENT);
 		for (int i = 0; i < 50; i++)
 			turn(2);
 	}
-	o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
-				     .rank = 1,
-				     .signal_op = NB_GIN_ADD };
+	o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL, .rank = 1, .signal_op = NB_GIN_ADD };
 	ck_assert_int_eq(nb_gin_tcp_post(ranks[0].coll, &o), NB_NET_ARGUMENT);
 	for (int i = 0; i < 50; i++)
 		turn(2);
@@ -226,13 +210,10 @@ START_TEST(signals_add_with_all_64_bits_and_wrap)
 
 	ranks_open(2);
 	ranks[1].signal[0] = UINT64_MAX - 1;
-	ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 0, 0, 0,
-				     UINT64_C(0x8000000000000003)),
-			 0);
+	ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 0, 0, 0, UINT64_C(0x8000000000000003)), 0);
 	while (read_signal(&ranks[1], 0) == UINT64_MAX - 1)
 		turn(2);
-	ck_assert_uint_eq(read_signal(&ranks[1], 0),
-			  UINT64_C(0x8000000000000001));
+	ck_assert_uint_eq(read_signal(&ranks[1], 0), UINT64_C(0x8000000000000001));
 	ranks_close(2);
 }
 END_TEST
@@ -241,16 +222,13 @@ END_TEST
 START_TEST(offsets_and_sizes_go_beyond_4_gib)
 {
 	const size_t size = (size_t)5 << 30, at = ((size_t)4 << 30) + 12345;
-	struct nb_gin_message o = { .kind = NB_GIN_PUT,
-				    .rank = 1,
-				    .size = 70000 };
+	struct nb_gin_message o = { .kind = NB_GIN_PUT, .rank = 1, .size = 70000 };
 	char *big[2];
 
 	ranks_open(2);
 	for (int i = 0; i < 2; i++) {
 		big[i] = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			      0);
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		ck_assert_ptr_ne(big[i], MAP_FAILED);
 		o.src = o.dst = registered(&ranks[i], big[i], size);
 	}
@@ -270,8 +248,8 @@ START_TEST(offsets_and_sizes_go_beyond_4_gib)
 }
 END_TEST
 
-static int post_get(struct rank *r, struct nb_gin_message *o, uint32_t from,
-		    size_t remote_off, size_t local_off, size_t size)
+static int post_get(struct rank *r, struct nb_gin_message *o, uint32_t from, size_t remote_off,
+		    size_t local_off, size_t size)
 {
 	*o = (struct nb_gin_message){ .kind = NB_GIN_GET,
 				      .rank = from,
@@ -291,14 +269,12 @@ START_TEST(a_get_reads_what_earlier_puts_wrote)
 	memset(ranks[0].data, 'g', 200000);
 	ck_assert_int_eq(post_put(&ranks[0], &put, 1, 0, 0, 200000), 0);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(post_get(&ranks[0], &get[i], 1, i,
-					  300000 + 200000 * i, 150000 * !!i),
-				 0);
+		ck_assert_int_eq(
+			post_get(&ranks[0], &get[i], 1, i, 300000 + 200000 * i, 150000 * !!i), 0);
 	for (int i = 0; i < 3; i++)
 		until_done(2, &get[i]);
 	for (size_t i = 1; i < 3; i++)
-		ck_assert_int_eq(memcmp(ranks[0].data + 300000 + 200000 * i,
-					ranks[0].data, 150000),
+		ck_assert_int_eq(memcmp(ranks[0].data + 300000 + 200000 * i, ranks[0].data, 150000),
 				 0);
 	ck_assert_int_eq(post_get(&ranks[0], &own, 0, 0, 900000, 7), 0);
 	ck_assert_int_eq(own.state, NB_GIN_DONE);
@@ -321,8 +297,7 @@ START_TEST(message_numbers_wrap)
 	ck_assert_uint_eq(a->peer[1].sent, b->peer[0].received);
 	a->peer[1].sent = b->peer[0].received = UINT32_MAX - 20;
 	for (int i = 0; i < 64; i++)
-		ck_assert_int_eq(post_signal(&ranks[0], &o[i], 1, 0, 0, 0, 0),
-				 0);
+		ck_assert_int_eq(post_signal(&ranks[0], &o[i], 1, 0, 0, 0, 0), 0);
 	while (read_signal(&ranks[1], 0) < 64)
 		turn(2);
 	ranks_close(2);
@@ -345,8 +320,7 @@ START_TEST(regions_come_and_go_while_others_are_used)
 		ck_assert_ptr_eq(mh[0], mh[1]);
 		for (int r = 0; r < 2; r++)
 			ck_assert_int_eq(t->dereg_mr(ranks[r].coll, mh[r]), 0);
-		ck_assert_int_eq(t->dereg_mr(ranks[0].coll, mh[0]),
-				 NB_NET_ARGUMENT);
+		ck_assert_int_eq(t->dereg_mr(ranks[0].coll, mh[0]), NB_NET_ARGUMENT);
 		turn(2);
 	}
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 100, 0, 0, 0), 0);
@@ -362,11 +336,9 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 	void *mh = NULL, *gh = NULL;
 
 	ranks_open(1);
-	m.data =
-		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m.data = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(m.data, MAP_FAILED);
-	ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh), NB_NET_ARGUMENT);
 	ck_assert_ptr_nonnull(strstr(said, "the CPU cannot read them"));
 	munmap(m.data, 4096);
 	ranks_close(1);
@@ -414,8 +386,8 @@ START_TEST(a_window_that_cannot_be_written_is_refused)
 	char *at;
 
 	ranks_open(1);
-	m.data = at = mmap(NULL, m.size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m.data = at =
+		mmap(NULL, m.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(m.data, MAP_FAILED);
 	at[0] = 'a';
 	at[m.size - 1] = 'z';
@@ -426,10 +398,8 @@ START_TEST(a_window_that_cannot_be_written_is_refused)
 	for (int page = 0; page < 2; page++) {
 		mprotect(at, m.size, PROT_READ | PROT_WRITE);
 		mprotect(at + 4096 * page, 4096, PROT_READ);
-		ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh),
-				 NB_NET_ARGUMENT);
-		ck_assert_ptr_nonnull(
-			strstr(said, "the CPU cannot write them"));
+		ck_assert_int_eq(t->reg_mr(ranks[0].coll, &m, &mh, &gh), NB_NET_ARGUMENT);
+		ck_assert_ptr_nonnull(strstr(said, "the CPU cannot write them"));
 		said[0] = '\0';
 	}
 	munmap(m.data, m.size);
@@ -509,10 +479,8 @@ START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
 	ranks_open(2);
 	stop = false;
 	for (int i = 0; i < N; i++)
-		ck_assert_int_eq(
-			post_signal(&ranks[0], &o[i], 1, size, 0, 0, 0), 0);
-	ck_assert_int_eq(
-		pthread_create(&thread, NULL, put_and_serve, &ranks[1]), 0);
+		ck_assert_int_eq(post_signal(&ranks[0], &o[i], 1, size, 0, 0, 0), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, put_and_serve, &ranks[1]), 0);
 	rank_close(&ranks[0]);
 	while (read_signal(&ranks[1], 0) < N)
 		sched_yield();

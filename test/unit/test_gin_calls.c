@@ -82,11 +82,9 @@ static int connect_rank(struct rank *r)
 	void *ctx = r->null_ctx ? NULL : r->instance;
 
 	return r->v->number == 12
-		       ? r->v->old->connect.v12(ctx, handles, 2, r->rank, 4,
-						1024, r->listener, &r->coll)
-		       : CALL(r->v, connect)
-				 .v11(ctx, handles, 2, r->rank, r->listener,
-				      &r->coll);
+		       ? r->v->old->connect.v12(ctx, handles, 2, r->rank, 4, 1024, r->listener,
+						&r->coll)
+		       : CALL(r->v, connect).v11(ctx, handles, 2, r->rank, r->listener, &r->coll);
 }
 
 static int create(struct rank *r)
@@ -96,18 +94,14 @@ static int create(struct rank *r)
 
 	if (r->v->old)
 		return 0; /* proxies of these versions do not call it */
-	return r->v->rma
-		       ? r->v->t->create_context.rma_v14(r->coll, &rma, &r->ctx)
-		       : r->v->t->create_context.v13(r->coll, &gin, &r->ctx,
-						     NULL);
+	return r->v->rma ? r->v->t->create_context.rma_v14(r->coll, &rma, &r->ctx)
+			 : r->v->t->create_context.v13(r->coll, &gin, &r->ctx, NULL);
 }
 
-static int reg(struct rank *r, void *data, size_t size, uint64_t flags,
-	       void **mh, void **gh)
+static int reg(struct rank *r, void *data, size_t size, uint64_t flags, void **mh, void **gh)
 {
 	if (r->v->rma) {
-		int rc = r->v->t->reg_mr.rma_v14(r->coll, data, size, 2, flags,
-						 mh);
+		int rc = r->v->t->reg_mr.rma_v14(r->coll, data, size, 2, flags, mh);
 
 		*gh = *mh;
 		return rc;
@@ -122,48 +116,38 @@ static int put(struct rank *r, int context, size_t size, size_t to, void **req)
 
 	switch (r->v->number) {
 	case 11:
-		return r->v->old->iput.v11(r->coll, 0, gh, size, to, gh, peer,
-					   req);
+		return r->v->old->iput.v11(r->coll, 0, gh, size, to, gh, peer, req);
 	case 12:
-		return r->v->old->iput.v12(r->coll, 0, gh, size, to, gh, peer,
-					   context, req);
+		return r->v->old->iput.v12(r->coll, 0, gh, size, to, gh, peer, context, req);
 	case 15:
-		return r->v->t->iput.rma_v15(r->ctx, context, 0, gh, size, to,
-					     gh, peer, 1, req);
+		return r->v->t->iput.rma_v15(r->ctx, context, 0, gh, size, to, gh, peer, 1, req);
 	default:
-		return r->v->t->iput.v13(r->ctx, context, 0, gh, size, to, gh,
-					 peer, req);
+		return r->v->t->iput.v13(r->ctx, context, 0, gh, size, to, gh, peer, req);
 	}
 }
 
 /* Without a put: source and target are NULL then. */
-static int signal_add(struct rank *r, int context, unsigned i, uint64_t value,
-		      void **req)
+static int signal_add(struct rank *r, int context, unsigned i, uint64_t value, void **req)
 {
 	uint32_t peer = (uint32_t)!r->rank;
 	void *sh = r->signals_gin;
 
 	switch (r->v->number) {
 	case 11:
-		return r->v->old->iput_signal.v11(r->coll, 0, NULL, 0, 0, NULL,
-						  peer, i * 8, sh, value, 2,
-						  req);
+		return r->v->old->iput_signal.v11(r->coll, 0, NULL, 0, 0, NULL, peer, i * 8, sh,
+						  value, 2, req);
 	case 12:
-		return r->v->old->iput_signal.v12(r->coll, 0, NULL, 0, 0, NULL,
-						  peer, i * 8, sh, value, 2,
-						  context, req);
+		return r->v->old->iput_signal.v12(r->coll, 0, NULL, 0, 0, NULL, peer, i * 8, sh,
+						  value, 2, context, req);
 	case 13:
-		return r->v->t->iput_signal.v13(r->ctx, context, 0, NULL, 0, 0,
-						NULL, peer, i * 8, sh, value, 2,
-						req);
+		return r->v->t->iput_signal.v13(r->ctx, context, 0, NULL, 0, 0, NULL, peer, i * 8,
+						sh, value, 2, req);
 	case 14:
-		return r->v->t->iput_signal.rma_v14(r->ctx, context, 0, NULL, 0,
-						    0, NULL, peer, i * 8, sh,
-						    value, 2, false, req);
+		return r->v->t->iput_signal.rma_v14(r->ctx, context, 0, NULL, 0, 0, NULL, peer,
+						    i * 8, sh, value, 2, false, req);
 	default:
-		return r->v->t->iput_signal.rma_v15(r->ctx, context, 0, NULL, 0,
-						    0, NULL, peer, i * 8, sh,
-						    value, 2, false, 0, req);
+		return r->v->t->iput_signal.rma_v15(r->ctx, context, 0, NULL, 0, 0, NULL, peer,
+						    i * 8, sh, value, 2, false, 0, req);
 	}
 }
 
@@ -203,27 +187,22 @@ static void rank_listen(struct rank *r, const struct version *v, int rank)
 	NEED(r, !CALL(v, devices)(&n));
 	memset(&p, 0xa5, sizeof(p));
 	NEED(r, n > 0 && !CALL(v, get_properties)(0, &p));
-	NEED(r, (v->number < 13 ? p.v11.v9.device_type : p.v12.device_type) ==
-			NB_GIN_PROXY);
+	NEED(r, (v->number < 13 ? p.v11.v9.device_type : p.v12.device_type) == NB_GIN_PROXY);
 	NEED(r, (v->number < 13 ? p.v11.v9.max_recvs : p.v12.max_recvs) == 8);
-	NEED(r, !CALL(v, listen)(null_listen ? NULL : r->instance, 0,
-				 handle[rank], &r->listener));
+	NEED(r, !CALL(v, listen)(null_listen ? NULL : r->instance, 0, handle[rank], &r->listener));
 }
 
 static void rank_open(struct rank *r)
 {
 	NEED(r, !connect_rank(r) && r->coll);
 	NEED(r, !create(r));
-	NEED(r, !reg(r, r->signal, sizeof(r->signal), 1, &r->signals,
-		     &r->signals_gin));
-	r->inline_data = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(r, !reg(r, r->signal, sizeof(r->signal), 1, &r->signals, &r->signals_gin));
+	r->inline_data =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NEED(r, r->inline_data != MAP_FAILED);
-	NEED(r,
-	     !reg(r, r->inline_data, 4096, 0, &r->inline_mr, &r->inline_gin));
+	NEED(r, !reg(r, r->inline_data, 4096, 0, &r->inline_mr, &r->inline_gin));
 	NEED(r, !CALL(r->v, close_listen)(r->listener));
-	NEED(r,
-	     !reg(r, r->data, sizeof(r->data), 0, &r->window, &r->window_gin));
+	NEED(r, !reg(r, r->data, sizeof(r->data), 0, &r->window, &r->window_gin));
 	/* the handles of our own transport are one; a vendor's are its own */
 	NEED(r, r->window && (r->wrapped || r->window == r->window_gin));
 }
@@ -238,8 +217,7 @@ static void rank_talk(struct rank *r)
 		r->data[0] = (char)i;
 		NEED(r, !put(r, 1, 4000, WINDOW / 2, &put_req));
 		NEED(r, !signal_add(r, 1, 3, 2, &sig_req));
-		while (!r->failed &&
-		       __atomic_load_n(&r->signal[3], __ATOMIC_ACQUIRE) < 2 * i)
+		while (!r->failed && __atomic_load_n(&r->signal[3], __ATOMIC_ACQUIRE) < 2 * i)
 			progress(r);
 		/* the peer's put of this round, or already its next */
 		NEED(r, r->data[WINDOW / 2 + 3999] == 'a' + !r->rank);
@@ -257,18 +235,15 @@ static void get_and_flush(struct rank *r)
 
 	if (r->v->old)
 		return;
-	rc = r->v->number == 15
-		     ? r->v->t->iget.rma_v15(r->ctx, 0, 16, r->window, 16,
-					     60000, r->window,
-					     (uint32_t)!r->rank, 0, &req)
-		     : r->v->t->iget.v13(r->ctx, 0, 16, r->window, 16, 60000,
-					 r->window, (uint32_t)!r->rank, &req);
+	rc = r->v->number == 15 ? r->v->t->iget.rma_v15(r->ctx, 0, 16, r->window, 16, 60000,
+							r->window, (uint32_t)!r->rank, 0, &req)
+				: r->v->t->iget.v13(r->ctx, 0, 16, r->window, 16, 60000, r->window,
+						    (uint32_t)!r->rank, &req);
 	NEED(r, !rc);
 	finish(r, req);
 	NEED(r, r->data[60015] == 'a' + !r->rank);
 	req = r;
-	NEED(r,
-	     !r->v->t->iflush(r->ctx, 0, r->window, (uint32_t)!r->rank, &req));
+	NEED(r, !r->v->t->iflush(r->ctx, 0, r->window, (uint32_t)!r->rank, &req));
 	NEED(r, !req); /* done */
 }
 
@@ -324,8 +299,8 @@ static void run_threads(const struct version *v, bool null_ctx)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < 2; i++)
-		ck_assert_msg(!ranks[i].failed, "%s, rank %d: line %d", v->name,
-			      i, ranks[i].failed);
+		ck_assert_msg(!ranks[i].failed, "%s, rank %d: line %d", v->name, i,
+			      ranks[i].failed);
 }
 
 START_TEST(each_version_moves_puts_and_signals)
@@ -366,8 +341,8 @@ static struct gin_plugin_seen *vendor_set_up(int abi)
 
 	set_up();
 	unsetenv("NCCLBPF_GIN");
-	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/gin_v%d.so",
-		 b ? b : "build/debug", abi);
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/gin_v%d.so", b ? b : "build/debug",
+		 abi);
 	setenv("NCCLBPF_CHAIN_GIN", path, 1);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	ck_assert_msg(lib != NULL, "%s", dlerror());
@@ -378,8 +353,7 @@ static struct gin_plugin_seen *vendor_set_up(int abi)
 
 /* A put in context @context, then a signal: what arrives, and what the vendor's
  * plugin was asked, in this order. */
-static void vendor_put(struct gin_plugin_seen *seen, unsigned *n, int context,
-		       bool one_context)
+static void vendor_put(struct gin_plugin_seen *seen, unsigned *n, int context, bool one_context)
 {
 	struct rank *r = &ranks[0];
 	uint64_t before = ranks[1].signal[3];
@@ -397,8 +371,7 @@ static void vendor_put(struct gin_plugin_seen *seen, unsigned *n, int context,
 	ck_assert_uint_eq(seen->put[*n + 1].value, 5);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_uint_eq(seen->put[*n + i].rank, 1);
-		ck_assert_int_eq(seen->put[*n + i].context,
-				 one_context ? 0 : context);
+		ck_assert_int_eq(seen->put[*n + i].context, one_context ? 0 : context);
 	}
 	*n += 2;
 	finish(r, put_req);
@@ -427,8 +400,8 @@ START_TEST(each_version_reaches_each_version_of_a_vendor)
 		}
 		for (int i = 0; i < 2; i++) {
 			rank_open(&ranks[i]);
-			ck_assert_msg(!ranks[i].failed, "%s over v%d: line %d",
-				      v->name, abi, ranks[i].failed);
+			ck_assert_msg(!ranks[i].failed, "%s over v%d: line %d", v->name, abi,
+				      ranks[i].failed);
 		}
 		ck_assert_int_eq(seen->null_context, later);
 		vendor_put(seen, &nputs, 0, true);
@@ -436,8 +409,8 @@ START_TEST(each_version_reaches_each_version_of_a_vendor)
 		vendor_put(seen, &nputs, 1, v->number == 11 || abi == 11);
 		for (int i = 0; i < 2; i++) {
 			rank_close(&ranks[i]);
-			ck_assert_msg(!ranks[i].failed, "%s over v%d: line %d",
-				      v->name, abi, ranks[i].failed);
+			ck_assert_msg(!ranks[i].failed, "%s over v%d: line %d", v->name, abi,
+				      ranks[i].failed);
 		}
 		ck_assert_uint_eq(seen->colls, 2 * (unsigned)(later + 1));
 		ck_assert_uint_eq(seen->finalizes - ended, later ? 0 : 2);
@@ -456,8 +429,7 @@ START_TEST(a_foreign_context_is_not_touched)
 	set_up();
 	ck_assert_int_eq(ncclGinPlugin_v11.init(&coll, 1, NULL), 0);
 	ck_assert_int_eq(ncclGinPlugin_v11.listen(theirs, 0, handle[0], &l), 0);
-	ck_assert_int_eq(
-		ncclGinPlugin_v11.connect.v11(theirs, &h, 1, 0, l, &coll), 0);
+	ck_assert_int_eq(ncclGinPlugin_v11.connect.v11(theirs, &h, 1, 0, l, &coll), 0);
 	ck_assert_int_eq(ncclGinPlugin_v11.close_coll(coll), 0);
 	ck_assert_int_eq(ncclGinPlugin_v11.close_listen(l), 0);
 	ck_assert_int_eq(ncclGinPlugin_v11.finalize(theirs), 0);
@@ -619,10 +591,8 @@ static void *open_alone(void)
 
 	set_up();
 	ck_assert_int_eq(ncclGinPlugin_v13.init(&instance, 1, NULL), 0);
-	ck_assert_int_eq(ncclGinPlugin_v13.listen(instance, 0, handle[0], &l),
-			 0);
-	ck_assert_int_eq(
-		ncclGinPlugin_v13.connect.v11(instance, &h, 1, 0, l, &coll), 0);
+	ck_assert_int_eq(ncclGinPlugin_v13.listen(instance, 0, handle[0], &l), 0);
+	ck_assert_int_eq(ncclGinPlugin_v13.connect.v11(instance, &h, 1, 0, l, &coll), 0);
 	ck_assert_int_eq(ncclGinPlugin_v13.close_listen(l), 0);
 	return coll;
 }
@@ -643,8 +613,7 @@ START_TEST(wrong_arguments_are_errors)
 			 NB_NET_ARGUMENT); /* no such context */
 	ck_assert_int_eq(t->iput.v13(ctx, 0, 60, gh, 8, 32, gh, 0, &req),
 			 NB_NET_ARGUMENT); /* source outside */
-	ck_assert_int_eq(t->iput.v13(NULL, 0, 0, gh, 8, 32, gh, 0, &req),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->iput.v13(NULL, 0, 0, gh, 8, 32, gh, 0, &req), NB_NET_ARGUMENT);
 	ck_assert_int_eq(t->test(coll, NULL, &done), NB_NET_ARGUMENT);
 	ck_assert_int_eq(t->test(coll, coll, &done), NB_NET_ARGUMENT);
 	ck_assert_int_eq(done, 0);
@@ -667,15 +636,12 @@ START_TEST(contexts_come_and_go)
 
 	/* a destroyed one is used again */
 	for (int i = 0; i < 3 * NB_GIN_MAX_CONTEXTS; i++) {
-		ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL),
-				 0);
+		ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL), 0);
 		ck_assert_int_eq(t->destroy_context(one), 0);
 	}
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
-		ck_assert_int_eq(t->create_context.v13(coll, &k, &ctx[i], NULL),
-				 0);
-	ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL),
-			 NB_NET_SYSTEM);
+		ck_assert_int_eq(t->create_context.v13(coll, &k, &ctx[i], NULL), 0);
+	ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL), NB_NET_SYSTEM);
 	ck_assert_int_eq(t->destroy_context(ctx[7]), 0);
 	ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL), 0);
 	ck_assert_int_eq(t->close_coll(coll), 0);

@@ -13,8 +13,7 @@ enum { LARGE = 1 << 20 };
 /* A window of its own mapping: touching it after unmap_window is a fault. */
 static void *map_window(struct rank *r, char **at)
 {
-	*at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(*at, MAP_FAILED);
 	memset(*at, 'a' + r->rank, LARGE);
 	return registered(r, *at, LARGE);
@@ -86,17 +85,14 @@ START_TEST(the_source_of_a_put_that_waits)
 		turn(2);
 	ck_assert_int_eq(o.state, _i ? NB_GIN_FAILED : NB_GIN_DONE);
 	ck_assert_int_eq(behind.state, o.state);
-	while (!read_signal(&ranks[1], 1) &&
-	       strcmp(state_of(1, 0), "open") == 0)
+	while (!read_signal(&ranks[1], 1) && strcmp(state_of(1, 0), "open") == 0)
 		turn(2);
 	/* the signal behind the put came with it, or not at all */
 	ck_assert_uint_eq(read_signal(&ranks[1], 0), !_i);
 	ck_assert_uint_eq(read_signal(&ranks[1], 1), !_i);
 	ck_assert_int_eq(at[1][LARGE - 1], _i ? 'b' : 'a');
-	ck_assert(!strstr(said, "a put reads was deregistered on this rank") ==
-		  !_i);
-	ck_assert_int_eq(post_signal(&ranks[0], &next, 0, 0, 0, 2, 0),
-			 _i ? NB_NET_REMOTE : 0);
+	ck_assert(!strstr(said, "a put reads was deregistered on this rank") == !_i);
+	ck_assert_int_eq(post_signal(&ranks[0], &next, 0, 0, 0, 2, 0), _i ? NB_NET_REMOTE : 0);
 	ck_assert_int_eq(t->query_error(ranks[0].coll, NULL, &failed), 0);
 	ck_assert_int_eq(failed, _i != 0);
 	ranks_close(2);
@@ -106,11 +102,9 @@ END_TEST
 /* The peer that is asked keeps to the protocol, and is not blamed. */
 START_TEST(the_target_of_a_get_that_waits)
 {
-	uint64_t before = nb_gin_tcp_offences(NB_GIN_BAD_REGION) +
-			  nb_gin_tcp_offences(NB_GIN_BAD_ANSWER);
-	struct nb_gin_message o = { .kind = NB_GIN_GET,
-				    .rank = 1,
-				    .size = LARGE };
+	uint64_t before =
+		nb_gin_tcp_offences(NB_GIN_BAD_REGION) + nb_gin_tcp_offences(NB_GIN_BAD_ANSWER);
+	struct nb_gin_message o = { .kind = NB_GIN_GET, .rank = 1, .size = LARGE };
 	void *handle[2];
 	char *at[2];
 
@@ -130,8 +124,7 @@ START_TEST(the_target_of_a_get_that_waits)
 	ck_assert_int_eq(o.state, _i ? NB_GIN_FAILED : NB_GIN_DONE);
 	if (!_i)
 		ck_assert_int_eq(at[0][LARGE - 1], 'b');
-	ck_assert(!strstr(said, "a get fills was deregistered on this rank") ==
-		  !_i);
+	ck_assert(!strstr(said, "a get fills was deregistered on this rank") == !_i);
 	ck_assert_uint_eq(nb_gin_tcp_offences(NB_GIN_BAD_REGION) +
 				  nb_gin_tcp_offences(NB_GIN_BAD_ANSWER),
 			  before);
@@ -206,8 +199,7 @@ START_TEST(other_windows_come_and_go_meanwhile)
 	for (uint64_t i = 0; i < TIMES; i++) {
 		void *h = map_window(&ranks[1], &other);
 
-		ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 5000, 64, 0, 0),
-				 0);
+		ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 5000, 64, 0, 0), 0);
 		unmap_window(&ranks[1], h, other);
 		while (!has_ended(&o) || read_signal(&ranks[1], 0) <= i)
 			t->progress(ranks[0].coll, NULL);

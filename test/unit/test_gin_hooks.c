@@ -44,8 +44,8 @@ static bool set_up(const char *names)
 
 	for (const char *p = names; *p; p += strcspn(p, " "), p += *p == ' ')
 		snprintf(list + strlen(list), sizeof(list) - strlen(list),
-			 "%s%s/policies/%.*s.policy", *list ? ":" : "",
-			 b ? b : "build/debug", (int)strcspn(p, " "), p);
+			 "%s%s/policies/%.*s.policy", *list ? ":" : "", b ? b : "build/debug",
+			 (int)strcspn(p, " "), p);
 	setenv("NCCLBPF_POLICY", list, 1);
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "test_gin_hooks", 1);
@@ -165,8 +165,7 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 		req[i] = pair_put(0, 1, SIZE, (size_t)i, 30000, 0, 1, 0);
 	}
 	/* what is no put waits in the same lane */
-	ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, 0, 30000,
-					   pair[0].window, 1, 60000,
+	ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, 0, 30000, pair[0].window, 1, 60000,
 					   pair[0].window, 1, 0, &get),
 			 0);
 	set_rate(0, 0, 0);
@@ -174,13 +173,11 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 	while (!__atomic_load_n(&pair[1].signal[5], __ATOMIC_ACQUIRE))
 		pair_tick();
 	/* the other context has overtaken this one */
-	ck_assert_uint_lt(__atomic_load_n(&pair[1].signal[0], __ATOMIC_ACQUIRE),
-			  N);
+	ck_assert_uint_lt(__atomic_load_n(&pair[1].signal[0], __ATOMIC_ACQUIRE), N);
 	ck_assert_int_eq(rma->test(pair[0].coll, req[N - 1], &done), 0);
 	ck_assert_int_eq(done, 0);
 	while (seen < N) {
-		uint64_t now =
-			__atomic_load_n(&pair[1].signal[0], __ATOMIC_ACQUIRE);
+		uint64_t now = __atomic_load_n(&pair[1].signal[0], __ATOMIC_ACQUIRE);
 
 		if (now > seen) {
 			seen = now;

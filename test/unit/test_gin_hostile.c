@@ -47,8 +47,7 @@ static void evil_open(void)
 	evil = connect_to(&ranks[1]);
 	put(&hello, sizeof(hello));
 	ranks_connect(1, 2);
-	ck_assert_int_eq(recv(evil, &hello, sizeof(hello), MSG_WAITALL),
-			 sizeof(hello));
+	ck_assert_int_eq(recv(evil, &hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
 	ck_assert_uint_eq(hello.rank, 1);
 	ck_assert_int_eq(ranks[1].rc, 0);
 	rank_register(&ranks[1]);
@@ -122,8 +121,7 @@ static void refused(const struct nb_gin_head *h, enum nb_gin_offence what)
 		ck_assert_uint_eq(read_signal(&ranks[1], i), 0);
 	ck_assert_ptr_nonnull(strstr(said, "lost the connection to rank 0"));
 	/* NCCL learns it with the next put, to whomever */
-	ck_assert_int_eq(post_signal(&ranks[1], &o, 1, 0, 0, 0, 0),
-			 NB_NET_REMOTE);
+	ck_assert_int_eq(post_signal(&ranks[1], &o, 1, 0, 0, 0, 0), NB_NET_REMOTE);
 }
 
 START_TEST(a_right_message_is_applied)
@@ -206,8 +204,7 @@ START_TEST(a_get_outside_is_refused_and_inside_answered)
 	strcpy(ranks[1].data + 64, "secret!");
 	send_head(&h);
 	for (size_t got = 0; got < sizeof(answer);) {
-		ssize_t n = recv(evil, (char *)&answer + got,
-				 sizeof(answer) - got, MSG_DONTWAIT);
+		ssize_t n = recv(evil, (char *)&answer + got, sizeof(answer) - got, MSG_DONTWAIT);
 
 		step();
 		if (n > 0)
@@ -262,8 +259,7 @@ static void begin_get(void)
 	send_head(&h);
 	while (answer.kind == NB_GIN_REGION) {
 		step();
-		if (recv(evil, &answer, sizeof(answer),
-			 MSG_PEEK | MSG_DONTWAIT) == sizeof(answer))
+		if (recv(evil, &answer, sizeof(answer), MSG_PEEK | MSG_DONTWAIT) == sizeof(answer))
 			recv(evil, &answer, sizeof(answer), 0);
 	}
 	ck_assert_int_eq(answer.kind, NB_GIN_ANSWER);
@@ -294,8 +290,7 @@ START_TEST(memory_deregistered_in_mid_answer_is_not_read)
 	evil_open();
 	begin_get();
 	if (_i) {
-		ck_assert_int_eq(t->dereg_mr(ranks[1].coll, ranks[1].window),
-				 0);
+		ck_assert_int_eq(t->dereg_mr(ranks[1].coll, ranks[1].window), 0);
 		ck_assert_uint_lt(read_answer(), BYTES);
 	} else {
 		ck_assert_uint_ge(read_answer(), BYTES);
@@ -450,8 +445,7 @@ START_TEST(a_crowd_of_strangers_does_not_push_a_peer_out)
 	}
 	ranks_connect(1, 2);
 	ck_assert_int_eq(ranks[1].rc, 0);
-	ck_assert_int_eq(recv(evil, &hello, sizeof(hello), MSG_WAITALL),
-			 sizeof(hello));
+	ck_assert_int_eq(recv(evil, &hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
 	ck_assert_uint_eq(hello.rank, 1);
 	for (int i = 0; i < CROWD; i++)
 		close(fd[i]);

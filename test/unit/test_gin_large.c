@@ -18,16 +18,14 @@ static_assert((uint64_t)CHUNK * PARTS == UINT64_C(1) << 32, "4 GiB");
 
 static bool map_part(char *at, int fd, off_t from)
 {
-	return mmap(at, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		    fd, from) == at;
+	return mmap(at, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, from) == at;
 }
 
 /* Returns NULL if the system has not enough memory for the window. */
 static char *window_new(void)
 {
 	int fd = memfd_create("gin_large", MFD_CLOEXEC);
-	char *w = mmap(NULL, LARGE, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *w = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	bool good = fd >= 0 && !ftruncate(fd, 2 * CHUNK) && w != MAP_FAILED;
 
 	for (size_t i = 0; good && i <= PARTS; i++)
@@ -54,8 +52,7 @@ static void fill(char *at, uint64_t seed)
  */
 enum { SKIP = 12345, AFTER = 777 };
 
-static void put_all(struct nb_gin_message *o, char *const window[2],
-		    void *handle)
+static void put_all(struct nb_gin_message *o, char *const window[2], void *handle)
 {
 	*o = (struct nb_gin_message){ .kind = NB_GIN_SIGNAL,
 				      .rank = 1,
@@ -76,8 +73,7 @@ static void check_target(char *const window[2])
 	const char *last = window[1] + LARGE - CHUNK;
 
 	ck_assert_int_eq(memcmp(window[1], window[0], CHUNK), 0);
-	ck_assert_int_eq(memcmp(last, window[0] + LARGE - CHUNK, CHUNK - AFTER),
-			 0);
+	ck_assert_int_eq(memcmp(last, window[0] + LARGE - CHUNK, CHUNK - AFTER), 0);
 	for (size_t i = CHUNK - AFTER; i < CHUNK; i++)
 		ck_assert_int_eq(last[i], 0);
 }

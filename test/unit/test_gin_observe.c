@@ -45,8 +45,7 @@ static const struct nb_gin_counts *counts(uint32_t context, uint32_t peer)
 	return &x->lane[nb_gin_lane_index(x, context, peer)].counts;
 }
 
-static const struct nb_tel_time *times(uint32_t context, uint32_t peer,
-				       enum nb_gin_time kind)
+static const struct nb_tel_time *times(uint32_t context, uint32_t peer, enum nb_gin_time kind)
 {
 	const struct nb_gin_context *x = coll_0()->context[0];
 
@@ -57,8 +56,7 @@ static void get_one(int context, uint32_t from, size_t size)
 {
 	void *req = NULL;
 
-	ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, context, 0,
-					   pair[0].window, size, 30000,
+	ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, context, 0, pair[0].window, size, 30000,
 					   pair[0].window, from, 0, &req),
 			 0);
 	pair_finish(req);
@@ -161,20 +159,16 @@ static uint64_t count_spans(uint64_t from)
 START_TEST(puts_and_collectives_are_in_one_trace)
 {
 	static int mask;
-	struct host_prof c = { .p = (const struct host_profiler
-					     *)(const void *)&ncclProfiler_v5,
+	struct host_prof c = { .p = (const struct host_profiler *)(const void *)&ncclProfiler_v5,
 			       .abi = 5,
 			       .mask = &mask,
 			       .name = "world",
 			       .id = 77,
 			       .nodes = 1,
 			       .ranks = 2 };
-	struct host_coll k = { .func = 4,
-			       .datatype = 7,
-			       .channels = 1,
-			       .ops = 1,
-			       .steps = 1,
-			       .count = 1024 };
+	struct host_coll k = {
+		.func = 4, .datatype = 7, .channels = 1, .ops = 1, .steps = 1, .count = 1024
+	};
 	uint32_t events = NB_EVENT_BIT(COLL) | NB_TRACE_GIN;
 	struct nb_trace_span first, coll, second, signal;
 	uint64_t from, at;
@@ -201,8 +195,7 @@ START_TEST(puts_and_collectives_are_in_one_trace)
 	ck_assert_uint_eq(first.word[NB_SPAN_WHO], UINT64_C(1) << 32);
 	ck_assert_uint_eq(first.word[NB_SPAN_BYTES], 1000);
 	ck_assert_uint_eq(first.word[NB_SPAN_GIN + 1], 0);
-	ck_assert_uint_eq(
-		second.word[NB_SPAN_WHAT] >> NB_SPAN_AT_CHANNELS & 255, 1);
+	ck_assert_uint_eq(second.word[NB_SPAN_WHAT] >> NB_SPAN_AT_CHANNELS & 255, 1);
 	ck_assert_uint_eq(second.word[NB_SPAN_GIN + 1], 2);
 	ck_assert_uint_eq(second.word[NB_SPAN_GIN + 2], 2);
 	ck_assert_uint_eq(second.word[NB_SPAN_GIN + 3], 9);
@@ -215,8 +208,7 @@ START_TEST(puts_and_collectives_are_in_one_trace)
 	ck_assert_uint_eq(signal.word[NB_SPAN_GIN], 3);
 	ck_assert_uint_eq(signal.word[NB_SPAN_GIN + 2], 2);
 	ck_assert_uint_eq(signal.word[NB_SPAN_GIN + 3], 9);
-	ck_assert_uint_ge(signal.word[NB_SPAN_START],
-			  second.word[NB_SPAN_START]);
+	ck_assert_uint_ge(signal.word[NB_SPAN_START], second.word[NB_SPAN_START]);
 	ck_assert_uint_ne(first.word[NB_SPAN_ID], second.word[NB_SPAN_ID]);
 	from = nb_trace_ring_next();
 	pair_finish(pair_put(0, 1, 1000, 0, 5000, 0, 0, 0));
@@ -243,10 +235,8 @@ START_TEST(a_failure_is_counted_once)
 	for (int i = 0; i < N; i++)
 		req[i] = NULL;
 	for (int i = 0; i < N; i++) {
-		ck_assert_int_eq(rma->iput.rma_v15(pair[0].ctx, 0, 0,
-						   pair[0].window, PAIR_BYTES,
-						   0, pair[0].window, 1, 0,
-						   &req[i]),
+		ck_assert_int_eq(rma->iput.rma_v15(pair[0].ctx, 0, 0, pair[0].window, PAIR_BYTES, 0,
+						   pair[0].window, 1, 0, &req[i]),
 				 0);
 		for (int t = 0; t < 3; t++)
 			rma->test(pair[0].coll, req[i], &done);
@@ -259,9 +249,7 @@ START_TEST(a_failure_is_counted_once)
 			rc = rma->test(pair[0].coll, req[i], &done);
 			failed += rc != 0;
 			if (rc) /* and again */
-				ck_assert_int_eq(
-					rma->test(pair[0].coll, req[i], &done),
-					rc);
+				ck_assert_int_eq(rma->test(pair[0].coll, req[i], &done), rc);
 		} while (!rc && !done);
 	ck_assert_uint_gt(failed, 0);
 	ck_assert_uint_eq(counts(0, 1)->errors, failed);

@@ -57,8 +57,7 @@ static void set_up(void)
 	const char *b = getenv("B");
 	char policy[256];
 
-	snprintf(policy, sizeof(policy),
-		 "%s/policies/gin_peers.policy:%s/policies/gin_slow.policy",
+	snprintf(policy, sizeof(policy), "%s/policies/gin_peers.policy:%s/policies/gin_slow.policy",
 		 b ? b : "build/debug", b ? b : "build/debug");
 	setenv("NCCLBPF_POLICY", policy, 1);
 	setenv("NCCLBPF_CONTROL", "off", 1);
@@ -81,8 +80,7 @@ static void listen_all(struct rank *r, int rank)
 
 		c->owner = r;
 		c->number = i;
-		ck_assert_int_eq(
-			t->listen(r->instance, 0, c->handle, &c->listener), 0);
+		ck_assert_int_eq(t->listen(r->instance, 0, c->handle, &c->listener), 0);
 	}
 }
 
@@ -93,17 +91,13 @@ static void *connect_all(void *arg)
 
 	for (int i = 0; i < THREADS; i++) {
 		struct coll *c = &r->of[i];
-		void *handles[2] = { ranks[0].of[i].handle,
-				     ranks[1].of[i].handle };
+		void *handles[2] = { ranks[0].of[i].handle, ranks[1].of[i].handle };
 
-		NEED(c, !t->connect.v11(r->instance, handles, 2, r->rank,
-					c->listener, &c->coll));
+		NEED(c, !t->connect.v11(r->instance, handles, 2, r->rank, c->listener, &c->coll));
 		NEED(c, !t->create_context.rma_v14(c->coll, &k, &c->ctx));
 		NEED(c,
-		     !t->reg_mr.rma_v14(c->coll, r->signal, sizeof(r->signal),
-					2, 1, &c->signals));
-		NEED(c, !t->reg_mr.rma_v14(c->coll, r->data, WINDOW, 2, 0,
-					   &c->window));
+		     !t->reg_mr.rma_v14(c->coll, r->signal, sizeof(r->signal), 2, 1, &c->signals));
+		NEED(c, !t->reg_mr.rma_v14(c->coll, r->data, WINDOW, 2, 0, &c->window));
 	}
 	return NULL;
 }
@@ -146,14 +140,13 @@ static void talk(struct coll *c, int i)
 	void *req = NULL;
 
 	memset(r->data + source(c->number), pattern(r, c->number, i), SLOT);
-	NEED(c, !t->iput_signal.rma_v15(c->ctx, 0, source(c->number), c->window,
-					SLOT, target(c->number, i), c->window,
-					(uint32_t)!r->rank,
-					8 * (uint64_t)c->number, c->signals, 1,
-					2, true, i & 1, &req));
+	NEED(c,
+	     !t->iput_signal.rma_v15(c->ctx, 0, source(c->number), c->window, SLOT,
+				     target(c->number, i), c->window, (uint32_t)!r->rank,
+				     8 * (uint64_t)c->number, c->signals, 1, 2, true, i & 1, &req));
 	finish(c, req);
-	while (!c->failed && __atomic_load_n(&r->signal[c->number],
-					     __ATOMIC_ACQUIRE) <= (uint64_t)i) {
+	while (!c->failed &&
+	       __atomic_load_n(&r->signal[c->number], __ATOMIC_ACQUIRE) <= (uint64_t)i) {
 		NEED(c, !t->progress(c->ctx));
 		sched_yield();
 	}
@@ -168,13 +161,11 @@ static void read_back(struct coll *c)
 	size_t own = target(THREADS, c->number);
 	void *req = NULL;
 
-	NEED(c, !t->iget.rma_v15(c->ctx, 0, target(c->number, ROUNDS - 1),
-				 c->window, SLOT, own, c->window,
-				 (uint32_t)!r->rank, 0, &req));
+	NEED(c, !t->iget.rma_v15(c->ctx, 0, target(c->number, ROUNDS - 1), c->window, SLOT, own,
+				 c->window, (uint32_t)!r->rank, 0, &req));
 	finish(c, req);
 	for (int k = 0; k < SLOT; k++)
-		NEED(c, r->data[own + (size_t)k] ==
-				pattern(r, c->number, ROUNDS - 1));
+		NEED(c, r->data[own + (size_t)k] == pattern(r, c->number, ROUNDS - 1));
 	__atomic_add_fetch(&ended, 1, __ATOMIC_ACQ_REL);
 	while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < 2 * THREADS) {
 		NEED(c, !t->progress(c->ctx));
@@ -207,8 +198,7 @@ static int come_and_go(void)
 		for (int i = 0; i < THREADS; i++) {
 			struct coll *c = &ranks[r].of[i];
 
-			bad |= t->reg_mr.rma_v14(c->coll, window[r][i], 64, 2,
-						 0, &mh[r][i]);
+			bad |= t->reg_mr.rma_v14(c->coll, window[r][i], 64, 2, 0, &mh[r][i]);
 			bad |= t->create_context.rma_v14(c->coll, &k, &ctx);
 			bad |= t->query_last_error(ctx, &failed) || failed;
 			bad |= t->destroy_context(ctx);
@@ -285,8 +275,7 @@ static void check_ends(void)
 
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < THREADS; i++) {
-			ck_assert_msg(!ranks[r].of[i].failed,
-				      "rank %d, thread %d: line %d", r, i,
+			ck_assert_msg(!ranks[r].of[i].failed, "rank %d, thread %d: line %d", r, i,
 				      ranks[r].of[i].failed);
 			ck_assert_uint_eq(ranks[r].signal[i], ROUNDS);
 		}
@@ -308,19 +297,16 @@ START_TEST(four_progress_threads_of_each_rank)
 	set_up();
 	for (int r = 0; r < 2; r++)
 		listen_all(&ranks[r], r);
-	ck_assert_int_eq(pthread_create(&other, NULL, connect_all, &ranks[1]),
-			 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, connect_all, &ranks[1]), 0);
 	connect_all(&ranks[0]);
 	pthread_join(other, NULL);
 	pthread_barrier_init(&barrier, NULL, 2 * THREADS + 1);
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < THREADS; i++)
-			ck_assert_int_eq(pthread_create(&thread[r][i], NULL,
-							progress_thread,
+			ck_assert_int_eq(pthread_create(&thread[r][i], NULL, progress_thread,
 							&ranks[r].of[i]),
 					 0);
-	ck_assert_int_eq(pthread_create(&control, NULL, control_thread, &seen),
-			 0);
+	ck_assert_int_eq(pthread_create(&control, NULL, control_thread, &seen), 0);
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < LATE; i++)
 		ck_assert_int_eq(come_and_go(), 0);

@@ -26,8 +26,7 @@ static void set_up(int abi)
 	char path[256];
 	void *lib;
 
-	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/gin_v%d.so",
-		 build_dir(), abi);
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/gin_v%d.so", build_dir(), abi);
 	setenv("NCCLBPF_CHAIN_GIN", path, 1);
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "test_gin_wrapped", 1);
@@ -67,15 +66,12 @@ START_TEST(each_version_is_called_as_nccl_would)
 	ck_assert_uint_eq(seen->tests, 2); /* done at the second */
 	ck_assert_uint_gt(seen->progresses, 0);
 	if (abi >= 13) {
-		ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, 0, 100,
-						   pair[0].window, 8, 200,
+		ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, 0, 100, pair[0].window, 8, 200,
 						   pair[0].window, 1, 0, &get),
 				 0);
 		pair_finish(get);
 		ck_assert_str_eq(pair[0].data + 200, "wrapped");
-		ck_assert_int_eq(
-			rma->iflush(pair[0].ctx, 0, pair[0].window, 1, &flush),
-			0);
+		ck_assert_int_eq(rma->iflush(pair[0].ctx, 0, pair[0].window, 1, &flush), 0);
 		ck_assert_ptr_null(flush);
 		ck_assert_uint_eq(seen->flushes, 1);
 	}
@@ -94,9 +90,8 @@ START_TEST(strong_and_more_reach_rma)
 
 	set_up(15);
 	pair_open();
-	ck_assert_int_eq(rma->iput_signal.rma_v15(pair[0].ctx, 0, 0, NULL, 0, 0,
-						  NULL, 1, 0, pair[0].signals,
-						  1, 1, false, 1, &req),
+	ck_assert_int_eq(rma->iput_signal.rma_v15(pair[0].ctx, 0, 0, NULL, 0, 0, NULL, 1, 0,
+						  pair[0].signals, 1, 1, false, 1, &req),
 			 0);
 	ck_assert(!seen->put[0].strong);
 	ck_assert_uint_eq(seen->put[0].flags, 1);
@@ -114,8 +109,8 @@ START_TEST(its_errors_are_nccls)
 	set_up(15);
 	pair_open();
 	seen->fail_put = NB_NET_REMOTE;
-	ck_assert_int_eq(rma->iput.rma_v15(pair[0].ctx, 0, 0, pair[0].window, 8,
-					   0, pair[0].window, 1, 0, &req),
+	ck_assert_int_eq(rma->iput.rma_v15(pair[0].ctx, 0, 0, pair[0].window, 8, 0, pair[0].window,
+					   1, 0, &req),
 			 NB_NET_REMOTE);
 	ck_assert_ptr_null(req);
 	nb_gin_list_sums(&s);
@@ -131,8 +126,7 @@ START_TEST(held_puts_are_posted_in_order)
 	void *req[8];
 	char policy[256];
 
-	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy",
-		 build_dir());
+	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy", build_dir());
 	setenv("NCCLBPF_POLICY", policy, 1);
 	set_up(15);
 	pair_open();
@@ -157,8 +151,7 @@ START_TEST(held_puts_of_a_closed_context_are_not_posted)
 	char policy[256];
 	unsigned before;
 
-	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy",
-		 build_dir());
+	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy", build_dir());
 	setenv("NCCLBPF_POLICY", policy, 1);
 	set_up(_i ? 15 : 11);
 	pair_open();
@@ -186,12 +179,9 @@ START_TEST(another_device_type_is_passed_through)
 	pair_open();
 	ck_assert_int_eq(t->get_properties(0, &p), 0);
 	ck_assert_int_eq(p.device_type, 3);
-	ck_assert_int_eq(t->create_context.v13(pair[0].coll, &k, &ctx, &devh),
-			 0);
+	ck_assert_int_eq(t->create_context.v13(pair[0].coll, &k, &ctx, &devh), 0);
 	ck_assert_ptr_eq(devh, seen);
-	ck_assert_int_eq(
-		t->reg_mr.v11(pair[0].coll, pair[0].data, 8, 2, 0, &mh, &gh),
-		0);
+	ck_assert_int_eq(t->reg_mr.v11(pair[0].coll, pair[0].data, 8, 2, 0, &mh, &gh), 0);
 	ck_assert_uint_eq((uintptr_t)gh, (uintptr_t)mh + 100);
 	ck_assert_int_eq(t->dereg_mr(pair[0].coll, mh), 0);
 	ck_assert_uint_eq(seen->deregs, 1);
@@ -338,8 +328,7 @@ START_TEST(v14_without_a_device_table_has_no_device)
 	ck_assert_int_eq(n, 0);
 	ck_assert_int_eq(v14->get_gin_properties(&signals), NB_NET_ARGUMENT);
 	ck_assert_int_eq(v14->listen(ctx, 0, h, &l), NB_NET_ARGUMENT);
-	ck_assert_int_eq(v14->connect(ctx, &h, 1, 0, l, &coll),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->connect(ctx, &h, 1, 0, l, &coll), NB_NET_ARGUMENT);
 	ck_assert_int_eq(v14->finalize(ctx), 0); /* 2.30.7 calls it */
 	ck_assert_int_eq(rma->init(&ctx, 5, NULL), 0);
 	ck_assert_int_eq(rma->devices(&n), 0);
@@ -375,8 +364,7 @@ START_TEST(a_library_without_gin_is_left_out)
 	int n = 9;
 
 	set_up(11);
-	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/none.so",
-		 build_dir());
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/none.so", build_dir());
 	setenv("NCCLBPF_CHAIN_GIN", path, 1);
 	ck_assert_int_eq(rma->init(&ctx, 1, NULL), 0);
 	ck_assert_int_eq(rma->devices(&n), 0);

@@ -14,8 +14,7 @@
 #include "core/bpf/exec/run/helpers.h"
 #include "test/unit/unit.h"
 
-static uint64_t call(const char *name, uint64_t a, uint64_t b, uint64_t c,
-		     uint64_t d, uint64_t e)
+static uint64_t call(const char *name, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	const struct nb_helper_spec *h = nb_spec_helper_named(name);
 	struct nb_run run = { .cpu = UINT32_MAX };
@@ -38,20 +37,17 @@ static float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
 
 static uint64_t cost(const struct ncclbpf_tuner *ctx, int algo, int proto)
 {
-	return call("nccl_cost", (uintptr_t)ctx, (uint64_t)algo,
-		    (uint64_t)proto, 0, 0);
+	return call("nccl_cost", (uintptr_t)ctx, (uint64_t)algo, (uint64_t)proto, 0, 0);
 }
 
 static int proto_of(const struct ncclbpf_tuner *ctx, int algo)
 {
-	return (int)call("nccl_cheapest_proto", (uintptr_t)ctx, (uint64_t)algo,
-			 0, 0, 0);
+	return (int)call("nccl_cheapest_proto", (uintptr_t)ctx, (uint64_t)algo, 0, 0, 0);
 }
 
 static int algo_of(const struct ncclbpf_tuner *ctx, int proto)
 {
-	return (int)call("nccl_cheapest_algo", (uintptr_t)ctx, (uint64_t)proto,
-			 0, 0, 0);
+	return (int)call("nccl_cheapest_algo", (uintptr_t)ctx, (uint64_t)proto, 0, 0, 0);
 }
 
 static struct ncclbpf_tuner context(void)
@@ -64,8 +60,7 @@ static struct ncclbpf_tuner context(void)
 	costs[NCCL_ALGO_RING * 3 + NCCL_PROTO_SIMPLE] = 20.0f;
 	costs[NCCL_ALGO_NVLS * 3 + NCCL_PROTO_SIMPLE] = 0.0004f;
 	return (struct ncclbpf_tuner){
-		.usable = 1u << (NCCL_ALGO_TREE * 3 + NCCL_PROTO_LL) |
-			  7u << NCCL_ALGO_RING * 3 |
+		.usable = 1u << (NCCL_ALGO_TREE * 3 + NCCL_PROTO_LL) | 7u << NCCL_ALGO_RING * 3 |
 			  1u << (NCCL_ALGO_NVLS * 3 + NCCL_PROTO_SIMPLE),
 		.costs = costs,
 	};
@@ -87,11 +82,9 @@ START_TEST(what_is_not_offered_costs_more_than_anything)
 	struct ncclbpf_tuner ctx = context();
 	const int beyond[] = { -1, 3, 7, INT32_MAX, INT32_MIN };
 
-	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_TREE, NCCL_PROTO_SIMPLE),
-			  UINT64_MAX);
+	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_TREE, NCCL_PROTO_SIMPLE), UINT64_MAX);
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
-		ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_RING, beyond[i]),
-				  UINT64_MAX);
+		ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_RING, beyond[i]), UINT64_MAX);
 		if (beyond[i] != 3)
 			ck_assert_uint_eq(cost(&ctx, beyond[i], 0), UINT64_MAX);
 	}
@@ -99,8 +92,7 @@ START_TEST(what_is_not_offered_costs_more_than_anything)
 	ctx.usable |= 1u << NCCL_ALGO_PAT * 3;
 	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_PAT, 0), UINT64_MAX);
 	ctx.costs = NULL;
-	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_TREE, NCCL_PROTO_LL),
-			  UINT64_MAX);
+	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_TREE, NCCL_PROTO_LL), UINT64_MAX);
 	ck_assert_int_eq(algo_of(&ctx, -1), -1);
 	ck_assert_int_eq(proto_of(&ctx, NCCL_ALGO_RING), -1);
 }
@@ -175,12 +167,10 @@ END_TEST
 
 /* ---- text ---- */
 
-static int64_t read_number(const char *name, const char *text, uint64_t base,
-			   int64_t *value)
+static int64_t read_number(const char *name, const char *text, uint64_t base, int64_t *value)
 {
 	*value = 77;
-	return (int64_t)call(name, (uintptr_t)text, strlen(text) + 1, base,
-			     (uintptr_t)value, 0);
+	return (int64_t)call(name, (uintptr_t)text, strlen(text) + 1, base, (uintptr_t)value, 0);
 }
 
 static const struct {
@@ -216,12 +206,10 @@ static const struct {
 START_TEST(strtol_reads_what_is_a_number)
 {
 	int64_t v;
-	int64_t rc =
-		read_number("strtol", numbers[_i].text, numbers[_i].base, &v);
+	int64_t rc = read_number("strtol", numbers[_i].text, numbers[_i].base, &v);
 
-	ck_assert_msg(rc == numbers[_i].rc && v == numbers[_i].value,
-		      "\"%s\", %d: %d, %lld", numbers[_i].text,
-		      (int)numbers[_i].base, (int)rc, (long long)v);
+	ck_assert_msg(rc == numbers[_i].rc && v == numbers[_i].value, "\"%s\", %d: %d, %lld",
+		      numbers[_i].text, (int)numbers[_i].base, (int)rc, (long long)v);
 }
 END_TEST
 
@@ -231,28 +219,22 @@ START_TEST(strtoul_takes_no_sign_and_keeps_to_its_memory)
 
 	ck_assert_int_eq(read_number("strtoul", "-1", 0, &v), -EINVAL);
 	ck_assert_int_eq(v, 0);
-	ck_assert_int_eq(read_number("strtoul", "18446744073709551615", 0, &v),
-			 20);
+	ck_assert_int_eq(read_number("strtoul", "18446744073709551615", 0, &v), 20);
 	ck_assert_int_eq(v, -1);
-	ck_assert_int_eq(read_number("strtoul", "18446744073709551616", 0, &v),
-			 -ERANGE);
+	ck_assert_int_eq(read_number("strtoul", "18446744073709551616", 0, &v), -ERANGE);
 	/* as many characters as it was told, whatever comes after */
-	ck_assert_int_eq((int64_t)call("strtoul", (uintptr_t) "1234", 2, 10,
-				       (uintptr_t)&v, 0),
-			 2);
+	ck_assert_int_eq((int64_t)call("strtoul", (uintptr_t) "1234", 2, 10, (uintptr_t)&v, 0), 2);
 	ck_assert_int_eq(v, 12);
-	ck_assert_int_eq((int64_t)call("strtoul", (uintptr_t) "0x1f", 2, 0,
-				       (uintptr_t)&v, 0),
-			 1);
+	ck_assert_int_eq((int64_t)call("strtoul", (uintptr_t) "0x1f", 2, 0, (uintptr_t)&v, 0), 1);
 	ck_assert_int_eq(v, 0);
 }
 END_TEST
 
-static int64_t print(char *out, uint64_t size, const char *fmt,
-		     const uint64_t *arg, uint64_t arg_size)
+static int64_t print(char *out, uint64_t size, const char *fmt, const uint64_t *arg,
+		     uint64_t arg_size)
 {
-	return (int64_t)call("snprintf", (uintptr_t)out, size, (uintptr_t)fmt,
-			     (uintptr_t)arg, arg_size);
+	return (int64_t)call("snprintf", (uintptr_t)out, size, (uintptr_t)fmt, (uintptr_t)arg,
+			     arg_size);
 }
 
 START_TEST(snprintf_counts_what_has_no_room)
@@ -271,8 +253,7 @@ START_TEST(snprintf_counts_what_has_no_room)
 	ck_assert_int_eq(print(out, 16, "", arg, 0), 1);
 	ck_assert_int_eq(print(out, 16, "ring", NULL, 0), 5);
 	ck_assert_str_eq(out, "ring");
-	ck_assert_int_eq(print(out, 16, "%u%u%u%u%u%u%u%u%u%u%u%u", arg, 96),
-			 24);
+	ck_assert_int_eq(print(out, 16, "%u%u%u%u%u%u%u%u%u%u%u%u", arg, 96), 24);
 }
 END_TEST
 
@@ -303,8 +284,7 @@ START_TEST(helpers_follow_no_stored_address)
 {
 	static const char *const follow[] = { "%s",   "%pks", "%pus", "%pI4",
 					      "%pi6", "%pB",  "%ps",  "%pS" };
-	void *page =
-		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t at[1] = { (uintptr_t)page };
 	char out[32];
 
@@ -315,10 +295,8 @@ START_TEST(helpers_follow_no_stored_address)
 					  strlen(follow[i]) + 1, at[0], 0, 0);
 
 		/* refused, or a number and then letters */
-		ck_assert_msg(n == -EINVAL || follow[i][1] == 'p', "%s",
-			      follow[i]);
-		ck_assert_msg(m == -EINVAL || follow[i][1] == 'p', "%s",
-			      follow[i]);
+		ck_assert_msg(n == -EINVAL || follow[i][1] == 'p', "%s", follow[i]);
+		ck_assert_msg(m == -EINVAL || follow[i][1] == 'p', "%s", follow[i]);
 	}
 	ck_assert_int_gt(print(out, sizeof(out), "%llx", at, 8), 1);
 	ck_assert_uint_eq(strtoull(out, NULL, 16), at[0]);

@@ -44,8 +44,7 @@ void *__wrap_mremap(void *old, size_t size, size_t to, int flags, void *at)
 	if (mremap_error && mremap_unmaps)
 		ck_assert_int_eq(munmap(at, to), 0);
 	errno = mremap_error;
-	return mremap_error ? MAP_FAILED
-			    : __real_mremap(old, size, to, flags, at);
+	return mremap_error ? MAP_FAILED : __real_mremap(old, size, to, flags, at);
 }
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
@@ -79,16 +78,14 @@ static int memory_file(size_t size, int seals, unsigned char **bytes)
 	ck_assert_int_ge(fd, 0);
 	ck_assert(!ftruncate(fd, (off_t)size));
 	if (bytes) {
-		*bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-			      fd, 0);
+		*bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		ck_assert_ptr_ne(*bytes, MAP_FAILED);
 	}
 	ck_assert(!fcntl(fd, F_ADD_SEALS, seals));
 	return fd;
 }
 
-static void put_element(unsigned char *bytes, uint32_t i, uint64_t time,
-			uint32_t word)
+static void put_element(unsigned char *bytes, uint32_t i, uint64_t time, uint32_t word)
 {
 	memcpy(bytes + (size_t)i * ELEMENT, &time, 8);
 	memcpy(bytes + (size_t)i * ELEMENT + 8, &word, 4);
@@ -135,8 +132,7 @@ START_TEST(programs_read_what_the_writer_stores)
 	unsigned char *bytes;
 	struct nb_map *m = host_new();
 	const unsigned char *base = m->base;
-	int fd = memory_file((size_t)N * ELEMENT, F_SEAL_SHRINK | FUTURE_WRITE,
-			     &bytes);
+	int fd = memory_file((size_t)N * ELEMENT, F_SEAL_SHRINK | FUTURE_WRITE, &bytes);
 
 	ck_assert(nb_map_is_host(m) && !nb_map_host_attached(m));
 	ck_assert_uint_eq(word_of(m, N - 1), 0);
@@ -171,8 +167,7 @@ START_TEST(a_writer_dies_in_mid_update)
 	uint32_t unfinished;
 	unsigned char *bytes;
 	struct nb_map *m = host_new();
-	int status, fd = memory_file((size_t)N * ELEMENT,
-				     F_SEAL_SHRINK | FUTURE_WRITE, &bytes);
+	int status, fd = memory_file((size_t)N * ELEMENT, F_SEAL_SHRINK | FUTURE_WRITE, &bytes);
 	pid_t writer;
 
 	put_element(bytes, 2, 50, 5);
@@ -239,8 +234,7 @@ static void refused(struct nb_map *m, int fd, int rc, const char *text)
 static struct nb_map *attached_map(unsigned char **bytes)
 {
 	struct nb_map *m = host_new();
-	int fd = memory_file((size_t)N * ELEMENT, F_SEAL_SHRINK | FUTURE_WRITE,
-			     bytes);
+	int fd = memory_file((size_t)N * ELEMENT, F_SEAL_SHRINK | FUTURE_WRITE, bytes);
 
 	put_element(*bytes, 3, 1, 33);
 	ck_assert(!nb_map_host_attach(m, fd, NULL));
@@ -268,13 +262,10 @@ START_TEST(wrong_descriptors_are_refused)
 	refused(m, mkstemp(path), NB_E_ARG, "map host: the ");
 	unlink(path);
 	refused(m, memory_file(size, 0, NULL), NB_E_ARG, "seals 0x0");
-	refused(m, memory_file(size, FUTURE_WRITE, NULL), NB_E_ARG,
-		"F_SEAL_SHRINK");
-	refused(m, memory_file(size, F_SEAL_SHRINK | F_SEAL_GROW, NULL),
-		NB_E_ARG, "seals 0x6");
+	refused(m, memory_file(size, FUTURE_WRITE, NULL), NB_E_ARG, "F_SEAL_SHRINK");
+	refused(m, memory_file(size, F_SEAL_SHRINK | F_SEAL_GROW, NULL), NB_E_ARG, "seals 0x6");
 	refused(m, memory_file(size - 1, seals, NULL), NB_E_ARG, "9599 bytes");
-	refused(m, memory_file(size + 65536, seals, NULL), NB_E_ARG,
-		"600 elements of 16 bytes");
+	refused(m, memory_file(size + 65536, seals, NULL), NB_E_ARG, "600 elements of 16 bytes");
 	ck_assert_int_eq(nb_map_host_attach(m, -1, NULL), NB_E_IO);
 	nb_map_put(m);
 }
@@ -313,8 +304,8 @@ START_TEST(an_exchange_that_cannot_be_made_is_not_begun)
 
 	mremap_error = ENOMEM;
 	mremap_unmaps = true;
-	refused(m, memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, NULL),
-		NB_E_IO, "cannot be moved");
+	refused(m, memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, NULL), NB_E_IO,
+		"cannot be moved");
 	ck_assert_int_eq(nb_map_host_detach(m, &err), NB_E_NOMEM);
 	mremap_error = 0;
 	mremap_unmaps = false;
@@ -435,10 +426,8 @@ START_TEST(programs_that_run_meanwhile_find_the_old_or_the_new_pages)
 	reader_program = reader_of(&m);
 	running = true;
 	for (int t = 0; t < 2; t++)
-		ck_assert(
-			!pthread_create(&thread[t], NULL, read_on, &reads[t]));
-	for (int i = 0; i < CHANGES ||
-			__atomic_load_n(&reads[0], __ATOMIC_RELAXED) < READS ||
+		ck_assert(!pthread_create(&thread[t], NULL, read_on, &reads[t]));
+	for (int i = 0; i < CHANGES || __atomic_load_n(&reads[0], __ATOMIC_RELAXED) < READS ||
 			__atomic_load_n(&reads[1], __ATOMIC_RELAXED) < READS;
 	     i++)
 		change_pages(m, fd);
@@ -474,19 +463,16 @@ START_TEST(only_the_writer_changes_it_and_clones_are_snapshots)
 	struct nb_map *m = attached_map(&bytes), *copy;
 	uint32_t key = 3;
 
-	ck_assert_int_eq(nb_map_write(m, &key, value, NB_ANY, &err),
-			 NB_E_READONLY);
+	ck_assert_int_eq(nb_map_write(m, &key, value, NB_ANY, &err), NB_E_READONLY);
 	ck_assert_ptr_nonnull(strstr(err.text, "is a host map"));
-	ck_assert_int_eq(nb_map_write_part(m, &key, 0, 4, value, &err),
-			 NB_E_READONLY);
+	ck_assert_int_eq(nb_map_write_part(m, &key, 0, 4, value, &err), NB_E_READONLY);
 	ck_assert_int_eq(nb_map_erase(m, &key, &err), NB_E_READONLY);
 	ck_assert(!nb_map_clone(&copy, m, &err));
 	put_element(bytes, 3, 2, 44);
 	ck_assert_uint_eq(word_of(m, 3), 44);
 	ck_assert_uint_eq(word_of(copy, 3), 33);
 	ck_assert(!nb_map_is_host(copy));
-	ck_assert_int_eq(nb_map_write(copy, &key, value, NB_ANY, &err),
-			 NB_E_READONLY);
+	ck_assert_int_eq(nb_map_write(copy, &key, value, NB_ANY, &err), NB_E_READONLY);
 	nb_map_put(m);
 	ck_assert_uint_eq(word_of(copy, 3), 33);
 	nb_map_put(copy);
@@ -501,8 +487,7 @@ static int bpf_call(int what, union bpf_attr *attr)
 }
 
 /* -1: the kernel or a sandbox refuses bpf(). */
-static int kernel_map(uint32_t type, uint32_t value, uint32_t entries,
-		      uint32_t flags)
+static int kernel_map(uint32_t type, uint32_t value, uint32_t entries, uint32_t flags)
 {
 	union bpf_attr attr = { .map_type = type,
 				.key_size = 4,
@@ -556,16 +541,13 @@ START_TEST(frozen_arrays_of_the_kernel_are_read)
 	refused(m, dup(fd), NB_E_ARG, "not frozen");
 	put_element(value, 0, 60, 6);
 	ck_assert(!bpf_call(BPF_MAP_UPDATE_ELEM, &attr));
-	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, VALUE, N - 1, flags)),
-		NB_E_ARG, "max_entries is 599; the host map's is 600");
-	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, 16, N, flags)),
-		NB_E_ARG, "value_size is 16");
-	refused(m, frozen(kernel_map(BPF_MAP_TYPE_HASH, VALUE, N, 0)), NB_E_ARG,
-		"map_type is 1");
-	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, VALUE, N, 0)),
-		NB_E_ARG, "BPF_F_MMAPABLE");
-	refused(m, read_only(frozen(dup(fd))), NB_E_IO,
-		"cannot be mapped: Invalid argument");
+	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, VALUE, N - 1, flags)), NB_E_ARG,
+		"max_entries is 599; the host map's is 600");
+	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, 16, N, flags)), NB_E_ARG,
+		"value_size is 16");
+	refused(m, frozen(kernel_map(BPF_MAP_TYPE_HASH, VALUE, N, 0)), NB_E_ARG, "map_type is 1");
+	refused(m, frozen(kernel_map(BPF_MAP_TYPE_ARRAY, VALUE, N, 0)), NB_E_ARG, "BPF_F_MMAPABLE");
+	refused(m, read_only(frozen(dup(fd))), NB_E_IO, "cannot be mapped: Invalid argument");
 	ck_assert_msg(!nb_map_host_attach(m, fd, &err), "%s", err.text);
 	close(fd);
 	ck_assert_uint_eq(word_of(m, 3), 6);
@@ -574,17 +556,15 @@ START_TEST(frozen_arrays_of_the_kernel_are_read)
 }
 END_TEST
 
-UNIT_MAIN(
-	"host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
-	tcase_add_test(tc, a_writer_dies_in_mid_update);
-	tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
-	tcase_add_test(tc, wrong_descriptors_are_refused);
-	tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
-	tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
-	tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
-	tcase_add_test(tc, an_exchange_that_fails_in_the_middle_leaves_zeroes);
-	tcase_add_test(
-		tc, programs_that_run_meanwhile_find_the_old_or_the_new_pages);
-	tcase_add_test(tc, other_maps_cannot_be_attached);
-	tcase_add_test(tc, only_the_writer_changes_it_and_clones_are_snapshots);
-	tcase_add_test(tc, frozen_arrays_of_the_kernel_are_read);)
+UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
+	  tcase_add_test(tc, a_writer_dies_in_mid_update);
+	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
+	  tcase_add_test(tc, wrong_descriptors_are_refused);
+	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
+	  tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
+	  tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
+	  tcase_add_test(tc, an_exchange_that_fails_in_the_middle_leaves_zeroes);
+	  tcase_add_test(tc, programs_that_run_meanwhile_find_the_old_or_the_new_pages);
+	  tcase_add_test(tc, other_maps_cannot_be_attached);
+	  tcase_add_test(tc, only_the_writer_changes_it_and_clones_are_snapshots);
+	  tcase_add_test(tc, frozen_arrays_of_the_kernel_are_read);)

@@ -36,8 +36,7 @@ START_TEST(what_is_written_is_read_back)
 	fresh();
 	b = written();
 	ck_assert(nb_image_is(b.data, b.size));
-	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s", err.text);
 	ck_assert_str_eq(in->name, "example");
 	ck_assert_uint_eq(in->nmaps, 2);
 	ck_assert_str_eq(in->maps[0].name, "counts");
@@ -167,8 +166,7 @@ START_TEST(another_version_is_said_to_be_one)
 	fresh();
 	b = written();
 	b.data[8] = 1;
-	ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err),
-			 NB_E_VERSION);
+	ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err), NB_E_VERSION);
 	ck_assert_uint_eq(err.at, 8);
 	ck_assert_ptr_nonnull(strstr(err.text, "version 1"));
 	nb_buf_fini(&b);
@@ -232,26 +230,12 @@ START_TEST(names_nest_in_what_they_name)
 		{ { { 0, 1, 0, "v\n", 0, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
 		{ { { 0, 1, 0, "v", 0, 16, 0 }, { 0 }, { 0 } }, NB_E_IMAGE },
 		{ { { 0, 1, 0, "v", 0, 16, 5 }, { 0 }, { 0 } }, NB_E_IMAGE },
-		{ { { 0, 1, 0, "v", 0, 16, 16 },
-		    { 0, 1, 2, "a", 0, 4, 4 },
-		    { 0 } },
+		{ { { 0, 1, 0, "v", 0, 16, 16 }, { 0, 1, 2, "a", 0, 4, 4 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 }, { 0, 0, 1, "a", 0, 4, 4 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 }, { 0, 1, 1, "a", 12, 8, 8 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 }, { 0, 1, 1, "a", UINT32_MAX, 8, 8 }, { 0 } },
 		  NB_E_IMAGE },
-		{ { { 0, 1, 0, "v", 0, 16, 16 },
-		    { 0, 0, 1, "a", 0, 4, 4 },
-		    { 0 } },
-		  NB_E_IMAGE },
-		{ { { 0, 1, 0, "v", 0, 16, 16 },
-		    { 0, 1, 1, "a", 12, 8, 8 },
-		    { 0 } },
-		  NB_E_IMAGE },
-		{ { { 0, 1, 0, "v", 0, 16, 16 },
-		    { 0, 1, 1, "a", UINT32_MAX, 8, 8 },
-		    { 0 } },
-		  NB_E_IMAGE },
-		{ { { 0, 1, 0, "v", 0, 16, 16 },
-		    { 0, 0, 0, "k", 0, 8, 8 },
-		    { 0 } },
-		  NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 }, { 0, 0, 0, "k", 0, 8, 8 }, { 0 } }, NB_E_IMAGE },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -262,8 +246,7 @@ START_TEST(names_nest_in_what_they_name)
 		fresh();
 		img.names = rows[i].n;
 		img.nnames = 3;
-		ck_assert_msg(refused(&err) == rows[i].rc, "row %zu: %s", i,
-			      err.text);
+		ck_assert_msg(refused(&err) == rows[i].rc, "row %zu: %s", i, err.text);
 		if (rows[i].rc) {
 			ck_assert_ptr_nonnull(strstr(err.text, "name"));
 			continue;
@@ -395,8 +378,7 @@ static const struct map_case map_cases[] = {
 	{ M(NB_MAP_ARRAY, 4, 8, 1, NB_F_NO_PREALLOC), NB_E_MAPDEF },
 	{ M(NB_MAP_ARRAY, 4, 8, 1, NB_F_MMAPABLE), 0 },
 	{ M(NB_MAP_ARRAY, 4, 8, 1, NB_F_RDONLY_PROG), 0 },
-	{ M(NB_MAP_ARRAY, 4, 8, 1, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG),
-	  NB_E_MAPDEF },
+	{ M(NB_MAP_ARRAY, 4, 8, 1, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG), NB_E_MAPDEF },
 	{ M(NB_MAP_ARRAY, 4, 8, 1, 1u << 31), NB_E_MAPDEF },
 	{ M(NB_MAP_HASH, 1, 1, 1, 0), 0 },
 	{ M(NB_MAP_HASH, 0, 1, 1, 0), NB_E_MAPDEF },
@@ -430,8 +412,7 @@ START_TEST(map_definitions_follow_the_kernels_rules)
 	struct nb_err err = { .text = "" };
 	int rc = nb_map_spec_check(&c->m, &err);
 
-	ck_assert_msg(rc == c->rc, "row %d: %d, not %d: %s", _i, rc, c->rc,
-		      err.text);
+	ck_assert_msg(rc == c->rc, "row %d: %d, not %d: %s", _i, rc, c->rc, err.text);
 	ck_assert(!rc || strstr(err.text, "map m: "));
 }
 END_TEST
@@ -479,8 +460,8 @@ START_TEST(host_maps_are_arrays_that_programs_only_read)
 		m.flags = cases[i].flags;
 		m.tags = NB_MAPF_HOST | cases[i].tags;
 		m.value_size = cases[i].value;
-		ck_assert_msg(nb_map_spec_check(&m, &err) == cases[i].rc,
-			      "case %zu: %s", i, err.text);
+		ck_assert_msg(nb_map_spec_check(&m, &err) == cases[i].rc, "case %zu: %s", i,
+			      err.text);
 	}
 }
 END_TEST
@@ -529,8 +510,7 @@ START_TEST(the_largest_program_is_read_back)
 	fresh();
 	for (uint32_t i = 0; i <= n; i++)
 		code[i] = (struct nb_slot){ MOV_K, 0, 0, (int32_t)i };
-	code[n - 2] = (struct nb_slot){ CALL, 0x10, 0,
-					(int32_t)(n / 2) - (int32_t)(n - 1) };
+	code[n - 2] = (struct nb_slot){ CALL, 0x10, 0, (int32_t)(n / 2) - (int32_t)(n - 1) };
 	funcs[0].end = n / 2;
 	funcs[1].start = n / 2;
 	funcs[1].end = n;
@@ -541,16 +521,14 @@ START_TEST(the_largest_program_is_read_back)
 	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
 	ck_assert_uint_eq(in->progs[0].nslots, n);
 	ck_assert(!memcmp(in->progs[0].slots, code, n * sizeof(*code)));
-	ck_assert_ptr_eq(nb_prog_func(&in->progs[0], n - 1),
-			 &in->progs[0].funcs[1]);
+	ck_assert_ptr_eq(nb_prog_func(&in->progs[0], n - 1), &in->progs[0].funcs[1]);
 	ck_assert_uint_eq(nb_prog_line(&in->progs[0], n - 1)->line, 9);
 	nb_image_free(in);
 	nb_buf_fini(&b);
 	prog.nslots = funcs[1].end = n + 1;
 	nb_buf_init(&no, 0);
 	ck_assert_int_eq(nb_image_write(&no, &img, &err), NB_E_LIMIT);
-	ck_assert_msg(strstr(err.text, "131073 slots; 1 to 131072"), "%s",
-		      err.text);
+	ck_assert_msg(strstr(err.text, "131073 slots; 1 to 131072"), "%s", err.text);
 	nb_buf_fini(&no);
 	free(code);
 }
@@ -559,16 +537,14 @@ END_TEST
 UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, equal_content_gives_equal_bytes);
 	  tcase_add_test(tc, line_and_function_of_a_slot);
-	  tcase_add_test(tc,
-			 every_changed_byte_is_refused_or_means_what_it_says);
+	  tcase_add_test(tc, every_changed_byte_is_refused_or_means_what_it_says);
 	  tcase_add_test(tc, every_other_length_is_refused);
 	  tcase_add_test(tc, another_version_is_said_to_be_one);
 	  tcase_add_test(tc, references_must_hit_something);
 	  tcase_add_test(tc, names_nest_in_what_they_name);
 	  tcase_add_test(tc, functions_tile_the_program);
 	  tcase_add_test(tc, lines_ascend_and_are_printable);
-	  tcase_add_test(tc, names_are_one_word);
-	  tcase_add_test(tc, the_hook_is_known);
+	  tcase_add_test(tc, names_are_one_word); tcase_add_test(tc, the_hook_is_known);
 	  tcase_add_loop_test(tc, map_definitions_follow_the_kernels_rules, 0,
 			      sizeof(map_cases) / sizeof(map_cases[0]));
 	  tcase_add_test(tc, coherent_maps_answer_alike_everywhere);

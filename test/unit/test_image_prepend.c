@@ -7,12 +7,10 @@
 #include "test/unit/image_sample.h"
 
 /* r0 = 0; exit */
-static const struct nb_slot before[] = { { MOV_K, 0, 0, 0 },
-					 { EXIT, 0, 0, 0 } };
-static const struct nb_prefix front = { .name = "other",
-					.text = "what comes first",
-					.slots = before,
-					.nslots = 2 };
+static const struct nb_slot before[] = { { MOV_K, 0, 0, 0 }, { EXIT, 0, 0, 0 } };
+static const struct nb_prefix front = {
+	.name = "other", .text = "what comes first", .slots = before, .nslots = 2
+};
 
 START_TEST(a_front_moves_what_it_stands_before)
 {
@@ -23,10 +21,8 @@ START_TEST(a_front_moves_what_it_stands_before)
 
 	fresh();
 	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err),
-		      "%s", err.text);
-	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err), "%s", err.text);
+	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s", err.text);
 	ck_assert_str_eq(in->name, "other");
 	p = &in->progs[0];
 	ck_assert_uint_eq(p->nslots, 10);
@@ -61,25 +57,19 @@ START_TEST(a_front_is_for_programs_of_its_hook)
 	img.progs = two;
 	img.nprogs = 2;
 	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err),
-		      "%s", err.text);
+	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err), "%s", err.text);
 	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
 	ck_assert_uint_eq(in->progs[0].nslots, 10);
 	ck_assert_uint_eq(in->progs[1].nslots, 8);
 	nb_image_free(in);
 	nb_buf_fini(&b);
-	ck_assert_int_eq(
-		nb_image_prepend(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
-		NB_E_IMAGE);
+	ck_assert_int_eq(nb_image_prepend(&b, &img, NB_HOOK_COLL_DONE, &front, &err), NB_E_IMAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "no program of that hook"));
 	two[0].nslots = NB_IMAGE_MAX_SLOTS - 1;
-	ck_assert_int_eq(
-		nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, NULL),
-		NB_E_LIMIT);
+	ck_assert_int_eq(nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, NULL), NB_E_LIMIT);
 	ck_assert_uint_eq(b.size, 0);
 }
 END_TEST
 
-UNIT_MAIN("image prepend",
-	  tcase_add_test(tc, a_front_moves_what_it_stands_before);
+UNIT_MAIN("image prepend", tcase_add_test(tc, a_front_moves_what_it_stands_before);
 	  tcase_add_test(tc, a_front_is_for_programs_of_its_hook);)

@@ -4,8 +4,7 @@
 #include "test/unit/interp_programs.h"
 
 /* r3 and r4 from memory, then @op on r3 (and r4 or @imm), result in r0. */
-static struct nb_exec *alu_program(const struct nb_insn_spec *row, int32_t imm,
-				   bool same)
+static struct nb_exec *alu_program(const struct nb_insn_spec *row, int32_t imm, bool same)
 {
 	bool reg = row->operand == NB_OPND_REG;
 	unsigned src = !reg ? 0 : same ? 3 : 4;
@@ -32,11 +31,9 @@ static void alu_reg(const struct nb_insn_spec *row)
 			uint64_t got = nb_exec_run(x, m, sizeof(m));
 
 			ck_assert_msg(got == alu(row, m[0], m[1]),
-				      "%s of %#lx and %#lx is %#lx, not %#lx",
-				      row->name, m[0], m[1],
-				      alu(row, m[0], m[1]), got);
-			ck_assert_uint_eq(nb_exec_run(same, m, sizeof(m)),
-					  alu(row, m[0], m[0]));
+				      "%s of %#lx and %#lx is %#lx, not %#lx", row->name, m[0],
+				      m[1], alu(row, m[0], m[1]), got);
+			ck_assert_uint_eq(nb_exec_run(same, m, sizeof(m)), alu(row, m[0], m[0]));
 		}
 	nb_exec_free(x);
 	nb_exec_free(same);
@@ -54,9 +51,8 @@ static void alu_imm(const struct nb_insn_spec *row)
 			uint64_t got = nb_exec_run(x, m, sizeof(m));
 
 			ck_assert_msg(got == alu(row, m[0], b),
-				      "%s of %#lx and %d is %#lx, not %#lx",
-				      row->name, m[0], imm, alu(row, m[0], b),
-				      got);
+				      "%s of %#lx and %d is %#lx, not %#lx", row->name, m[0], imm,
+				      alu(row, m[0], b), got);
 		}
 		nb_exec_free(x);
 	}
@@ -100,14 +96,10 @@ START_TEST(alu_by_hand)
 	ck_assert_uint_eq(run("mov %r0, 1\nlsh %r0, 65\nexit"), 2);
 	ck_assert_uint_eq(run("mov %r0, 1\nlsh32 %r0, 33\nexit"), 2);
 	ck_assert_uint_eq(run("mov %r0, -1\nmov32 %r0, -2\nexit"), 0xfffffffe);
-	ck_assert_uint_eq(run("mov %r1, 0x80\nmovsx832 %r0, %r1\nexit"),
-			  0xffffff80);
-	ck_assert_uint_eq(run("mov %r1, 0x80\nmovsx864 %r0, %r1\nexit"),
-			  0xffffffffffffff80);
-	ck_assert_uint_eq(run("lddw %r0, 0x1122334455667788\nbe16 %r0\nexit"),
-			  0x8877);
-	ck_assert_uint_eq(run("lddw %r0, 0x1122334455667788\nle32 %r0\nexit"),
-			  0x55667788);
+	ck_assert_uint_eq(run("mov %r1, 0x80\nmovsx832 %r0, %r1\nexit"), 0xffffff80);
+	ck_assert_uint_eq(run("mov %r1, 0x80\nmovsx864 %r0, %r1\nexit"), 0xffffffffffffff80);
+	ck_assert_uint_eq(run("lddw %r0, 0x1122334455667788\nbe16 %r0\nexit"), 0x8877);
+	ck_assert_uint_eq(run("lddw %r0, 0x1122334455667788\nle32 %r0\nexit"), 0x55667788);
 }
 END_TEST
 
@@ -118,8 +110,7 @@ static struct nb_exec *jump_program(const struct nb_insn_spec *row, int32_t imm)
 		{ LDX64, 0x13, 0, 0 },
 		{ LDX64, 0x14, 8, 0 },
 		{ MOV64_K, 0, 0, 0 },
-		{ row->opcode, (uint8_t)(src << 4 | 3), 1,
-		  row->operand == NB_OPND_IMM ? imm : 0 },
+		{ row->opcode, (uint8_t)(src << 4 | 3), 1, row->operand == NB_OPND_IMM ? imm : 0 },
 		{ EXIT, 0, 0, 0 },
 		{ MOV64_K, 0, 0, 1 },
 		{ EXIT, 0, 0, 0 },
@@ -141,17 +132,14 @@ START_TEST(jumps_over_edge_values)
 		rows++;
 		for (int k = 0; k < NEDGE; k++) {
 			int32_t imm = (int32_t)(uint32_t)edge[k];
-			uint64_t b =
-				reg ? edge[k] : extend((uint32_t)imm, 32, 64);
+			uint64_t b = reg ? edge[k] : extend((uint32_t)imm, 32, 64);
 			struct nb_exec *x = jump_program(row, imm);
 
 			for (int i = 0; i < NEDGE; i++) {
 				uint64_t m[2] = { edge[i], edge[k] };
 
-				ck_assert_msg(nb_exec_run(x, m, sizeof(m)) ==
-						      jump(row, m[0], b),
-					      "%s of %#lx and %#lx", row->name,
-					      m[0], b);
+				ck_assert_msg(nb_exec_run(x, m, sizeof(m)) == jump(row, m[0], b),
+					      "%s of %#lx and %#lx", row->name, m[0], b);
 			}
 			nb_exec_free(x);
 		}
@@ -175,7 +163,6 @@ START_TEST(jumps_go_both_ways_and_far)
 }
 END_TEST
 
-UNIT_MAIN("interp", tcase_add_test(tc, alu_over_edge_values);
-	  tcase_add_test(tc, alu_by_hand);
+UNIT_MAIN("interp", tcase_add_test(tc, alu_over_edge_values); tcase_add_test(tc, alu_by_hand);
 	  tcase_add_test(tc, jumps_over_edge_values);
 	  tcase_add_test(tc, jumps_go_both_ways_and_far);)

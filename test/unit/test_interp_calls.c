@@ -33,8 +33,8 @@ START_TEST(loads_of_each_size_at_each_offset)
 				want = want << 8 | m[16 + off + (int)i];
 			if (sign)
 				want = extend(want, row->width, 64);
-			ck_assert_msg(nb_exec_run(x, m + 16, 16) == want,
-				      "%s at %d", row->name, off);
+			ck_assert_msg(nb_exec_run(x, m + 16, 16) == want, "%s at %d", row->name,
+				      off);
 			nb_exec_free(x);
 		}
 	}
@@ -67,11 +67,9 @@ START_TEST(stores_of_each_size_touch_only_their_bytes)
 			memset(m, 0x55, sizeof(m));
 			memset(want, 0x55, sizeof(want));
 			for (int i = 0; i < row->width / 8; i++)
-				want[16 + off + i] =
-					(unsigned char)(value >> 8 * i);
+				want[16 + off + i] = (unsigned char)(value >> 8 * i);
 			nb_exec_run(x, m + 16, 16);
-			ck_assert_msg(!memcmp(m, want, sizeof(m)), "%s at %d",
-				      row->name, off);
+			ck_assert_msg(!memcmp(m, want, sizeof(m)), "%s at %d", row->name, off);
 			nb_exec_free(x);
 		}
 	}
@@ -83,9 +81,7 @@ START_TEST(context_and_its_size_arrive_in_r1_and_r2)
 	unsigned char m[24] = { [23] = 9 };
 
 	ck_assert_uint_eq(run_with("mov %r0, %r2\nexit", m, sizeof(m)), 24);
-	ck_assert_uint_eq(
-		run_with("add %r1, %r2\nldxb %r0, [%r1-1]\nexit", m, sizeof(m)),
-		9);
+	ck_assert_uint_eq(run_with("add %r1, %r2\nldxb %r0, [%r1-1]\nexit", m, sizeof(m)), 9);
 }
 END_TEST
 
@@ -135,15 +131,14 @@ static void atomic_row(const struct nb_insn_spec *row, struct cells c)
 	ck_assert_msg(!memcmp(&got, &want, sizeof(got)),
 		      "%s of %#lx %#lx %#lx: %#lx %#lx %#lx, not %#lx %#lx "
 		      "%#lx",
-		      row->name, c.cell, c.src, c.r0, want.cell, want.src,
-		      want.r0, got.cell, got.src, got.r0);
+		      row->name, c.cell, c.src, c.r0, want.cell, want.src, want.r0, got.cell,
+		      got.src, got.r0);
 	nb_exec_free(x);
 }
 
 START_TEST(atomics_leave_what_they_should)
 {
-	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX,
-					 0x123456789abcdef0 };
+	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX, 0x123456789abcdef0 };
 	unsigned rows = 0;
 
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
@@ -154,8 +149,7 @@ START_TEST(atomics_leave_what_they_should)
 		rows++;
 		for (int i = 0; i < 5 * 5 * 5; i++)
 			atomic_row(row,
-				   (struct cells){ some[i % 5], some[i / 5 % 5],
-						   some[i / 25] });
+				   (struct cells){ some[i % 5], some[i / 5 % 5], some[i / 25] });
 	}
 	ck_assert_uint_eq(rows, 20);
 }
@@ -165,21 +159,16 @@ START_TEST(ordered_loads_and_stores)
 {
 	uint64_t m[2] = { 0x8182838485868788, 0 };
 
-	ck_assert_uint_eq(run_with("load_acquire8 %r0, [%r1]\nexit", m, 16),
-			  0x88);
-	ck_assert_uint_eq(run_with("load_acquire16 %r0, [%r1]\nexit", m, 16),
-			  0x8788);
-	ck_assert_uint_eq(run_with("load_acquire32 %r0, [%r1+4]\nexit", m, 16),
-			  0x81828384);
-	ck_assert_uint_eq(run_with("load_acquire64 %r0, [%r1]\nexit", m, 16),
-			  m[0]);
+	ck_assert_uint_eq(run_with("load_acquire8 %r0, [%r1]\nexit", m, 16), 0x88);
+	ck_assert_uint_eq(run_with("load_acquire16 %r0, [%r1]\nexit", m, 16), 0x8788);
+	ck_assert_uint_eq(run_with("load_acquire32 %r0, [%r1+4]\nexit", m, 16), 0x81828384);
+	ck_assert_uint_eq(run_with("load_acquire64 %r0, [%r1]\nexit", m, 16), m[0]);
 	run_with("mov %r2, -2\nmov %r0, 0\nstore_release8 [%r1+8], %r2\n"
 		 "store_release16 [%r1+10], %r2\n"
 		 "store_release32 [%r1+12], %r2\nexit",
 		 m, 16);
 	ck_assert_uint_eq(m[1], 0xfffffffefffe00fe);
-	run_with("mov %r2, -2\nmov %r0, 0\nstore_release64 [%r1+8], %r2\nexit",
-		 m, 16);
+	run_with("mov %r2, -2\nmov %r0, 0\nstore_release64 [%r1+8], %r2\nexit", m, 16);
 	ck_assert_uint_eq(m[1], 0xfffffffffffffffe);
 }
 END_TEST
@@ -247,16 +236,15 @@ END_TEST
 START_TEST(eight_frames_each_with_its_own_stack)
 {
 	/* each frame fills all 512 bytes of its stack, calls, and checks */
-	struct nb_exec *x = program(
-		"mov %r1, 8\ncall local f\nexit\n"
-		"f:\nmov %r6, %r1\nmov %r2, %r10\nmov %r3, %r10\n"
-		"sub %r2, 512\nfill:\nstxdw [%r2], %r6\nadd %r2, 8\n"
-		"jlt %r2, %r3, fill\n"
-		"mov %r0, 0\njeq %r6, 2, bottom\nmov %r1, %r6\nsub %r1, 1\n"
-		"call local f\nbottom:\n"
-		"mov %r2, %r10\nsub %r2, 512\nsum:\nldxdw %r1, [%r2]\n"
-		"add %r0, %r1\nadd %r2, 8\njlt %r2, %r10, sum\nexit",
-		NULL, 0);
+	struct nb_exec *x = program("mov %r1, 8\ncall local f\nexit\n"
+				    "f:\nmov %r6, %r1\nmov %r2, %r10\nmov %r3, %r10\n"
+				    "sub %r2, 512\nfill:\nstxdw [%r2], %r6\nadd %r2, 8\n"
+				    "jlt %r2, %r3, fill\n"
+				    "mov %r0, 0\njeq %r6, 2, bottom\nmov %r1, %r6\nsub %r1, 1\n"
+				    "call local f\nbottom:\n"
+				    "mov %r2, %r10\nsub %r2, 512\nsum:\nldxdw %r1, [%r2]\n"
+				    "add %r0, %r1\nadd %r2, 8\njlt %r2, %r10, sum\nexit",
+				    NULL, 0);
 
 	/* the entry and seven below it: 8 + 7 + ... + 2 in 64 words each */
 	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 64 * 35);
@@ -294,11 +282,9 @@ END_TEST
 
 static struct nb_map *map_new(uint32_t type, uint32_t value_size, uint32_t n)
 {
-	const struct nb_map_def def = { .name = "m",
-					.type = type,
-					.key_size = 4,
-					.value_size = value_size,
-					.max_entries = n };
+	const struct nb_map_def def = {
+		.name = "m", .type = type, .key_size = 4, .value_size = value_size, .max_entries = n
+	};
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 
@@ -327,8 +313,7 @@ static const char *const map_text =
 
 START_TEST(look_up_and_update_in_each_map_type)
 {
-	static const uint32_t types[] = { NB_MAP_ARRAY, NB_MAP_HASH,
-					  NB_MAP_PERCPU_ARRAY };
+	static const uint32_t types[] = { NB_MAP_ARRAY, NB_MAP_HASH, NB_MAP_PERCPU_ARRAY };
 
 	for (size_t i = 0; i < 3; i++) {
 		struct nb_map *m = map_new(types[i], 8, 4);
@@ -353,8 +338,7 @@ END_TEST
 START_TEST(a_program_keeps_its_maps)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 12, 3);
-	struct nb_exec *x =
-		program(KEY(1) "call 1\nldxw %r0, [%r0+8]\nexit", &m, 1);
+	struct nb_exec *x = program(KEY(1) "call 1\nldxw %r0, [%r0+8]\nexit", &m, 1);
 	uint32_t value[3] = { 1, 2, 3 }, key = 1;
 
 	ck_assert_int_eq(nb_map_write(m, &key, value, NB_ANY, NULL), 0);
@@ -396,8 +380,7 @@ START_TEST(helpers_run)
 }
 END_TEST
 
-static void not_bound(const char *text, struct nb_map *m, int code,
-		      const char *words)
+static void not_bound(const char *text, struct nb_map *m, int code, const char *words)
 {
 	struct nb_slot slots[MAX];
 	struct nb_err err = { 0 };
@@ -416,12 +399,9 @@ START_TEST(what_cannot_be_bound_is_named)
 	struct nb_map *m = map_new(NB_MAP_HASH, 8, 4);
 
 	not_bound("mov %r0, 0\ncall 99\nexit", NULL, NB_E_NOTSUP, "99");
-	not_bound("mov %r0, 0\nlddw map %r1, 3\nexit", m, NB_E_NOTSUP,
-		  "map 3 of 1");
-	not_bound("mov %r0, 0\nlddw map_value %r1, 0, 0\nexit", m, NB_E_NOTSUP,
-		  "\"m\"");
-	not_bound("mov %r0, 0\ncall %r1\nexit", NULL, NB_E_INSN,
-		  "call through a register");
+	not_bound("mov %r0, 0\nlddw map %r1, 3\nexit", m, NB_E_NOTSUP, "map 3 of 1");
+	not_bound("mov %r0, 0\nlddw map_value %r1, 0, 0\nexit", m, NB_E_NOTSUP, "\"m\"");
+	not_bound("mov %r0, 0\ncall %r1\nexit", NULL, NB_E_INSN, "call through a register");
 	nb_map_put(m);
 }
 END_TEST
@@ -435,10 +415,8 @@ UNIT_MAIN("interp_calls", tcase_add_test(tc, loads_of_each_size_at_each_offset);
 	  tcase_add_test(tc, a_call_keeps_r6_to_r9_and_r10);
 	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);
 	  tcase_add_test(tc, address_of_a_callback_is_its_slot);
-	  tcase_add_test(tc,
-			 may_goto_leaves_the_loop_when_its_budget_is_used_up);
+	  tcase_add_test(tc, may_goto_leaves_the_loop_when_its_budget_is_used_up);
 	  tcase_add_test(tc, look_up_and_update_in_each_map_type);
 	  tcase_add_test(tc, a_program_keeps_its_maps);
-	  tcase_add_test(tc, address_inside_a_map_value);
-	  tcase_add_test(tc, helpers_run);
+	  tcase_add_test(tc, address_inside_a_map_value); tcase_add_test(tc, helpers_run);
 	  tcase_add_test(tc, what_cannot_be_bound_is_named);)

@@ -26,8 +26,8 @@ static bool wide(const struct nb_insn_spec *row)
 }
 
 /* A slot that row @op matches, with its free fields from @dst to @imm. */
-static struct nb_slot slot_of(const struct nb_insn_spec *row, unsigned dst,
-			      unsigned src, int16_t off, int32_t imm)
+static struct nb_slot slot_of(const struct nb_insn_spec *row, unsigned dst, unsigned src,
+			      int16_t off, int32_t imm)
 {
 	struct nb_slot s = { .opcode = row->opcode };
 
@@ -48,8 +48,7 @@ static void round_trip(enum nb_op op, const struct nb_slot *s)
 	struct nb_slot out[2];
 	struct nb_err err;
 
-	ck_assert_msg(!nb_decode(in, s, n, &err), "%s: %s", row->name,
-		      err.text);
+	ck_assert_msg(!nb_decode(in, s, n, &err), "%s: %s", row->name, err.text);
 	ck_assert_msg(in[0].op == op, "%s decoded as %s", row->name,
 		      nb_spec_insn((enum nb_op)in[0].op)->name);
 	ck_assert_int_eq(in[0].kind, row->kind);
@@ -63,21 +62,17 @@ static void round_trip(enum nb_op op, const struct nb_slot *s)
 
 START_TEST(every_row_round_trips)
 {
-	static const int32_t edge[] = {
-		0, 1, -1, INT32_MIN, INT32_MAX, 0x1234
-	};
+	static const int32_t edge[] = { 0, 1, -1, INT32_MIN, INT32_MAX, 0x1234 };
 	static const int16_t offs[] = { 0, 1, -1, INT16_MIN, INT16_MAX, 8 };
 
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++)
 		for (unsigned k = 0; k < 6 * 6 + 500; k++) {
-			const struct nb_insn_spec *row =
-				nb_spec_insn((enum nb_op)op);
+			const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
 			bool edges = k < 36;
-			struct nb_slot s[2] = { slot_of(
-				row, (unsigned)(rnd() % 11),
-				(unsigned)(rnd() % 11),
-				edges ? offs[k / 6] : (int16_t)rnd(),
-				edges ? edge[k % 6] : (int32_t)rnd()) };
+			struct nb_slot s[2] = { slot_of(row, (unsigned)(rnd() % 11),
+							(unsigned)(rnd() % 11),
+							edges ? offs[k / 6] : (int16_t)rnd(),
+							edges ? edge[k % 6] : (int32_t)rnd()) };
 
 			if (row->fn == NB_FN_IMM || row->fn == NB_FN_MAP_VALUE)
 				s[1].imm = edges ? edge[k / 6] : (int32_t)rnd();
@@ -95,16 +90,12 @@ START_TEST(no_two_rows_match_the_same_bytes)
 {
 	for (unsigned i = 0; i < NB_OP_LDDW_HI; i++)
 		for (unsigned k = i + 1; k < NB_OP_LDDW_HI; k++) {
-			const struct nb_insn_spec *a =
-				nb_spec_insn((enum nb_op)i);
-			const struct nb_insn_spec *b =
-				nb_spec_insn((enum nb_op)k);
+			const struct nb_insn_spec *a = nb_spec_insn((enum nb_op)i);
+			const struct nb_insn_spec *b = nb_spec_insn((enum nb_op)k);
 
-			ck_assert_msg(a->opcode != b->opcode ||
-					      !overlap(a->dst, b->dst) ||
+			ck_assert_msg(a->opcode != b->opcode || !overlap(a->dst, b->dst) ||
 					      !overlap(a->src, b->src) ||
-					      !overlap(a->off, b->off) ||
-					      !overlap(a->imm, b->imm),
+					      !overlap(a->off, b->off) || !overlap(a->imm, b->imm),
 				      "%s and %s", a->name, b->name);
 		}
 }
@@ -118,30 +109,17 @@ START_TEST(fields_land_where_the_header_says)
 		size_t n;
 		struct nb_insn want;
 	} t[] = {
-		{ { { 0x07, 0x03, 0, -5 } },
-		  1,
-		  { .op = NB_OP_ADD64_K, .dst = 3, .imm = -5 } },
-		{ { { 0x3f, 0x21, 1, 0 } },
-		  1,
-		  { .op = NB_OP_SDIV64_X, .dst = 1, .src = 2 } },
+		{ { { 0x07, 0x03, 0, -5 } }, 1, { .op = NB_OP_ADD64_K, .dst = 3, .imm = -5 } },
+		{ { { 0x3f, 0x21, 1, 0 } }, 1, { .op = NB_OP_SDIV64_X, .dst = 1, .src = 2 } },
 		{ { { 0x1d, 0x21, -7, 0 } },
 		  1,
 		  { .op = NB_OP_JEQ64_X, .dst = 1, .src = 2, .off = -7 } },
-		{ { { 0x06, 0, 0, -100000 } },
-		  1,
-		  { .op = NB_OP_JA32, .off = -100000 } },
-		{ { { 0x85, 0x10, 0, 70000 } },
-		  1,
-		  { .op = NB_OP_CALL_LOCAL, .off = 70000 } },
-		{ { { 0x85, 0, 0, 5 } },
-		  1,
-		  { .op = NB_OP_CALL_HELPER, .imm = 5 } },
+		{ { { 0x06, 0, 0, -100000 } }, 1, { .op = NB_OP_JA32, .off = -100000 } },
+		{ { { 0x85, 0x10, 0, 70000 } }, 1, { .op = NB_OP_CALL_LOCAL, .off = 70000 } },
+		{ { { 0x85, 0, 0, 5 } }, 1, { .op = NB_OP_CALL_HELPER, .imm = 5 } },
 		{ { { 0xdb, 0x21, 8, 0xf1 } },
 		  1,
-		  { .op = NB_OP_ATOMIC_CMPXCHG64,
-		    .dst = 1,
-		    .src = 2,
-		    .off = 8 } },
+		  { .op = NB_OP_ATOMIC_CMPXCHG64, .dst = 1, .src = 2, .off = 8 } },
 		{ { { 0x18, 0x04, 0, -1 }, { 0, 0, 0, 1 } },
 		  2,
 		  { .op = NB_OP_LDDW_IMM, .dst = 4, .imm = 0x1ffffffff } },
@@ -150,9 +128,7 @@ START_TEST(fields_land_where_the_header_says)
 		  { .op = NB_OP_LDDW_MAP, .dst = 2, .imm = 3 } },
 		{ { { 0x18, 0x22, 0, 3 }, { 0, 0, 0, 16 } },
 		  2,
-		  { .op = NB_OP_LDDW_MAP_VALUE,
-		    .dst = 2,
-		    .imm = 0x1000000003 } },
+		  { .op = NB_OP_LDDW_MAP_VALUE, .dst = 2, .imm = 0x1000000003 } },
 		{ { { 0x18, 0x42, 0, -9 }, { 0, 0, 0, 0 } },
 		  2,
 		  { .op = NB_OP_LDDW_FUNC, .dst = 2, .off = -9 } },
@@ -177,18 +153,15 @@ static void refused(struct nb_slot s, const char *words)
 	struct nb_insn in[3];
 	struct nb_err err = { 0 };
 
-	ck_assert_int_eq(nb_decode(in, two, s.opcode == 0x18 ? 3 : 2, &err),
-			 NB_E_INSN);
+	ck_assert_int_eq(nb_decode(in, two, s.opcode == 0x18 ? 3 : 2, &err), NB_E_INSN);
 	ck_assert_int_eq(err.code, NB_E_INSN);
 	ck_assert_uint_eq(err.at, 1);
-	ck_assert_msg(strstr(err.text, words), "\"%s\" lacks \"%s\"", err.text,
-		      words);
+	ck_assert_msg(strstr(err.text, words), "\"%s\" lacks \"%s\"", err.text, words);
 }
 
 START_TEST(what_linux_has_and_we_have_not_is_refused_by_name)
 {
-	static const uint8_t packet[] = { 0x20, 0x28, 0x30, 0x38,
-					  0x40, 0x48, 0x50, 0x58 };
+	static const uint8_t packet[] = { 0x20, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x58 };
 
 	for (size_t i = 0; i < sizeof(packet); i++)
 		refused((struct nb_slot){ packet[i], 0, 0, 4 }, "packet load");
@@ -205,26 +178,17 @@ END_TEST
 
 START_TEST(fields_are_refused_with_found_and_allowed)
 {
-	refused((struct nb_slot){ 0x07, 0x10, 0, 0 },
-		"field src holds 1, allowed 0");
-	refused((struct nb_slot){ 0x37, 0x00, 2, 0 },
-		"field off holds 2, allowed 0, 1");
-	refused((struct nb_slot){ 0xbf, 0x21, 9, 0 },
-		"field off holds 9, allowed 0, 8, 16, 32");
-	refused((struct nb_slot){ 0xd4, 0x01, 0, 17 },
-		"field imm holds 17, allowed 16, 32, 64");
-	refused((struct nb_slot){ 0x07, 0x0b, 0, 0 },
-		"field dst holds 11, allowed r0 to r10");
-	refused((struct nb_slot){ 0x0f, 0xf0, 0, 0 },
-		"field src holds 15, allowed r0 to r10");
+	refused((struct nb_slot){ 0x07, 0x10, 0, 0 }, "field src holds 1, allowed 0");
+	refused((struct nb_slot){ 0x37, 0x00, 2, 0 }, "field off holds 2, allowed 0, 1");
+	refused((struct nb_slot){ 0xbf, 0x21, 9, 0 }, "field off holds 9, allowed 0, 8, 16, 32");
+	refused((struct nb_slot){ 0xd4, 0x01, 0, 17 }, "field imm holds 17, allowed 16, 32, 64");
+	refused((struct nb_slot){ 0x07, 0x0b, 0, 0 }, "field dst holds 11, allowed r0 to r10");
+	refused((struct nb_slot){ 0x0f, 0xf0, 0, 0 }, "field src holds 15, allowed r0 to r10");
 	/* exchange has no form without fetch */
-	refused((struct nb_slot){ 0xdb, 0x21, 0, 0xe0 },
-		"field imm holds 0xe0, allowed 0, 0x40");
+	refused((struct nb_slot){ 0xdb, 0x21, 0, 0xe0 }, "field imm holds 0xe0, allowed 0, 0x40");
 	/* atomics of one and two bytes are only loads and stores */
-	refused((struct nb_slot){ 0xd3, 0x21, 0, 0 },
-		"field imm holds 0, allowed 0x100, 0x110");
-	refused((struct nb_slot){ 0x85, 0x30, 0, 1 },
-		"field src holds 3, allowed 0, 1");
+	refused((struct nb_slot){ 0xd3, 0x21, 0, 0 }, "field imm holds 0, allowed 0x100, 0x110");
+	refused((struct nb_slot){ 0x85, 0x30, 0, 1 }, "field src holds 3, allowed 0, 1");
 }
 END_TEST
 
@@ -251,8 +215,7 @@ START_TEST(every_reserved_field_is_refused)
 				s[0].off = 0x77;
 			else
 				s[0].imm = 0x77;
-			ck_assert_msg(nb_decode(in, s, wide(row) ? 2 : 1,
-						&err) == NB_E_INSN,
+			ck_assert_msg(nb_decode(in, s, wide(row) ? 2 : 1, &err) == NB_E_INSN,
 				      "%s field %d", row->name, f);
 			tried++;
 		}
@@ -321,9 +284,8 @@ START_TEST(disassembly_of_every_row)
 			s[1].imm = 16;
 		ck_assert_int_eq(nb_decode(in, s, wide(row) ? 2 : 1, NULL), 0);
 		nb_disasm(text, sizeof(text), in, map_name, name);
-		ck_assert_msg(golden[op] && !strcmp(text, golden[op]),
-			      "GOLD(%s, \"%s\") is \"%s\"", row->name, text,
-			      golden[op] ? golden[op] : "missing");
+		ck_assert_msg(golden[op] && !strcmp(text, golden[op]), "GOLD(%s, \"%s\") is \"%s\"",
+			      row->name, text, golden[op] ? golden[op] : "missing");
 	}
 }
 END_TEST
@@ -346,29 +308,23 @@ START_TEST(disassembly_of_signs_and_unknown_names)
 	disasm_is((struct nb_insn){ .op = NB_OP_JA, .off = -4 }, "goto pc-4");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDX32, .src = 10, .off = -8 },
 		  "r0 = *(u32 *)(r10 -8)");
-	disasm_is((struct nb_insn){ .op = NB_OP_ADD64_K, .imm = -1 },
-		  "r0 += -1");
-	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 5 },
-		  "call bpf_ktime_get_ns#5");
-	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 4242 },
-		  "call unknown#4242");
+	disasm_is((struct nb_insn){ .op = NB_OP_ADD64_K, .imm = -1 }, "r0 += -1");
+	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 5 }, "call bpf_ktime_get_ns#5");
+	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 4242 }, "call unknown#4242");
 	/* none of ours, but one that kernels have */
 	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 14 },
 		  "call bpf_get_current_pid_tgid#14");
-	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_MAP, .imm = 7 },
-		  "r0 = map[#7]");
-	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_IMM, .imm = -1 },
-		  "r0 = 0xffffffffffffffff");
+	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_MAP, .imm = 7 }, "r0 = map[#7]");
+	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_IMM, .imm = -1 }, "r0 = 0xffffffffffffffff");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_HI }, "(second slot)");
 }
 END_TEST
 
 START_TEST(disassembly_stays_in_its_buffer)
 {
-	struct nb_insn in = { .op = NB_OP_LDDW_IMM,
-			      .kind = NB_KIND_LDDW,
-			      .fn = NB_FN_IMM,
-			      .imm = -1 };
+	struct nb_insn in = {
+		.op = NB_OP_LDDW_IMM, .kind = NB_KIND_LDDW, .fn = NB_FN_IMM, .imm = -1
+	};
 	char text[8] = "#######";
 
 	nb_disasm(text, 5, &in, NULL, NULL);
@@ -382,8 +338,7 @@ static size_t assemble(struct nb_slot out[16], const char *text)
 	struct nb_err err = { 0 };
 	size_t n;
 
-	ck_assert_msg(!nb_asm(out, 16, &n, text, &err), "%s: %s", text,
-		      err.text);
+	ck_assert_msg(!nb_asm(out, 16, &n, text, &err), "%s: %s", text, err.text);
 	return n;
 }
 
@@ -425,8 +380,7 @@ START_TEST(assembled_lines_are_the_bytes_meant)
 		struct nb_slot out[16];
 
 		ck_assert_uint_eq(assemble(out, t[i].text), 1);
-		ck_assert_msg(!memcmp(out, &t[i].want, sizeof(out[0])), "%s",
-			      t[i].text);
+		ck_assert_msg(!memcmp(out, &t[i].want, sizeof(out[0])), "%s", t[i].text);
 	}
 }
 END_TEST
@@ -495,12 +449,10 @@ START_TEST(bad_text_is_refused_with_its_line)
 		struct nb_err err = { 0 };
 		size_t n = 9;
 
-		ck_assert_msg(nb_asm(out, 4, &n, t[i].text, &err) ==
-				      NB_E_FORMAT,
-			      "%s", t[i].text);
+		ck_assert_msg(nb_asm(out, 4, &n, t[i].text, &err) == NB_E_FORMAT, "%s", t[i].text);
 		ck_assert_uint_eq(err.at, t[i].line);
-		ck_assert_msg(strstr(err.text, t[i].words),
-			      "\"%s\" lacks \"%s\"", err.text, t[i].words);
+		ck_assert_msg(strstr(err.text, t[i].words), "\"%s\" lacks \"%s\"", err.text,
+			      t[i].words);
 		ck_assert_uint_eq(n, 0);
 	}
 }

@@ -14,8 +14,8 @@
 
 #include "test/unit/jit_both.h"
 
-static void alu_pair(const struct nb_insn_spec *row, enum nb_op op,
-		     unsigned dst, unsigned src, unsigned features)
+static void alu_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned dst, unsigned src,
+		     unsigned features)
 {
 	struct file f, got;
 	struct both b;
@@ -32,22 +32,20 @@ static void alu_pair(const struct nb_insn_spec *row, enum nb_op op,
 			if (row->operand != NB_OPND_REG || dst != src)
 				f.in[dst] = edge[i];
 			got = agree(&b, &f, row->name, dst, src);
-			NEED(got.out[dst] ==
-				     reference(row, f.in[dst], f.in[src]),
-			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src,
-			     f.in[dst], f.in[src]);
+			NEED(got.out[dst] == reference(row, f.in[dst], f.in[src]),
+			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src, f.in[dst],
+			     f.in[src]);
 			if (row->operand != NB_OPND_REG)
 				break;
 		}
 	drop(b);
 }
 
-static void alu_immediates(const struct nb_insn_spec *row, enum nb_op op,
-			   unsigned dst)
+static void alu_immediates(const struct nb_insn_spec *row, enum nb_op op, unsigned dst)
 {
 	for (unsigned k = 0; k < NEDGE + 33; k++) {
-		int32_t imm = k < NEDGE ? (int32_t)(uint32_t)edge[k]
-					: (int32_t)(1u << (k - NEDGE) % 32);
+		int32_t imm =
+			k < NEDGE ? (int32_t)(uint32_t)edge[k] : (int32_t)(1u << (k - NEDGE) % 32);
 		struct file f, got;
 		struct both b;
 
@@ -60,10 +58,8 @@ static void alu_immediates(const struct nb_insn_spec *row, enum nb_op op,
 			fill(&f, k);
 			f.in[dst] = edge[i];
 			got = agree(&b, &f, row->name, dst, dst);
-			NEED(got.out[dst] == reference(row, edge[i],
-						       (uint64_t)(int64_t)imm),
-			     "%s r%u of %#lx and %d", row->name, dst, edge[i],
-			     imm);
+			NEED(got.out[dst] == reference(row, edge[i], (uint64_t)(int64_t)imm),
+			     "%s r%u of %#lx and %d", row->name, dst, edge[i], imm);
 		}
 		drop(b);
 	}
@@ -76,11 +72,9 @@ static unsigned alu_rows(bool imm)
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
 		bool reg = row->operand == NB_OPND_REG;
-		bool shift = row->fn == NB_FN_LSH || row->fn == NB_FN_RSH ||
-			     row->fn == NB_FN_ARSH;
+		bool shift = row->fn == NB_FN_LSH || row->fn == NB_FN_RSH || row->fn == NB_FN_ARSH;
 
-		if (row->kind != NB_KIND_ALU ||
-		    imm != (row->operand == NB_OPND_IMM))
+		if (row->kind != NB_KIND_ALU || imm != (row->operand == NB_OPND_IMM))
 			continue;
 		rows++;
 		for (unsigned dst = 0; dst < NREGS; dst++) {
@@ -89,11 +83,9 @@ static unsigned alu_rows(bool imm)
 			for (unsigned src = 0; !imm && src < NREGS; src++) {
 				if (!reg && src != dst)
 					continue;
-				alu_pair(row, (enum nb_op)op, dst, src,
-					 (unsigned)ALL);
+				alu_pair(row, (enum nb_op)op, dst, src, (unsigned)ALL);
 				if (shift) /* without BMI2 */
-					alu_pair(row, (enum nb_op)op, dst, src,
-						 0);
+					alu_pair(row, (enum nb_op)op, dst, src, 0);
 			}
 		}
 	}
@@ -112,8 +104,8 @@ START_TEST(alu_with_every_kind_of_immediate)
 }
 END_TEST
 
-static void jump_pair(const struct nb_insn_spec *row, enum nb_op op,
-		      unsigned dst, unsigned src, int32_t imm)
+static void jump_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned dst, unsigned src,
+		      int32_t imm)
 {
 	bool reg = row->operand == NB_OPND_REG;
 	struct file f, got;
@@ -140,8 +132,7 @@ static void jump_pair(const struct nb_insn_spec *row, enum nb_op op,
 			}
 			got = agree(&b, &f, row->name, dst, src);
 			NEED(got.cell[0] == !compares(row, f.in[dst], second),
-			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src,
-			     f.in[dst], second);
+			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src, f.in[dst], second);
 		}
 	drop(b);
 }
@@ -159,8 +150,7 @@ START_TEST(jumps_of_every_pair_of_registers)
 		rows++;
 		for (unsigned dst = 0; dst < NREGS; dst++)
 			for (unsigned k = 0; k < (reg ? NREGS : NEDGE); k++)
-				jump_pair(row, (enum nb_op)op, dst,
-					  reg ? k : dst,
+				jump_pair(row, (enum nb_op)op, dst, reg ? k : dst,
 					  (int32_t)(uint32_t)edge[k]);
 	}
 	ck_assert_uint_eq(rows, 44);
@@ -171,8 +161,7 @@ END_TEST
 
 /* @op at @off of the register @base, which points so that the access ends
  * where the memory does, or begins there. */
-static void access_row(enum nb_op op, unsigned base, unsigned other,
-		       int32_t off, bool at_end)
+static void access_row(enum nb_op op, unsigned base, unsigned other, int32_t off, bool at_end)
 {
 	const struct nb_insn_spec *row = nb_spec_insn(op);
 	bool load = row->kind == NB_KIND_LOAD;
@@ -190,8 +179,7 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 	at = at_end ? m + SIZE - n : m;
 	p.n = 0;
 	load_file();
-	put(op, load ? other : base, load ? base : other, off,
-	    (int32_t)0x89abcdef);
+	put(op, load ? other : base, load ? base : other, off, (int32_t)0x89abcdef);
 	store_file();
 	b = make(NULL, 0, NULL, (unsigned)ALL);
 	fill(&f, base * 16 + other);
@@ -204,8 +192,7 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 	memcpy(at, before, n);
 	copy = f;
 	enter(&b, &copy, sizeof(copy));
-	NEED(!memcmp(at, want, n), "%s r%u r%u: memory", row->name, base,
-	     other);
+	NEED(!memcmp(at, want, n), "%s r%u r%u: memory", row->name, base, other);
 	memcpy(at, before, n);
 	agree(&b, &f, row->name, base, other);
 	drop(b);
@@ -213,8 +200,7 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 
 START_TEST(loads_and_stores_of_every_pair_of_registers)
 {
-	static const int32_t offs[] = { 0,   1,	   -1,	  127,	  -128,
-					128, -129, 32767, -32768, 8 };
+	static const int32_t offs[] = { 0, 1, -1, 127, -128, 128, -129, 32767, -32768, 8 };
 	unsigned n = 0;
 
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
@@ -223,8 +209,7 @@ START_TEST(loads_and_stores_of_every_pair_of_registers)
 		if (kind != NB_KIND_LOAD && kind != NB_KIND_STORE)
 			continue;
 		for (unsigned i = 0; i < NREGS * NREGS * 10; i++, n++)
-			access_row((enum nb_op)op, i % NREGS, i / 10 % NREGS,
-				   offs[i / 100], i & 1);
+			access_row((enum nb_op)op, i % NREGS, i / 10 % NREGS, offs[i / 100], i & 1);
 	}
 	ck_assert_uint_eq(n, 23 * 1000);
 }
@@ -262,19 +247,16 @@ START_TEST(frame_as_base_and_as_value)
 			  21);
 	/* frames are 16-byte aligned in every form */
 	ck_assert_uint_eq(run("mov %r0, %r10\nand %r0, 15\nexit"), 0);
-	ck_assert_uint_eq(run("mov %r0, 0\nadd %r0, %r10\nand %r0, 15\nexit"),
-			  0);
+	ck_assert_uint_eq(run("mov %r0, 0\nadd %r0, %r10\nand %r0, 15\nexit"), 0);
 	ck_assert_uint_eq(run("call local f\nexit\nf:\nmov %r0, %r10\n"
 			      "and %r0, 15\nexit"),
 			  0);
 }
 END_TEST
 
-static void atomic_pair(enum nb_op op, unsigned base, unsigned src,
-			unsigned features)
+static void atomic_pair(enum nb_op op, unsigned base, unsigned src, unsigned features)
 {
-	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX,
-					 0x123456789abcdef0 };
+	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX, 0x123456789abcdef0 };
 	const struct nb_insn_spec *row = nb_spec_insn(op);
 	static uint64_t cell[2];
 	struct both b;
@@ -300,8 +282,7 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src,
 		memcpy(old, cell, sizeof(old));
 		cell[0] = some[i / 5 % 5];
 		nb_exec_interpret(b.x, &theirs, sizeof(theirs));
-		NEED(!memcmp(old, cell, sizeof(old)) &&
-			     !memcmp(&mine, &theirs, sizeof(mine)),
+		NEED(!memcmp(old, cell, sizeof(old)) && !memcmp(&mine, &theirs, sizeof(mine)),
 		     "%s r%u r%u", row->name, base, src);
 	}
 	drop(b);
@@ -317,8 +298,7 @@ START_TEST(atomics_of_every_pair_of_registers)
 		rows++;
 		for (unsigned i = 0; i < NREGS * NREGS; i++)
 			for (int less = 0; less < 2; less++)
-				atomic_pair((enum nb_op)op, i / NREGS,
-					    i % NREGS,
+				atomic_pair((enum nb_op)op, i / NREGS, i % NREGS,
 					    less ? 0 : (unsigned)ALL);
 	}
 	ck_assert_uint_eq(rows, 20);
@@ -397,14 +377,12 @@ static const struct {
 	  "mov %r1, 7\ncall local f\nexit\nf:\nmov %r0, %r1\nadd %r0, 1\n"
 	  "exit" },
 	{ NB_OP_EXIT, 1, "mov %r0, 1\nexit\nmov %r0, 2\nexit" },
-	{ NB_OP_LDDW_IMM, 0x8000000180000001,
-	  "lddw %r0, 0x8000000180000001\nexit" },
+	{ NB_OP_LDDW_IMM, 0x8000000180000001, "lddw %r0, 0x8000000180000001\nexit" },
 	{ NB_OP_LDDW_MAP, 77,
 	  "stw [%r10-4], 1\nmov %r2, %r10\nadd %r2, -4\n"
 	  "lddw map %r1, 0\ncall 1\njeq %r0, 0, over\n"
 	  "ldxdw %r0, [%r0]\nover:\nexit" },
-	{ NB_OP_LDDW_MAP_VALUE, 77,
-	  "lddw map_value %r1, 0, 8\nldxdw %r0, [%r1]\nexit" },
+	{ NB_OP_LDDW_MAP_VALUE, 77, "lddw map_value %r1, 0, 8\nldxdw %r0, [%r1]\nexit" },
 	{ NB_OP_LDDW_FUNC, 12,
 	  "mov %r1, 5\nmov %r3, %r10\nadd %r3, -8\nstdw [%r10-8], 2\n"
 	  "lddw func %r2, f\nmov %r4, 0\ncall 181\nldxdw %r0, [%r10-8]\n"
@@ -436,11 +414,9 @@ static bool run_single(enum nb_op op, struct nb_map *m)
 			continue;
 		found = true;
 		b = assembled(single[i].text, &m, 1);
-		NEED(has_row(op), "%s: not in its program",
-		     nb_spec_insn(op)->name);
+		NEED(has_row(op), "%s: not in its program", nb_spec_insn(op)->name);
 		ck_assert_uint_eq(enter(&b, NULL, 0), single[i].want);
-		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0),
-				  single[i].want);
+		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), single[i].want);
 		drop(b);
 	}
 	return found;
@@ -467,8 +443,7 @@ START_TEST(every_row_has_its_test)
 		case NB_KIND_ATOMIC:
 			break;
 		default:
-			NEED(run_single(op, m), "%s has no test",
-			     nb_spec_insn(op)->name);
+			NEED(run_single(op, m), "%s has no test", nb_spec_insn(op)->name);
 		}
 	}
 	for (unsigned dst = 0; dst < NREGS; dst++)

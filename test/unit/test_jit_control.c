@@ -40,9 +40,8 @@ START_TEST(jumps_of_every_distance)
 			put(NB_OP_EXIT, 0, 0, 0, 0);
 			b = make(NULL, 0, NULL, (unsigned)ALL);
 			for (uintptr_t v = 0; v < 3; v++)
-				ck_assert_uint_eq(
-					enter(&b, (void *)v, 0),
-					nb_exec_interpret(b.x, (void *)v, 0));
+				ck_assert_uint_eq(enter(&b, (void *)v, 0),
+						  nb_exec_interpret(b.x, (void *)v, 0));
 			drop(b);
 		}
 }
@@ -130,8 +129,7 @@ START_TEST(longest_program)
 		b = make(NULL, 0, NULL, features ? (unsigned)ALL : 0);
 		printf("# %zu bytes of machine code\n", b.j->size);
 		ck_assert_uint_eq(enter(&b, NULL, 0), 13 * 3 ^ 0x55);
-		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0),
-				  13 * 3 ^ 0x55);
+		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), 13 * 3 ^ 0x55);
 		drop(b);
 	}
 }
@@ -147,8 +145,7 @@ START_TEST(too_much_machine_code)
 
 	p.n = 0;
 	for (int32_t i = 0; i < CALLBACKS; i++) {
-		put(NB_OP_LDDW_FUNC, 2, 0, 0,
-		    2 * (CALLBACKS + LOOPS) - (int32_t)p.n + i);
+		put(NB_OP_LDDW_FUNC, 2, 0, 0, 2 * (CALLBACKS + LOOPS) - (int32_t)p.n + i);
 		p.s[p.n++] = (struct nb_slot){ 0 };
 	}
 	for (int32_t i = 0; i < LOOPS; i++) {
@@ -160,8 +157,7 @@ START_TEST(too_much_machine_code)
 	ck_assert(!bind(&x, NULL, 0, &err));
 	ck_assert_int_eq(nb_jit_compile(&j, x, NULL, &err), NB_E_NOTSUP);
 	ck_assert(!j);
-	ck_assert_msg(strstr(err.text, "of machine code; at most 16777216"),
-		      "%s", err.text);
+	ck_assert_msg(strstr(err.text, "of machine code; at most 16777216"), "%s", err.text);
 	nb_exec_free(x);
 }
 END_TEST
@@ -196,15 +192,14 @@ START_TEST(calls_keep_r6_to_r9_and_r10)
 }
 END_TEST
 
-static const char eight_frames[] =
-	"mov %r1, 8\ncall local f\nexit\n"
-	"f:\nmov %r6, %r1\nmov %r2, %r10\nmov %r3, %r10\n"
-	"sub %r2, 512\nfill:\nstxdw [%r2], %r6\nadd %r2, 8\n"
-	"jlt %r2, %r3, fill\n"
-	"mov %r0, 0\njeq %r6, 2, bottom\nmov %r1, %r6\nsub %r1, 1\n"
-	"call local f\nbottom:\n"
-	"mov %r2, %r10\nsub %r2, 512\nsum:\nldxdw %r1, [%r2]\n"
-	"add %r0, %r1\nadd %r2, 8\njlt %r2, %r10, sum\nexit";
+static const char eight_frames[] = "mov %r1, 8\ncall local f\nexit\n"
+				   "f:\nmov %r6, %r1\nmov %r2, %r10\nmov %r3, %r10\n"
+				   "sub %r2, 512\nfill:\nstxdw [%r2], %r6\nadd %r2, 8\n"
+				   "jlt %r2, %r3, fill\n"
+				   "mov %r0, 0\njeq %r6, 2, bottom\nmov %r1, %r6\nsub %r1, 1\n"
+				   "call local f\nbottom:\n"
+				   "mov %r2, %r10\nsub %r2, 512\nsum:\nldxdw %r1, [%r2]\n"
+				   "add %r0, %r1\nadd %r2, 8\njlt %r2, %r10, sum\nexit";
 
 START_TEST(eight_frames_each_with_its_own_stack)
 {
@@ -281,44 +276,41 @@ START_TEST(atomics_have_the_lock_prefix)
 		put((enum nb_op)op, 6, 7, 0, 0);
 		put(NB_OP_EXIT, 0, 0, 0, 0);
 		b = make(NULL, 0, NULL, (unsigned)ALL);
-		ck_assert_msg(memchr(b.j->code, 0xf0, b.j->size) != NULL, "%s",
-			      row->name);
+		ck_assert_msg(memchr(b.j->code, 0xf0, b.j->size) != NULL, "%s", row->name);
 		drop(b);
 	}
 }
 END_TEST
 
 /* Registers that callers expect to find again, in their order here. */
-static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
-			      bool *kept)
+static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size, bool *kept)
 {
 	const struct nb_exec *x = b->x;
 	uint64_t r0, changed;
 
-	__asm__ volatile(
-		"lea -128(%%rsp), %%rsp\n\t" /* the red zone */
-		"push %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tpush %%r13\n\t"
-		"push %%r14\n\tpush %%r15\n\t"
-		"mov %[fn], %%rax\n\t"
-		"mov $0x1111, %%ebx\n\tmov $0x2222, %%ebp\n\t"
-		"mov $0x3333, %%r12d\n\tmov $0x4444, %%r13d\n\t"
-		"mov $0x5555, %%r14d\n\tmov $0x6666, %%r15d\n\t"
-		/* aligned for the call, whatever it was before */
-		"mov %%rsp, %%r10\n\tand $-16, %%rsp\n\t"
-		"push %%r10\n\tpush %%r10\n\t"
-		"call *%%rax\n\t"
-		"pop %%r10\n\tmov %%r10, %%rsp\n\t"
-		"xor $0x1111, %%rbx\n\txor $0x2222, %%rbp\n\t"
-		"xor $0x3333, %%r12\n\txor $0x4444, %%r13\n\t"
-		"xor $0x5555, %%r14\n\txor $0x6666, %%r15\n\t"
-		"or %%rbx, %%rbp\n\tor %%r12, %%r13\n\tor %%r14, %%r15\n\t"
-		"or %%rbp, %%r13\n\tor %%r13, %%r15\n\tmov %%r15, %%rcx\n\t"
-		"pop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\t"
-		"pop %%rbp\n\tpop %%rbx\n\t"
-		"lea 128(%%rsp), %%rsp\n\t"
-		: "=&a"(r0), "=&c"(changed), "+D"(x), "+S"(ctx), "+d"(size)
-		: [fn] "r"(b->j->entry)
-		: "r8", "r9", "r10", "r11", "cc", "memory");
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* the red zone */
+			 "push %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tpush %%r13\n\t"
+			 "push %%r14\n\tpush %%r15\n\t"
+			 "mov %[fn], %%rax\n\t"
+			 "mov $0x1111, %%ebx\n\tmov $0x2222, %%ebp\n\t"
+			 "mov $0x3333, %%r12d\n\tmov $0x4444, %%r13d\n\t"
+			 "mov $0x5555, %%r14d\n\tmov $0x6666, %%r15d\n\t"
+			 /* aligned for the call, whatever it was before */
+			 "mov %%rsp, %%r10\n\tand $-16, %%rsp\n\t"
+			 "push %%r10\n\tpush %%r10\n\t"
+			 "call *%%rax\n\t"
+			 "pop %%r10\n\tmov %%r10, %%rsp\n\t"
+			 "xor $0x1111, %%rbx\n\txor $0x2222, %%rbp\n\t"
+			 "xor $0x3333, %%r12\n\txor $0x4444, %%r13\n\t"
+			 "xor $0x5555, %%r14\n\txor $0x6666, %%r15\n\t"
+			 "or %%rbx, %%rbp\n\tor %%r12, %%r13\n\tor %%r14, %%r15\n\t"
+			 "or %%rbp, %%r13\n\tor %%r13, %%r15\n\tmov %%r15, %%rcx\n\t"
+			 "pop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\t"
+			 "pop %%rbp\n\tpop %%rbx\n\t"
+			 "lea 128(%%rsp), %%rsp\n\t"
+			 : "=&a"(r0), "=&c"(changed), "+D"(x), "+S"(ctx), "+d"(size)
+			 : [fn] "r"(b->j->entry)
+			 : "r8", "r9", "r10", "r11", "cc", "memory");
 	*kept = changed == 0;
 	return r0;
 }
@@ -326,8 +318,7 @@ static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
 
 #if defined(__aarch64__)
 /* The same: what the standard says a function keeps, and SP. */
-static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
-			      bool *kept)
+static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size, bool *kept)
 {
 	register uint64_t x0 __asm__("x0") = (uintptr_t)b->x;
 	register uint64_t x1 __asm__("x1") = (uintptr_t)ctx;
@@ -335,40 +326,39 @@ static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
 	register nb_engine_fn *fn __asm__("x9") = b->j->entry;
 	register uint64_t changed __asm__("x10");
 
-	__asm__ volatile(
-		"stp x29, x30, [sp, #-112]!\n\t"
-		"stp x19, x20, [sp, #16]\n\tstp x21, x22, [sp, #32]\n\t"
-		"stp x23, x24, [sp, #48]\n\tstp x25, x26, [sp, #64]\n\t"
-		"stp x27, x28, [sp, #80]\n\t"
-		"mov x19, #0x1111\n\tmov x20, #0x2222\n\t"
-		"mov x21, #0x3333\n\tmov x22, #0x4444\n\t"
-		"mov x23, #0x5555\n\tmov x24, #0x6666\n\t"
-		"mov x25, #0x7777\n\tmov x26, #0x8888\n\t"
-		"mov x27, #0x9999\n\tmov x28, sp\n\tmov x29, #0xaaaa\n\t"
-		"blr x9\n\t"
-		"mov x10, sp\n\teor x10, x10, x28\n\tmov sp, x28\n\t"
-		"mov x11, #0x1111\n\teor x19, x19, x11\n\t"
-		"mov x11, #0x2222\n\teor x20, x20, x11\n\t"
-		"mov x11, #0x3333\n\teor x21, x21, x11\n\t"
-		"mov x11, #0x4444\n\teor x22, x22, x11\n\t"
-		"mov x11, #0x5555\n\teor x23, x23, x11\n\t"
-		"mov x11, #0x6666\n\teor x24, x24, x11\n\t"
-		"mov x11, #0x7777\n\teor x25, x25, x11\n\t"
-		"mov x11, #0x8888\n\teor x26, x26, x11\n\t"
-		"mov x11, #0x9999\n\teor x27, x27, x11\n\t"
-		"mov x11, #0xaaaa\n\teor x29, x29, x11\n\t"
-		"orr x10, x10, x19\n\torr x10, x10, x20\n\t"
-		"orr x10, x10, x21\n\torr x10, x10, x22\n\t"
-		"orr x10, x10, x23\n\torr x10, x10, x24\n\t"
-		"orr x10, x10, x25\n\torr x10, x10, x26\n\t"
-		"orr x10, x10, x27\n\torr x10, x10, x29\n\t"
-		"ldp x19, x20, [sp, #16]\n\tldp x21, x22, [sp, #32]\n\t"
-		"ldp x23, x24, [sp, #48]\n\tldp x25, x26, [sp, #64]\n\t"
-		"ldp x27, x28, [sp, #80]\n\tldp x29, x30, [sp], #112\n\t"
-		: "+r"(x0), "+r"(x1), "+r"(x2), "+r"(fn), "=r"(changed)
-		:
-		: "x3", "x4", "x5", "x6", "x7", "x8", "x11", "x12", "x13",
-		  "x14", "x15", "x16", "x17", "x18", "cc", "memory");
+	__asm__ volatile("stp x29, x30, [sp, #-112]!\n\t"
+			 "stp x19, x20, [sp, #16]\n\tstp x21, x22, [sp, #32]\n\t"
+			 "stp x23, x24, [sp, #48]\n\tstp x25, x26, [sp, #64]\n\t"
+			 "stp x27, x28, [sp, #80]\n\t"
+			 "mov x19, #0x1111\n\tmov x20, #0x2222\n\t"
+			 "mov x21, #0x3333\n\tmov x22, #0x4444\n\t"
+			 "mov x23, #0x5555\n\tmov x24, #0x6666\n\t"
+			 "mov x25, #0x7777\n\tmov x26, #0x8888\n\t"
+			 "mov x27, #0x9999\n\tmov x28, sp\n\tmov x29, #0xaaaa\n\t"
+			 "blr x9\n\t"
+			 "mov x10, sp\n\teor x10, x10, x28\n\tmov sp, x28\n\t"
+			 "mov x11, #0x1111\n\teor x19, x19, x11\n\t"
+			 "mov x11, #0x2222\n\teor x20, x20, x11\n\t"
+			 "mov x11, #0x3333\n\teor x21, x21, x11\n\t"
+			 "mov x11, #0x4444\n\teor x22, x22, x11\n\t"
+			 "mov x11, #0x5555\n\teor x23, x23, x11\n\t"
+			 "mov x11, #0x6666\n\teor x24, x24, x11\n\t"
+			 "mov x11, #0x7777\n\teor x25, x25, x11\n\t"
+			 "mov x11, #0x8888\n\teor x26, x26, x11\n\t"
+			 "mov x11, #0x9999\n\teor x27, x27, x11\n\t"
+			 "mov x11, #0xaaaa\n\teor x29, x29, x11\n\t"
+			 "orr x10, x10, x19\n\torr x10, x10, x20\n\t"
+			 "orr x10, x10, x21\n\torr x10, x10, x22\n\t"
+			 "orr x10, x10, x23\n\torr x10, x10, x24\n\t"
+			 "orr x10, x10, x25\n\torr x10, x10, x26\n\t"
+			 "orr x10, x10, x27\n\torr x10, x10, x29\n\t"
+			 "ldp x19, x20, [sp, #16]\n\tldp x21, x22, [sp, #32]\n\t"
+			 "ldp x23, x24, [sp, #48]\n\tldp x25, x26, [sp, #64]\n\t"
+			 "ldp x27, x28, [sp, #80]\n\tldp x29, x30, [sp], #112\n\t"
+			 : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(fn), "=r"(changed)
+			 :
+			 : "x3", "x4", "x5", "x6", "x7", "x8", "x11", "x12", "x13", "x14", "x15",
+			   "x16", "x17", "x18", "cc", "memory");
 	*kept = changed == 0;
 	return x0;
 }
@@ -396,8 +386,7 @@ static const char *const users_of_registers[] = {
 
 START_TEST(callers_find_their_registers_again)
 {
-	for (size_t i = 0; i < sizeof(users_of_registers) / sizeof(char *);
-	     i++) {
+	for (size_t i = 0; i < sizeof(users_of_registers) / sizeof(char *); i++) {
 		struct both b = assembled(users_of_registers[i], NULL, 0);
 		bool kept;
 
@@ -419,11 +408,10 @@ END_TEST
 #define MACHINE_TESTS
 #endif
 
-UNIT_MAIN("jit_control", if (!nb_jit_available()) return no_compiler();
-	  MACHINE_TESTS; tcase_add_test(tc, jumps_of_every_distance);
+UNIT_MAIN("jit_control", if (!nb_jit_available()) return no_compiler(); MACHINE_TESTS;
+	  tcase_add_test(tc, jumps_of_every_distance);
 	  tcase_add_test(tc, a_jump_between_a_copy_and_an_addition);
-	  tcase_add_test(tc, long_programs);
-	  tcase_add_test(tc, longest_program);
+	  tcase_add_test(tc, long_programs); tcase_add_test(tc, longest_program);
 	  tcase_add_test(tc, too_much_machine_code);
 	  tcase_add_test(tc, calls_keep_r6_to_r9_and_r10);
 	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);

@@ -30,20 +30,16 @@ struct made {
 };
 
 /* @text as the program, with @map as map 0. */
-static struct made make_with(const char *text, struct nb_map *map,
-			     const uint8_t *aux, unsigned features)
+static struct made make_with(const char *text, struct nb_map *map, const uint8_t *aux,
+			     unsigned features)
 {
 	const struct nb_func func = { .name = "f" };
-	struct nb_prog prog = { .name = "f",
-				.section = "tuner",
-				.slots = slots,
-				.funcs = &func,
-				.nfuncs = 1 };
-	const struct nb_image img = { .name = "p",
-				      .maps = &made_local,
-				      .nmaps = map != NULL,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	struct nb_prog prog = {
+		.name = "f", .section = "tuner", .slots = slots, .funcs = &func, .nfuncs = 1
+	};
+	const struct nb_image img = {
+		.name = "p", .maps = &made_local, .nmaps = map != NULL, .progs = &prog, .nprogs = 1
+	};
 	struct nb_err err = { 0 };
 	struct made m = { NULL, NULL };
 	size_t n = 0;
@@ -55,13 +51,11 @@ static struct made make_with(const char *text, struct nb_map *map,
 			slots[i].imm = 0;
 		}
 	prog.nslots = (uint32_t)n;
-	ck_assert_msg(!nb_exec_new(&m.x, &img, 0, &map, NULL, &err), "%s",
-		      err.text);
-	ck_assert_msg(
-		!(features == (unsigned)ALL
-			  ? nb_jit_compile(&m.j, m.x, aux, &err)
-			  : nb_jit_compile_for(&m.j, m.x, aux, features, &err)),
-		"%s", err.text);
+	ck_assert_msg(!nb_exec_new(&m.x, &img, 0, &map, NULL, &err), "%s", err.text);
+	ck_assert_msg(!(features == (unsigned)ALL
+				? nb_jit_compile(&m.j, m.x, aux, &err)
+				: nb_jit_compile_for(&m.j, m.x, aux, features, &err)),
+		      "%s", err.text);
 	return m;
 }
 
@@ -97,8 +91,8 @@ static void finish_one(const struct made *m, uint64_t header, bool discard)
 		nb_ringbuf_submit(&theirs[2], 0);
 	ck_assert_uint_eq(enter(m, &mine[2]), 0);
 	ck_assert_msg(!memcmp(mine, theirs, sizeof(mine)),
-		      "header %#" PRIx64 ": %#" PRIx64 " and %#" PRIx64, header,
-		      mine[1], theirs[1]);
+		      "header %#" PRIx64 ": %#" PRIx64 " and %#" PRIx64, header, mine[1],
+		      theirs[1]);
 }
 
 START_TEST(records_are_finished_as_in_c)
@@ -109,18 +103,14 @@ START_TEST(records_are_finished_as_in_c)
 					    "call 132\nexit",
 					    "mov %r2, 2\nmov %r0, 9\n"
 					    "call 133\nexit" };
-	static const uint32_t size[] = {
-		0, 1, 7, 8, 0xffff, 0x10000, 0x3ffffff8, 0x3fffffff
-	};
+	static const uint32_t size[] = { 0, 1, 7, 8, 0xffff, 0x10000, 0x3ffffff8, 0x3fffffff };
 
 	for (unsigned t = 0; t < 4; t++)
 		for (unsigned f = 0; f < 2; f++) {
 			struct made m = make(text[t], features[f]);
 
 			for (unsigned s = 0; s < 8; s++)
-				finish_one(&m,
-					   (uint64_t)1 << 32 | NB_RINGBUF_BUSY |
-						   size[s],
+				finish_one(&m, (uint64_t)1 << 32 | NB_RINGBUF_BUSY | size[s],
 					   t % 2);
 			drop(m);
 		}
@@ -156,8 +146,7 @@ static unsigned calls_of(const struct nb_jit *j, uint64_t fn)
 		uint64_t end = (uintptr_t)j->code + i + 5;
 
 		if (j->code[i] == 0xe8)
-			n += end + (uint64_t)(int32_t)word_at(j, i + 1, 4) ==
-			     fn;
+			n += end + (uint64_t)(int32_t)word_at(j, i + 1, 4) == fn;
 		n += word_at(j, i, 8) == fn;
 	}
 #else
@@ -175,11 +164,9 @@ static unsigned calls_of(const struct nb_jit *j, uint64_t fn)
 
 static struct nb_map *map_new(enum nb_map_type type, uint32_t entries)
 {
-	const struct nb_map_def def = { .name = "m",
-					.type = type,
-					.key_size = 4,
-					.value_size = 8,
-					.max_entries = entries };
+	const struct nb_map_def def = {
+		.name = "m", .type = type, .key_size = 4, .value_size = 8, .max_entries = entries
+	};
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 
@@ -196,8 +183,7 @@ static struct nb_map *map_new(enum nb_map_type type, uint32_t entries)
 
 START_TEST(helpers_are_called_directly)
 {
-	struct made m =
-		make("call 5\nmov %r6, %r0\ncall 8\nexit", (unsigned)ALL);
+	struct made m = make("call 5\nmov %r6, %r0\ncall 8\nexit", (unsigned)ALL);
 	nb_helper_fn *clock = nb_helper_body(5), *cpu = nb_helper_body(8);
 
 #if defined(__x86_64__)
@@ -258,11 +244,9 @@ START_TEST(divisors_that_are_not_zero_are_not_checked)
 
 	for (unsigned i = 0; i < 2; i++)
 #if defined(__x86_64__)
-		ck_assert_uint_lt(size_of(text[i], known),
-				  size_of(text[i], plain));
+		ck_assert_uint_lt(size_of(text[i], known), size_of(text[i], plain));
 #else /* the instruction itself gives 0 */
-		ck_assert_uint_eq(size_of(text[i], known),
-				  size_of(text[i], plain));
+		ck_assert_uint_eq(size_of(text[i], known), size_of(text[i], plain));
 #endif
 }
 END_TEST
@@ -279,13 +263,9 @@ START_TEST(nothing_is_zeroed_twice)
 		for (unsigned reg = 0; reg < 2; reg++) {
 			const char *with = reg ? "%r3" : "5";
 
-			snprintf(narrow, sizeof(narrow), "%s32 %%r2, %s\nexit",
-				 op[i], with);
-			snprintf(wide, sizeof(wide), "%s %%r2, %s\nexit", op[i],
-				 with);
-			ck_assert_msg(size_of(narrow, NULL) <=
-					      size_of(wide, NULL),
-				      "%s", narrow);
+			snprintf(narrow, sizeof(narrow), "%s32 %%r2, %s\nexit", op[i], with);
+			snprintf(wide, sizeof(wide), "%s %%r2, %s\nexit", op[i], with);
+			ck_assert_msg(size_of(narrow, NULL) <= size_of(wide, NULL), "%s", narrow);
 		}
 }
 END_TEST
@@ -324,8 +304,7 @@ static struct nb_map *hash_of_size(uint32_t key_size, uint32_t entries)
 /* The key is the context, what is found the answer. */
 static struct made finder(struct nb_map *map)
 {
-	return make_with("mov %r2, %r1\nlddw %r1, 0x7000\ncall 1\nexit", map,
-			 NULL, (unsigned)ALL);
+	return make_with("mov %r2, %r1\nlddw %r1, 0x7000\ncall 1\nexit", map, NULL, (unsigned)ALL);
 }
 
 static uint64_t key_number(uint64_t i)
@@ -354,8 +333,7 @@ static void same_as_in_c(uint32_t key_size, uint32_t entries)
 			in_c = nb_map_lookup(map, key, 0);
 			ck_assert_uint_eq(enter(&m, key), (uintptr_t)in_c);
 			/* keys that differ beyond their size are one */
-			ck_assert(turn != 2 || i >= entries || key_size < 8 ||
-				  !!in_c == !(i % 2));
+			ck_assert(turn != 2 || i >= entries || key_size < 8 || !!in_c == !(i % 2));
 		}
 	}
 	drop(m);
@@ -381,8 +359,7 @@ static struct {
 /* The other keys of few buckets come and go. */
 static void *come_and_go(void *unused)
 {
-	for (uint64_t i = 0; !__atomic_load_n(&churn.stop, __ATOMIC_RELAXED);
-	     i++) {
+	for (uint64_t i = 0; !__atomic_load_n(&churn.stop, __ATOMIC_RELAXED); i++) {
 		uint64_t key = 2 + i % 6, value = key;
 
 		if (i / 6 % 2)
@@ -402,8 +379,7 @@ START_TEST(keys_that_stay_are_always_found)
 	churn.map = hash_of_size(8, 8);
 	churn.stop = 0;
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert(!nb_map_update(churn.map, &stays[i], &stays[i],
-					 NB_ANY, 0));
+		ck_assert(!nb_map_update(churn.map, &stays[i], &stays[i], NB_ANY, 0));
 	m = finder(churn.map);
 	ck_assert(!pthread_create(&other, NULL, come_and_go, NULL));
 	for (unsigned i = 0; i < 300000; i++) {
@@ -457,8 +433,7 @@ static struct nb_map *percpu_map(enum nb_map_type type)
 }
 
 /* The number is what both engines go by; where it is none, they ask. */
-static void run_on(const struct made *m, uint32_t cpu, uint64_t key,
-		   uint64_t expected)
+static void run_on(const struct made *m, uint32_t cpu, uint64_t key, uint64_t expected)
 {
 	uint32_t here = (uint32_t)sched_getcpu() % nb_ncpus();
 	uint64_t ctx[2] = { key, 0 }, got[2];
@@ -474,8 +449,7 @@ static void run_on(const struct made *m, uint32_t cpu, uint64_t key,
 		ck_assert_msg(got[i] == expected,
 			      "%s, CPU %#" PRIx32 ", key %" PRIu64 ": %" PRIu64
 			      " instead of %" PRIu64,
-			      i ? "interpreter" : "machine code", cpu, key,
-			      got[i], expected);
+			      i ? "interpreter" : "machine code", cpu, key, got[i], expected);
 }
 
 static void stay_here(void)
@@ -493,8 +467,7 @@ static void stay_here(void)
 	"exit"
 #define IN_A_CALL "call local f\nexit\nf:\n"
 
-static void look_up_on(enum nb_map_type type, const char *text, uint32_t cpu,
-		       const uint32_t *key)
+static void look_up_on(enum nb_map_type type, const char *text, uint32_t cpu, const uint32_t *key)
 {
 	struct nb_map *map = percpu_map(type);
 
@@ -510,12 +483,10 @@ static void look_up_on(enum nb_map_type type, const char *text, uint32_t cpu,
 
 static void on_cpu(uint32_t cpu)
 {
-	static const char *const ask[] = { "call 8\nexit",
-					   IN_A_CALL "call 8\nexit" };
-	static const char *const unknown[] = {
-		"ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU,
-		IN_A_CALL "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU
-	};
+	static const char *const ask[] = { "call 8\nexit", IN_A_CALL "call 8\nexit" };
+	static const char *const unknown[] = { "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU,
+					       IN_A_CALL
+					       "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU };
 	static const uint32_t two = 2, three = 3;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -526,21 +497,15 @@ static void on_cpu(uint32_t cpu)
 		look_up_on(NB_MAP_PERCPU_ARRAY, unknown[i], cpu, NULL);
 	}
 	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 2\n" PERCPU, cpu, &two);
-	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 3\n" PERCPU, cpu,
-		   &three);
+	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 3\n" PERCPU, cpu, &three);
 }
 
 START_TEST(cpu_comes_from_the_area_or_a_call)
 {
 	const uint32_t n = nb_ncpus();
-	const uint32_t cpu[] = { 0,
-				 n - 1,
-				 n,
-				 n + 1,
-				 INT32_MAX,
-				 (uint32_t)INT32_MIN,
-				 (uint32_t)-2,
-				 (uint32_t)-1 };
+	const uint32_t cpu[] = {
+		0, n - 1, n, n + 1, INT32_MAX, (uint32_t)INT32_MIN, (uint32_t)-2, (uint32_t)-1
+	};
 	const struct nb_cpu_known real = nb_cpu_known;
 
 	stay_here();
@@ -604,8 +569,7 @@ UNIT_MAIN("jit_inline", if (!nb_jit_available()) return no_compiler();
 	  tcase_add_test(tc, helpers_are_called_directly);
 	  tcase_add_test(tc, lookups_are_in_the_code);
 	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
-	  tcase_add_test(tc, nothing_is_zeroed_twice);
-	  tcase_add_test(tc, records_are_in_the_code);
+	  tcase_add_test(tc, nothing_is_zeroed_twice); tcase_add_test(tc, records_are_in_the_code);
 	  tcase_add_test(tc, chains_are_walked_as_in_c);
 	  tcase_add_test(tc, keys_that_stay_are_always_found);
 	  tcase_add_test(tc, cpu_comes_from_the_area_or_a_call);

@@ -24,8 +24,7 @@ static void look_up(struct nb_map *m, uint32_t k)
 		 "call 1\nexit");
 	b = assembled(text, &m, 1);
 	ck_assert_uint_eq(enter(&b, &k, 4), nb_exec_interpret(b.x, &k, 4));
-	ck_assert_uint_eq(enter(&b, &k, 4),
-			  (uintptr_t)nb_map_lookup(m, (uint64_t[]){ k }, 0));
+	ck_assert_uint_eq(enter(&b, &k, 4), (uintptr_t)nb_map_lookup(m, (uint64_t[]){ k }, 0));
 	drop(b);
 	snprintf(text, sizeof(text),
 		 "stw [%%r10-8], %d\nstw [%%r10-4], 0\n"
@@ -42,10 +41,8 @@ START_TEST(lookups_in_line)
 	static const uint32_t sizes[] = { 1, 8, 12, 24, 64, 4000, 65536 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct nb_map *m = map_new(NB_MAP_ARRAY, 4, sizes[i],
-					   1 + 5 * (uint32_t)(i % 3));
-		uint32_t keys[] = { 0, 5,	   10, 11,  1,
-				    6, 0x7fffffff, 64, 200, UINT32_MAX };
+		struct nb_map *m = map_new(NB_MAP_ARRAY, 4, sizes[i], 1 + 5 * (uint32_t)(i % 3));
+		uint32_t keys[] = { 0, 5, 10, 11, 1, 6, 0x7fffffff, 64, 200, UINT32_MAX };
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 			look_up(m, keys[k]);
@@ -67,9 +64,8 @@ START_TEST(lookups_beyond_4_gib)
 		look_up(m, 4096);
 		look_up(m, 8191);
 		look_up(m, 8192);
-		ck_assert_uint_eq(
-			(uintptr_t)nb_map_lookup(m, (uint64_t[]){ 8191 }, 0),
-			(uintptr_t)m->base + 8191ull * sizes[i]);
+		ck_assert_uint_eq((uintptr_t)nb_map_lookup(m, (uint64_t[]){ 8191 }, 0),
+				  (uintptr_t)m->base + 8191ull * sizes[i]);
 		m->max_entries = 1;
 		nb_map_put(m);
 	}
@@ -161,9 +157,8 @@ START_TEST(constant_keys_are_forgotten_in_time)
 		for (uint64_t size = 0; size < 4; size++) {
 			struct both b = assembled(text[i], &m, 1);
 
-			NEED(enter(&b, NULL, size) ==
-				     nb_exec_interpret(b.x, NULL, size),
-			     "%s", text[i]);
+			NEED(enter(&b, NULL, size) == nb_exec_interpret(b.x, NULL, size), "%s",
+			     text[i]);
 			drop(b);
 		}
 	nb_map_put(m);
@@ -193,8 +188,8 @@ START_TEST(branches_on_constants)
 			b = make(NULL, 0, NULL, (unsigned)ALL);
 			if (row->operand == NB_OPND_IMM)
 				y = (uint64_t)(int64_t)(int32_t)(uint32_t)y;
-			NEED(enter(&b, NULL, 0) == compares(row, x, y),
-			     "%s %#lx %#lx", row->name, x, y);
+			NEED(enter(&b, NULL, 0) == compares(row, x, y), "%s %#lx %#lx", row->name,
+			     x, y);
 			drop(b);
 		}
 	}
@@ -204,21 +199,20 @@ END_TEST
 START_TEST(helpers_see_the_run_and_keep_r6_to_r9)
 {
 	struct nb_map *m = map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 4);
-	struct both b = assembled(
-		"mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
-		"stw [%r10-4], 2\nstdw [%r10-16], 32\n"
-		"call 8\nstxdw [%r10-24], %r0\n"
-		"call 8\nldxdw %r1, [%r10-24]\nsub %r0, %r1\n"
-		"jne %r0, 0, bad\n"
-		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\n"
-		"jeq %r0, 0, bad\nstdw [%r0], 5\n"
-		"mov %r2, %r10\nadd %r2, -4\nmov %r3, %r10\nadd %r3, -16\n"
-		"mov %r4, 0\nlddw map %r1, 0\ncall 2\njne %r0, 0, bad\n"
-		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\n"
-		"ldxdw %r0, [%r0]\nadd %r0, %r6\nadd %r0, %r7\n"
-		"add %r0, %r8\nadd %r0, %r9\nexit\n"
-		"bad:\nmov %r0, -1\nexit",
-		&m, 1);
+	struct both b = assembled("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
+				  "stw [%r10-4], 2\nstdw [%r10-16], 32\n"
+				  "call 8\nstxdw [%r10-24], %r0\n"
+				  "call 8\nldxdw %r1, [%r10-24]\nsub %r0, %r1\n"
+				  "jne %r0, 0, bad\n"
+				  "mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\n"
+				  "jeq %r0, 0, bad\nstdw [%r0], 5\n"
+				  "mov %r2, %r10\nadd %r2, -4\nmov %r3, %r10\nadd %r3, -16\n"
+				  "mov %r4, 0\nlddw map %r1, 0\ncall 2\njne %r0, 0, bad\n"
+				  "mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\n"
+				  "ldxdw %r0, [%r0]\nadd %r0, %r6\nadd %r0, %r7\n"
+				  "add %r0, %r8\nadd %r0, %r9\nexit\n"
+				  "bad:\nmov %r0, -1\nexit",
+				  &m, 1);
 
 	ck_assert_uint_eq(enter(&b, NULL, 0), 47);
 	ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), 47);
@@ -229,10 +223,9 @@ END_TEST
 
 START_TEST(helpers_write_to_the_programs_trace)
 {
-	static const char text[] =
-		"lddw %r3, 0x000a642564257364\nstxdw [%r10-8], %r3\n"
-		"mov %r1, %r10\nadd %r1, -8\nmov %r2, 8\nmov %r3, 4\n"
-		"mov %r4, 2\nmov %r5, 0\ncall 6\nexit";
+	static const char text[] = "lddw %r3, 0x000a642564257364\nstxdw [%r10-8], %r3\n"
+				   "mov %r1, %r10\nadd %r1, -8\nmov %r2, 8\nmov %r3, 4\n"
+				   "mov %r4, 2\nmov %r5, 0\ncall 6\nexit";
 	struct both b = assembled(text, NULL, 0);
 	struct nb_trace *t = nb_trace_new();
 	struct nb_trace_line line;
@@ -262,8 +255,7 @@ static void *nosy_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 			 "mov %%rcx, %%r10\n\tmov %%rcx, %%r11"
 			 :
 			 :
-			 : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11");
+			 : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11");
 #elif defined(__aarch64__)
 	__asm__ volatile("mov x1, #-1\n\tmov x2, x1\n\tmov x3, x1\n\t"
 			 "mov x4, x1\n\tmov x5, x1\n\tmov x6, x1\n\t"
@@ -273,9 +265,8 @@ static void *nosy_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 			 "mov x16, x1\n\tmov x17, x1"
 			 :
 			 :
-			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9",
-			   "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-			   "x17");
+			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
+			   "x12", "x13", "x14", "x15", "x16", "x17");
 #endif
 	return m;
 }
@@ -301,8 +292,7 @@ START_TEST(the_stack_is_aligned_at_calls)
 			 kind / 5 & 1 ? "mov %r2, %r1\ncall local f\nexit\n"
 					"f:\n"
 				      : "",
-			 regs[kind % 5],
-			 kind / 10 & 1 ? "stdw [%r10-8], 1\n" : "",
+			 regs[kind % 5], kind / 10 & 1 ? "stdw [%r10-8], 1\n" : "",
 			 kind / 20 & 1 ? "lddw map %r1, 0\n"
 				       : "lddw map %r3, 0\nja +0\n"
 					 "x:\nmov %r1, %r3\n",
@@ -318,10 +308,8 @@ START_TEST(the_stack_is_aligned_at_calls)
 END_TEST
 
 UNIT_MAIN("jit_maps", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, lookups_in_line);
-	  tcase_add_test(tc, lookups_in_large_arrays);
-	  tcase_add_test(tc, lookups_beyond_4_gib);
-	  tcase_add_test(tc, lookups_without_the_helper);
+	  tcase_add_test(tc, lookups_in_line); tcase_add_test(tc, lookups_in_large_arrays);
+	  tcase_add_test(tc, lookups_beyond_4_gib); tcase_add_test(tc, lookups_without_the_helper);
 	  tcase_add_test(tc, constant_keys_are_forgotten_in_time);
 	  tcase_add_test(tc, branches_on_constants);
 	  tcase_add_test(tc, helpers_see_the_run_and_keep_r6_to_r9);

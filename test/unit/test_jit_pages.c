@@ -36,11 +36,10 @@ START_TEST(what_is_never_reached_is_not_there)
 				R,
 				0,
 				0 };
-	static const char text[] =
-		"ldxdw %r0, [%r1]\nldxdw %r2, [%r1+8]\n"
-		"jgt %r2, 0, live\nlddw %r0, 5\nja +3\n"
-		"live:\ndiv %r0, %r2\njeq %r2, 0, dead\nexit\n"
-		"dead:\nmov %r0, 99\nexit";
+	static const char text[] = "ldxdw %r0, [%r1]\nldxdw %r2, [%r1+8]\n"
+				   "jgt %r2, 0, live\nlddw %r0, 5\nja +3\n"
+				   "live:\ndiv %r0, %r2\njeq %r2, 0, dead\nexit\n"
+				   "dead:\nmov %r0, 99\nexit";
 	uint64_t m[2] = { 91, 7 };
 	struct both all, less;
 
@@ -63,8 +62,8 @@ START_TEST(divisors_known_not_to_be_zero)
 		struct both b;
 
 		if (row->kind != NB_KIND_ALU || row->operand != NB_OPND_REG ||
-		    (row->fn != NB_FN_DIV && row->fn != NB_FN_MOD &&
-		     row->fn != NB_FN_SDIV && row->fn != NB_FN_SMOD))
+		    (row->fn != NB_FN_DIV && row->fn != NB_FN_MOD && row->fn != NB_FN_SDIV &&
+		     row->fn != NB_FN_SMOD))
 			continue;
 		p.n = 0;
 		put(NB_OP_LDX64, 3, 1, 0, 0);
@@ -77,8 +76,7 @@ START_TEST(divisors_known_not_to_be_zero)
 			uint64_t m[2] = { edge[i / NEDGE], edge[i % NEDGE] };
 
 			if (cut(m[1], row->width))
-				ck_assert_uint_eq(enter(&b, m, 16),
-						  reference(row, m[0], m[1]));
+				ck_assert_uint_eq(enter(&b, m, 16), reference(row, m[0], m[1]));
 		}
 		drop(b);
 	}
@@ -98,8 +96,7 @@ START_TEST(pages_are_never_writable_and_executable)
 	while (fgets(line, sizeof(line), f)) {
 		unsigned long from, to;
 
-		ck_assert_int_eq(sscanf(line, "%lx-%lx %7s", &from, &to, mode),
-				 3);
+		ck_assert_int_eq(sscanf(line, "%lx-%lx %7s", &from, &to, mode), 3);
 		NEED(!strchr(mode, 'w') || !strchr(mode, 'x'), "%s", line);
 		if ((uintptr_t)b.j->code >= from && (uintptr_t)b.j->code < to) {
 			ck_assert_str_eq(mode, "r-xp");
@@ -117,11 +114,9 @@ END_TEST
 static bool refuse_executable(void)
 {
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args[2])),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -139,8 +134,7 @@ START_TEST(refused_executable_memory_is_said_so)
 
 	if (refuse_executable()) {
 		nb_jit_free(b.j);
-		ck_assert_int_eq(nb_jit_compile(&b.j, b.x, NULL, &err),
-				 NB_E_NOTSUP);
+		ck_assert_int_eq(nb_jit_compile(&b.j, b.x, NULL, &err), NB_E_NOTSUP);
 		ck_assert(!b.j);
 		ck_assert(strstr(err.text, "refuses executable memory"));
 		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), 7);
@@ -189,11 +183,9 @@ START_TEST(generations_are_compiled)
 		if (how == 2 && !refuse_executable())
 			break;
 		made_image(&b, "p", MADE_CHOOSE(1, 2), NULL, 0);
-		NEED(!nb_policy_new(&policy, b.data, b.size, &opts, &err), "%s",
-		     err.text);
+		NEED(!nb_policy_new(&policy, b.data, b.size, &opts, &err), "%s", err.text);
 		NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
-		ck_assert_int_eq(nb_exec_compiled(g->prog[0].exec) != 0,
-				 how == 0);
+		ck_assert_int_eq(nb_exec_compiled(g->prog[0].exec) != 0, how == 0);
 		nb_gen_run_tuner(g, &ctx, &count);
 		ck_assert_int_eq(ctx.algo, 1);
 		ck_assert_int_eq(ctx.proto, 2);
@@ -223,8 +215,7 @@ START_TEST(generations_use_what_is_known)
 	struct both all;
 
 	made_image(&b, "p", text, NULL, 0);
-	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s",
-	     err.text);
+	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s", err.text);
 	NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
 	all = assembled(text, NULL, 0);
 	ck_assert_uint_lt(nb_exec_compiled(g->prog[0].exec), all.j->size);
@@ -263,8 +254,7 @@ static struct nb_gen *made_with(uint32_t constant)
 
 	memcpy(bytes, &constant, sizeof(constant));
 	made_image(&b, "p", text, &rodata, 1);
-	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s",
-	     err.text);
+	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s", err.text);
 	NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
 	nb_policy_put(policy);
 	nb_buf_fini(&b);
@@ -290,8 +280,7 @@ START_TEST(rodata_is_folded_and_frozen)
 	ck_assert(memmem(with->code, with->size, &wide_constant, 8));
 #endif
 	ck_assert(!memmem(without->code, without->size, &wide_constant, 8));
-	ck_assert_int_eq(nb_map_write(seven->policy[0].maps[0], &key, &eight,
-				      NB_ANY, &err),
+	ck_assert_int_eq(nb_map_write(seven->policy[0].maps[0], &key, &eight, NB_ANY, &err),
 			 NB_E_READONLY);
 	ck_assert_msg(strstr(err.text, "frozen"), "%s", err.text);
 	nb_gen_run_tuner(seven, &ctx, &count);
@@ -305,10 +294,9 @@ END_TEST
 
 START_TEST(programs_that_are_not_compiled)
 {
-	static const char *const text[] = {
-		"mov %r10, 1\nexit", "ldxdw %r10, [%r1]\nexit", "ja +5\nexit",
-		"jeq %r0, 1, -3\nexit", "call local +9\nexit"
-	};
+	static const char *const text[] = { "mov %r10, 1\nexit", "ldxdw %r10, [%r1]\nexit",
+					    "ja +5\nexit", "jeq %r0, 1, -3\nexit",
+					    "call local +9\nexit" };
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		struct nb_err err = { 0 };
@@ -317,8 +305,7 @@ START_TEST(programs_that_are_not_compiled)
 
 		put_program(text[i]);
 		ck_assert(!bind(&x, NULL, 0, &err));
-		ck_assert_int_eq(nb_jit_compile(&j, x, NULL, &err),
-				 NB_E_NOTSUP);
+		ck_assert_int_eq(nb_jit_compile(&j, x, NULL, &err), NB_E_NOTSUP);
 		ck_assert(!j && *err.text);
 		nb_exec_free(x);
 	}

@@ -61,8 +61,7 @@ struct calls {
 	unsigned to[4], n;
 };
 
-static enum nb_op alu_ops[100], load_ops[20], store_ops[20], atomic_ops[30],
-	jump_ops[60];
+static enum nb_op alu_ops[100], load_ops[20], store_ops[20], atomic_ops[30], jump_ops[60];
 static unsigned nalu, nload, nstore, natomic, njump;
 
 static void sort_ops(void)
@@ -87,8 +86,7 @@ static int32_t some_word(unsigned width)
 {
 	unsigned bytes = width / 8;
 
-	return WORDS_END - 8 * WORDS +
-	       (int32_t)(pick(8 * WORDS / bytes) * bytes);
+	return WORDS_END - 8 * WORDS + (int32_t)(pick(8 * WORDS / bytes) * bytes);
 }
 
 /* A register that holds an address for one slot, then a number again. */
@@ -123,11 +121,9 @@ static void access_context(void)
 	if (base == other)
 		other = 0;
 	put(NB_OP_LDX64, base, 10, -8, 0);
-	put(pick(2) ? NB_OP_LDX64 : NB_OP_STX64, pick(1) ? other : base, base,
-	    off, 0);
-	p.s[p.n - 1].regs = p.s[p.n - 1].opcode == 0x79
-				    ? (uint8_t)(base << 4 | other)
-				    : (uint8_t)(other << 4 | base);
+	put(pick(2) ? NB_OP_LDX64 : NB_OP_STX64, pick(1) ? other : base, base, off, 0);
+	p.s[p.n - 1].regs = p.s[p.n - 1].opcode == 0x79 ? (uint8_t)(base << 4 | other)
+							: (uint8_t)(other << 4 | base);
 	put(NB_OP_MOV32_K, base, 0, 0, (int32_t)rnd());
 }
 
@@ -262,14 +258,12 @@ static void put_text(const char *text)
 	for (; *text; text++) {
 		NEED(used + 16 < sizeof(made), "%s", text);
 		if (*text == '$')
-			used += (size_t)snprintf(made + used, 16, "%d",
-						 number(*++text));
+			used += (size_t)snprintf(made + used, 16, "%d", number(*++text));
 		else
 			made[used++] = *text;
 	}
 	made[used] = '\0';
-	NEED(!nb_asm(&p.s[p.n], MAX - p.n, &n, made, &err), "%s: %s", made,
-	     err.text);
+	NEED(!nb_asm(&p.s[p.n], MAX - p.n, &n, made, &err), "%s: %s", made, err.text);
 	for (size_t i = 0; i < n; i++)
 		if (p.s[p.n + i].opcode == 0x85)
 			called[(uint32_t)p.s[p.n + i].imm % NHELPERS]++;
@@ -279,9 +273,8 @@ static void put_text(const char *text)
 /* Some of what helpers read: digits and formats. */
 static void put_bytes(int32_t at)
 {
-	static const char text[][9] = { "12345678", "-0x7fff ", "  077-19",
-					"0x12345",  "99999999", "%d,%x",
-					"%llu",	    "%u %i %s", "" };
+	static const char text[][9] = { "12345678", "-0x7fff ", "  077-19", "0x12345", "99999999",
+					"%d,%x",    "%llu",	"%u %i %s", "" };
 	uint32_t half[2] = { 0 };
 
 	memcpy(half, text[pick(9)], sizeof(half));
@@ -379,8 +372,7 @@ static void item(unsigned func, bool maps, struct calls *calls)
 		call_some_helper();
 		break;
 	default:
-		put(alu_ops[pick(nalu)], pick(NREGS), pick(NREGS), 0,
-		    (int32_t)interesting());
+		put(alu_ops[pick(nalu)], pick(NREGS), pick(NREGS), 0, (int32_t)interesting());
 	}
 }
 
@@ -399,8 +391,7 @@ static void body(unsigned func, bool maps, struct calls *calls)
 	for (unsigned i = 0; i < nitems; i++) {
 		for (unsigned k = 0; k < 8; k++)
 			if (open[k].at && --open[k].left == 0) {
-				p.s[open[k].at].off =
-					(int16_t)(p.n - open[k].at - 1);
+				p.s[open[k].at].off = (int16_t)(p.n - open[k].at - 1);
 				open[k].at = 0;
 			}
 		if (i == head_item)
@@ -412,9 +403,8 @@ static void body(unsigned func, bool maps, struct calls *calls)
 			put(NB_OP_JSGT32_K, 0, 0, (int32_t)(head - p.n - 1), 0);
 		}
 		if (pick(8) == 0 && !open[i % 8].at) {
-			open[i % 8].at =
-				put(jump_ops[pick(njump)], pick(NREGS),
-				    pick(NREGS), 0, (int32_t)interesting());
+			open[i % 8].at = put(jump_ops[pick(njump)], pick(NREGS), pick(NREGS), 0,
+					     (int32_t)interesting());
 			open[i % 8].left = 1 + pick(6);
 		} else {
 			item(func, maps, calls);
@@ -429,8 +419,7 @@ static void put_frame(void)
 {
 	put(NB_OP_ST32, 10, 0, -12, TURNS);
 	for (int32_t i = 0; i < WORDS; i++)
-		put(NB_OP_ST64, 10, 0, WORDS_END - 8 * WORDS + 8 * i,
-		    (int32_t)interesting());
+		put(NB_OP_ST64, 10, 0, WORDS_END - 8 * WORDS + 8 * i, (int32_t)interesting());
 }
 
 /* What a callee gives back: numbers, and the words of its frame folded. */
@@ -492,10 +481,8 @@ static void generate(bool maps)
 			store_file();
 			p.n -= 2;
 			for (int32_t i = 0; i < WORDS; i++) {
-				put(NB_OP_LDX64, 0, 10,
-				    WORDS_END - 8 * WORDS + 8 * i, 0);
-				put(NB_OP_ATOMIC_XOR64, 1, 0, 160 + 8 * (i % 4),
-				    0);
+				put(NB_OP_LDX64, 0, 10, WORDS_END - 8 * WORDS + 8 * i, 0);
+				put(NB_OP_ATOMIC_XOR64, 1, 0, 160 + 8 * (i % 4), 0);
 			}
 			put(NB_OP_EXIT, 0, 0, 0, 0);
 		} else {
@@ -526,11 +513,8 @@ static void reset(struct nb_map *const *maps)
 			if (maps[i]->def.type == NB_MAP_HASH && key > 2)
 				nb_map_delete(maps[i], &key);
 			else
-				for (uint32_t c = 0;
-				     c < (maps[i]->percpu ? nb_ncpus() : 1);
-				     c++)
-					nb_map_update(maps[i], &key, value, 0,
-						      c);
+				for (uint32_t c = 0; c < (maps[i]->percpu ? nb_ncpus() : 1); c++)
+					nb_map_update(maps[i], &key, value, 0, c);
 		}
 	}
 }
@@ -572,8 +556,7 @@ static void one_program(struct nb_map *const *maps)
 		    memcmp(&mine, &theirs, sizeof(mine)) != 0) {
 			show(program);
 			for (unsigned r = 0; r < sizeof(f) / 8; r++)
-				fprintf(stderr, "# word %u: %#lx %#lx\n", r,
-					((uint64_t *)&mine)[r],
+				fprintf(stderr, "# word %u: %#lx %#lx\n", r, ((uint64_t *)&mine)[r],
 					((uint64_t *)&theirs)[r]);
 			ck_abort_msg("JIT_SEED=%#lx: machine code and "
 				     "interpreter differ",
@@ -605,15 +588,14 @@ static double now(void)
 static void every_helper_was_there(unsigned long programs)
 {
 	static const int32_t all[] = {
-#define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, success, \
-	       effect, cost, work, doc)                                     \
+#define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect, cost, work, \
+	       doc)                                                                             \
 	number,
 #include "core/defs/helpers.h"
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		NEED(programs < 2000 || called[all[i]],
-		     "no program called helper %d", all[i]);
+		NEED(programs < 2000 || called[all[i]], "no program called helper %d", all[i]);
 }
 
 START_TEST(random_programs)
@@ -622,12 +604,9 @@ START_TEST(random_programs)
 	unsigned long programs = n ? strtoul(n, NULL, 0) : 50000, done;
 	double start = now();
 	struct nb_map *maps[NMAPS] = {
-		map_new(NB_MAP_ARRAY, 4, 8, 5),
-		map_new(NB_MAP_ARRAY, 4, 24, 3),
-		map_new(NB_MAP_HASH, 8, 8, 6),
-		map_new(NB_MAP_HASH, 4, 16, 16),
-		map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 5),
-		map_new(NB_MAP_RINGBUF, 0, 0, 4096),
+		map_new(NB_MAP_ARRAY, 4, 8, 5),	       map_new(NB_MAP_ARRAY, 4, 24, 3),
+		map_new(NB_MAP_HASH, 8, 8, 6),	       map_new(NB_MAP_HASH, 4, 16, 16),
+		map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 5), map_new(NB_MAP_RINGBUF, 0, 0, 4096),
 	};
 
 	seed = s ? strtoull(s, NULL, 0) : 0x9e3779b97f4a7c15;

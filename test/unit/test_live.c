@@ -33,8 +33,7 @@ static bool stop;			   /* atomic */
 static uint64_t done[COMMS][RANKS];	   /* atomic: calls made */
 static uint8_t answer[COMMS][RANKS][MOST]; /* channels, by call */
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -71,13 +70,10 @@ static void open_rank(struct rank *r)
 				      .nodes = 1,
 				      .ranks = RANKS,
 				      .rank = r->rank };
-	r->prof.p =
-		(const struct host_profiler *)(const void *)&ncclProfiler_v6;
+	r->prof.p = (const struct host_profiler *)(const void *)&ncclProfiler_v6;
 	ck_assert_int_eq(host_prof_init(&r->prof, quiet), 0);
-	r->tuner =
-		(const struct host_tuner_v6 *)(const void *)&ncclTunerPlugin_v6;
-	ck_assert_int_eq(r->tuner->v5.init(&r->ctx, r->prof.id, RANKS, 1, quiet,
-					   &nvl, constants),
+	r->tuner = (const struct host_tuner_v6 *)(const void *)&ncclTunerPlugin_v6;
+	ck_assert_int_eq(r->tuner->v5.init(&r->ctx, r->prof.id, RANKS, 1, quiet, &nvl, constants),
 			 0);
 	ck_assert_ptr_nonnull(r->ctx);
 }
@@ -89,8 +85,7 @@ static bool may_go(const struct rank *r, uint64_t n)
 		uint64_t least = n;
 
 		for (int i = 0; i < RANKS; i++) {
-			uint64_t at = __atomic_load_n(&done[r->comm][i],
-						      __ATOMIC_ACQUIRE);
+			uint64_t at = __atomic_load_n(&done[r->comm][i], __ATOMIC_ACQUIRE);
 
 			least = at < least ? at : least;
 		}
@@ -119,8 +114,8 @@ static void one_call(struct rank *r, uint64_t n)
 	for (int i = 0; i < HOST_TABLE; i++)
 		table[i] = (float)(i + 1);
 	host_prof_call(&r->prof, &k);
-	need(!r->tuner->v5.get(r->ctx, 4, 4096, 1, (float **)(void *)table,
-			       HOST_ALGOS, HOST_PROTOS, 0, &channels),
+	need(!r->tuner->v5.get(r->ctx, 4, 4096, 1, (float **)(void *)table, HOST_ALGOS, HOST_PROTOS,
+			       0, &channels),
 	     "a decision", "failed");
 	answer[r->comm][r->rank][n] = (uint8_t)channels;
 	host_prof_coll(&r->prof, &k);
@@ -153,11 +148,9 @@ static int dial(void)
 	need(d != NULL, dir, "cannot be read");
 	while ((e = readdir(d)))
 		if (strstr(e->d_name, ".sock"))
-			snprintf(a.sun_path, sizeof(a.sun_path), "%s/%.60s",
-				 dir, e->d_name);
+			snprintf(a.sun_path, sizeof(a.sun_path), "%s/%.60s", dir, e->d_name);
 	closedir(d);
-	need(!connect(fd, (struct sockaddr *)&a, sizeof(a)), a.sun_path,
-	     "cannot connect");
+	need(!connect(fd, (struct sockaddr *)&a, sizeof(a)), a.sun_path, "cannot connect");
 	return fd;
 }
 
@@ -168,8 +161,7 @@ static bool ask(int fd, char *reply, const char *request)
 	size_t n, have = 0;
 
 	n = (size_t)snprintf(line, sizeof(line), "%s\n", request);
-	need(send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n, request,
-	     "cannot send");
+	need(send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n, request, "cannot send");
 	do {
 		ssize_t got = recv(fd, reply + have, REPLY - 1 - have, 0);
 
@@ -203,8 +195,7 @@ static void *read_on(void *arg)
 	(void)arg;
 	need(reply && ask(fd, reply, "hello 1"), "hello", "refused");
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
-		for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]);
-		     i++)
+		for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 			need(ask(fd, reply, requests[i]), requests[i], reply);
 	close(fd);
 	free(reply);
@@ -226,8 +217,7 @@ static void change_all(int fd, char *reply, int round)
 {
 	char set[64];
 
-	snprintf(set, sizeof(set), "map set limits 00000000 %02x000000",
-		 2 + round % 8);
+	snprintf(set, sizeof(set), "map set limits 00000000 %02x000000", 2 + round % 8);
 	change(fd, reply, "telemetry on gpu=yes");
 	change(fd, reply, "policy use limits");
 	change(fd, reply, "trace start");
@@ -239,8 +229,7 @@ static void change_all(int fd, char *reply, int round)
 
 /* ---- the test ---- */
 
-static void write_policy(const char *name, const char *text,
-			 const struct nb_map_spec *map)
+static void write_policy(const char *name, const char *text, const struct nb_map_spec *map)
 {
 	char path[128];
 	struct nb_buf b;
@@ -262,8 +251,7 @@ static void begin(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	write_policy("limits", MADE_CHANNELS_FROM_MAP, &made_coherent);
 	write_policy("count", MADE_COUNT_IN_MAP, &made_local);
-	snprintf(policies, sizeof(policies), "%s/limits.policy:%s/count.policy",
-		 dir, dir);
+	snprintf(policies, sizeof(policies), "%s/limits.policy:%s/count.policy", dir, dir);
 	setenv("NCCLBPF_POLICY", policies, 1);
 	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
 	setenv("NCCLBPF_JOB", "live", 1);
@@ -295,8 +283,7 @@ static void check_answers(uint64_t calls)
 			ck_assert_msg(answer[c][0][n] == answer[c][1][n],
 				      "communicator %d, call %llu: %u and %u "
 				      "channels",
-				      c, (unsigned long long)n, answer[c][0][n],
-				      answer[c][1][n]);
+				      c, (unsigned long long)n, answer[c][0][n], answer[c][1][n]);
 			seen |= UINT64_C(1) << (answer[c][0][n] & 63);
 		}
 	/*
@@ -325,15 +312,13 @@ START_TEST(events_decisions_changes_and_readers)
 		open_rank(r);
 	}
 	for (int i = 0; i < COMMS * RANKS; i++)
-		ck_assert_int_eq(pthread_create(&t[i / RANKS][i % RANKS], NULL,
-						run_rank,
+		ck_assert_int_eq(pthread_create(&t[i / RANKS][i % RANKS], NULL, run_rank,
 						&rank[i / RANKS][i % RANKS]),
 				 0);
 	fd = dial();
 	ck_assert(ask(fd, reply, "hello 1"));
 	for (int i = 0; i < READERS; i++)
-		ck_assert_int_eq(
-			pthread_create(&readers[i], NULL, read_on, NULL), 0);
+		ck_assert_int_eq(pthread_create(&readers[i], NULL, read_on, NULL), 0);
 	for (int round = 0; round < ROUNDS; round++)
 		change_all(fd, reply, round);
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);

@@ -35,11 +35,10 @@ END_TEST
 /* Offset and map of each reference into data, by name. */
 START_TEST(addresses_of_data_have_their_offset)
 {
-	static const char source[] =
-		"volatile __u32 a = 1, b = 2; volatile __u64 c = 3;\n"
-		"static volatile __u32 d[9];\n"
-		"SEC(\"tuner\") int entry(void *ctx)\n"
-		"{ a = 5; b = 6; c = 7; d[5] = 8; return 0; }\n";
+	static const char source[] = "volatile __u32 a = 1, b = 2; volatile __u64 c = 3;\n"
+				     "static volatile __u32 d[9];\n"
+				     "SEC(\"tuner\") int entry(void *ctx)\n"
+				     "{ a = 5; b = 6; c = 7; d[5] = 8; return 0; }\n";
 	struct nb_image *img = image_of(source, "-g -mcpu=v3");
 	struct nb_insn *in = decoded(&img->progs[0]);
 	uint64_t seen[3] = { 0 };
@@ -86,31 +85,29 @@ START_TEST(calls_hit_their_functions)
 END_TEST
 
 /* Kernel functions by their names: calls of helpers in the image. */
-static const char externs[] =
-	"#undef bpf_iter_num_new\n"
-	"#undef bpf_iter_num_next\n"
-	"#undef bpf_iter_num_destroy\n"
-	"extern int bpf_iter_num_new(struct bpf_iter_num *it, int start,\n"
-	"			     int end) SEC(\".ksyms\");\n"
-	"extern int *bpf_iter_num_next(struct bpf_iter_num *it)\n"
-	"	__attribute__((weak)) SEC(\".ksyms\");\n"
-	"extern void bpf_iter_num_destroy(struct bpf_iter_num *it)\n"
-	"	SEC(\".ksyms\");\n"
-	"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-	"{\n"
-	"	struct bpf_iter_num it;\n"
-	"\n"
-	"	bpf_iter_num_new(&it, 0, 9);\n"
-	"	bpf_iter_num_next(&it);\n"
-	"	bpf_iter_num_destroy(&it);\n"
-	"	return 0;\n"
-	"}\n";
+static const char externs[] = "#undef bpf_iter_num_new\n"
+			      "#undef bpf_iter_num_next\n"
+			      "#undef bpf_iter_num_destroy\n"
+			      "extern int bpf_iter_num_new(struct bpf_iter_num *it, int start,\n"
+			      "			     int end) SEC(\".ksyms\");\n"
+			      "extern int *bpf_iter_num_next(struct bpf_iter_num *it)\n"
+			      "	__attribute__((weak)) SEC(\".ksyms\");\n"
+			      "extern void bpf_iter_num_destroy(struct bpf_iter_num *it)\n"
+			      "	SEC(\".ksyms\");\n"
+			      "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+			      "{\n"
+			      "	struct bpf_iter_num it;\n"
+			      "\n"
+			      "	bpf_iter_num_new(&it, 0, 9);\n"
+			      "	bpf_iter_num_next(&it);\n"
+			      "	bpf_iter_num_destroy(&it);\n"
+			      "	return 0;\n"
+			      "}\n";
 
 START_TEST(externs_are_helpers)
 {
-	struct nb_image *img = image_of(
-		externs, "-g -Dbpf_iter_num_new=a -Dbpf_iter_num_next=b "
-			 "-Dbpf_iter_num_destroy=c");
+	struct nb_image *img = image_of(externs, "-g -Dbpf_iter_num_new=a -Dbpf_iter_num_next=b "
+						 "-Dbpf_iter_num_destroy=c");
 	const struct nb_prog *p = &img->progs[0];
 	struct nb_insn *in = decoded(p);
 	int64_t want = nb_spec_helper_named("iter_num_new")->id;
@@ -121,8 +118,7 @@ START_TEST(externs_are_helpers)
 		ck_assert_int_eq(in[i].fn, NB_FN_HELPER);
 		ck_assert_int_eq(in[i].imm, want++);
 	}
-	ck_assert_int_eq(want,
-			 nb_spec_helper_named("iter_num_destroy")->id + 1);
+	ck_assert_int_eq(want, nb_spec_helper_named("iter_num_destroy")->id + 1);
 	free(in);
 	nb_image_free(img);
 }
@@ -132,14 +128,12 @@ END_TEST
  */
 START_TEST(own_functions_come_before_helpers)
 {
-	static const char source[] =
-		"#undef bpf_iter_num_new\n"
-		"__attribute__((noinline)) int\n"
-		"own(struct ncclbpf_tuner *ctx) { return ctx->bytes != 7; }\n"
-		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-		"{ return own(ctx); }\n";
-	struct nb_image *img = image_of(
-		source, "-g -Dbpf_iter_num_new=a -Down=bpf_iter_num_new");
+	static const char source[] = "#undef bpf_iter_num_new\n"
+				     "__attribute__((noinline)) int\n"
+				     "own(struct ncclbpf_tuner *ctx) { return ctx->bytes != 7; }\n"
+				     "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+				     "{ return own(ctx); }\n";
+	struct nb_image *img = image_of(source, "-g -Dbpf_iter_num_new=a -Down=bpf_iter_num_new");
 	const struct nb_prog *p = &img->progs[0];
 	struct nb_insn *in = decoded(p);
 
@@ -174,12 +168,11 @@ END_TEST
 
 START_TEST(without_debug_information)
 {
-	static const char source[] =
-		"static __noinline int inner(struct ncclbpf_tuner *ctx)\n"
-		"{ return ctx->bytes >> 40; }\n"
-		"__u32 count;\n"
-		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-		"{ count++; ctx->channels = 4; return inner(ctx); }\n";
+	static const char source[] = "static __noinline int inner(struct ncclbpf_tuner *ctx)\n"
+				     "{ return ctx->bytes >> 40; }\n"
+				     "__u32 count;\n"
+				     "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+				     "{ count++; ctx->channels = 4; return inner(ctx); }\n";
 	struct nb_image *img = image_of(source, cpus[_i] + 3);
 
 	ck_assert_uint_eq(img->progs[0].nfuncs, 2);
@@ -228,12 +221,11 @@ END_TEST
 
 START_TEST(callbacks_come_along)
 {
-	static const char source[] =
-		"static long each(__u32 i, void *arg) { return i > 3; }\n"
-		"static long (*const loop)(__u32, void *, void *, __u64) =\n"
-		"	(void *)181;\n"
-		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-		"{ loop(9, each, NULL, 0); return 0; }\n";
+	static const char source[] = "static long each(__u32 i, void *arg) { return i > 3; }\n"
+				     "static long (*const loop)(__u32, void *, void *, __u64) =\n"
+				     "	(void *)181;\n"
+				     "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+				     "{ loop(9, each, NULL, 0); return 0; }\n";
 	struct nb_image *img = image_of(source, cpus[_i]);
 	const struct nb_prog *p = &img->progs[0];
 	struct nb_insn *in = decoded(p);
@@ -242,8 +234,7 @@ START_TEST(callbacks_come_along)
 	while (i < p->nslots && in[i].fn != NB_FN_FUNC)
 		i++;
 	ck_assert_uint_lt(i, p->nslots);
-	ck_assert_uint_eq(i + 1 + (uint32_t)in[i].off,
-			  func_named(p, "each")->start);
+	ck_assert_uint_eq(i + 1 + (uint32_t)in[i].off, func_named(p, "each")->start);
 	free(in);
 	nb_image_free(img);
 }
@@ -251,9 +242,8 @@ END_TEST
 
 START_TEST(fields_of_the_context_are_told)
 {
-	static const char source[] =
-		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-		"{ ctx->channels = 1; return 0; }\n";
+	static const char source[] = "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+				     "{ ctx->channels = 1; return 0; }\n";
 	struct nb_image *img = image_of(source, "-g");
 	const struct nb_hook_spec *hook = nb_spec_hook(NB_HOOK_TUNER);
 
@@ -261,8 +251,7 @@ START_TEST(fields_of_the_context_are_told)
 	for (uint32_t i = 0; i < img->nctx_fields; i++) {
 		ck_assert_str_eq(img->ctx_fields[i].name, hook->fields[i].name);
 		ck_assert_uint_eq(img->ctx_fields[i].off, hook->fields[i].off);
-		ck_assert_uint_eq(img->ctx_fields[i].size,
-				  hook->fields[i].size);
+		ck_assert_uint_eq(img->ctx_fields[i].size, hook->fields[i].size);
 	}
 	nb_image_free(img);
 }
@@ -271,18 +260,17 @@ END_TEST
 /* Level, name, offset, size, size of an element of each name there is. */
 START_TEST(names_of_keys_values_and_variables)
 {
-	static const char source[] =
-		"struct in { __u32 a; __u64 b; };\n"
-		"struct key { __u64 id; __u32 kind; };\n"
-		"struct value { struct in row[3]; union { __u32 x; __u64 y; "
-		"};\n"
-		"  int grid[2][4]; unsigned bit : 3; };\n"
-		"struct { __uint(type, BPF_MAP_TYPE_HASH);\n"
-		"  __uint(max_entries, 4); __type(key, struct key);\n"
-		"  __type(value, struct value); } m SEC(\".maps\");\n"
-		"__u64 counter; __u32 table[5];\n"
-		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
-		"{ counter++; return table[ctx->ranks & 3]; }\n";
+	static const char source[] = "struct in { __u32 a; __u64 b; };\n"
+				     "struct key { __u64 id; __u32 kind; };\n"
+				     "struct value { struct in row[3]; union { __u32 x; __u64 y; "
+				     "};\n"
+				     "  int grid[2][4]; unsigned bit : 3; };\n"
+				     "struct { __uint(type, BPF_MAP_TYPE_HASH);\n"
+				     "  __uint(max_entries, 4); __type(key, struct key);\n"
+				     "  __type(value, struct value); } m SEC(\".maps\");\n"
+				     "__u64 counter; __u32 table[5];\n"
+				     "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+				     "{ counter++; return table[ctx->ranks & 3]; }\n";
 	static const struct nb_name want[] = {
 		{ 0, 0, 0, "struct key", 0, 16, 16 },
 		{ 0, 0, 1, "id", 0, 8, 8 },
@@ -305,13 +293,11 @@ START_TEST(names_of_keys_values_and_variables)
 	for (uint32_t i = 0; i < img->nnames; i++) {
 		const struct nb_name *n = &img->names[i], *w = &want[i];
 
-		ck_assert_msg(
-			n->map == w->map && n->part == w->part &&
-				n->level == w->level &&
-				!strcmp(n->name, w->name) && n->off == w->off &&
-				n->elem == w->elem && n->size == w->size,
-			"name %u: %u %u %u %s %u %u %u", i, n->map, n->part,
-			n->level, n->name, n->off, n->size, n->elem);
+		ck_assert_msg(n->map == w->map && n->part == w->part && n->level == w->level &&
+				      !strcmp(n->name, w->name) && n->off == w->off &&
+				      n->elem == w->elem && n->size == w->size,
+			      "name %u: %u %u %u %s %u %u %u", i, n->map, n->part, n->level,
+			      n->name, n->off, n->size, n->elem);
 	}
 	nb_image_free(img);
 }
@@ -326,8 +312,7 @@ START_TEST(written_objects_have_tags_and_programs)
 		"struct { " ARRAY "} m SEC(\".maps\");"
 		"struct { " ARRAY "} h SEC(\".maps\") __merged(sum);"
 		"struct { " ARRAY "} x SEC(\".maps\") __merged(max);"
-		"struct { " ARRAY
-		"} buckets SEC(\".maps\") __merged(histogram);"
+		"struct { " ARRAY "} buckets SEC(\".maps\") __merged(histogram);"
 		"struct { " ARRAY "} c SEC(\".maps\") __coherent;"
 		"struct { " ARRAY "} s SEC(\".maps\") __shared;"
 		"struct { " ARRAY "__uint(map_flags, 0x480); } h2"
@@ -339,15 +324,12 @@ START_TEST(written_objects_have_tags_and_programs)
 	nb_buf_init(&object, 0);
 	nb_buf_init(&out, 0);
 	ck_assert_msg(!nb_object_write(&object, img, &err), "%s", err.text);
-	ck_assert_msg(
-		!nb_object_image(&out, object.data, object.size, "test", &err),
-		"%s", err.text);
-	ck_assert_msg(!nb_image_read(&again, out.data, out.size, &err), "%s",
+	ck_assert_msg(!nb_object_image(&out, object.data, object.size, "test", &err), "%s",
 		      err.text);
+	ck_assert_msg(!nb_image_read(&again, out.data, out.size, &err), "%s", err.text);
 	ck_assert_uint_eq(img->nmaps, 7);
 	/* buckets are numbers that are summed */
-	ck_assert_uint_eq(img->maps[nb_image_map(img, "buckets")].tags,
-			  NB_MAPF_SUM);
+	ck_assert_uint_eq(img->maps[nb_image_map(img, "buckets")].tags, NB_MAPF_SUM);
 	ck_assert_uint_eq(again->nmaps, img->nmaps);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		int m = nb_image_map(again, img->maps[i].name);
@@ -355,10 +337,8 @@ START_TEST(written_objects_have_tags_and_programs)
 		ck_assert_int_ge(m, 0);
 		ck_assert_uint_eq(again->maps[m].type, img->maps[i].type);
 		ck_assert_uint_eq(again->maps[m].tags, img->maps[i].tags);
-		ck_assert_uint_eq(again->maps[m].max_entries,
-				  img->maps[i].max_entries);
-		ck_assert_uint_eq(!img->maps[i].tags,
-				  !strcmp(img->maps[i].name, "m"));
+		ck_assert_uint_eq(again->maps[m].max_entries, img->maps[i].max_entries);
+		ck_assert_uint_eq(!img->maps[i].tags, !strcmp(img->maps[i].name, "m"));
 	}
 	ck_assert_uint_eq(again->nprogs, 2);
 	ck_assert_str_eq(again->progs[0].name, "a");
@@ -395,9 +375,7 @@ START_TEST(names_of_policies_are_checked)
 
 	nb_buf_init(&out, 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_int_eq(
-			nb_object_image(&out, obj.p, obj.size, bad[i], NULL),
-			NB_E_ARG);
+		ck_assert_int_eq(nb_object_image(&out, obj.p, obj.size, bad[i], NULL), NB_E_ARG);
 	ck_assert_uint_eq(out.size, 0);
 	nb_buf_fini(&out);
 	free(obj.p);
@@ -417,25 +395,21 @@ START_TEST(the_exported_entry_gives_an_image)
 	ck_assert(!nb_image_read(&img, p, size, &err));
 	nb_image_free(img);
 	free(p);
-	ck_assert_int_eq(ncclbpf_load_object("", 0, "x", &p, &size, &err),
-			 NB_E_ELF);
+	ck_assert_int_eq(ncclbpf_load_object("", 0, "x", &p, &size, &err), NB_E_ELF);
 	ck_assert_ptr_null(p);
 	free(obj.p);
 }
 END_TEST
 
-UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
-				      ROWS(cpus));
+UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0, ROWS(cpus));
 	  tcase_add_test(tc, addresses_of_data_have_their_offset);
 	  tcase_add_loop_test(tc, calls_hit_their_functions, 0, ROWS(cpus));
 	  tcase_add_test(tc, externs_are_helpers);
 	  tcase_add_test(tc, own_functions_come_before_helpers);
 	  tcase_add_test(tc, lines_are_those_of_the_source);
 	  tcase_add_loop_test(tc, without_debug_information, 0, ROWS(cpus));
-	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0,
-			      ROWS(cpus));
-	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0,
-			      ROWS(cpus));
+	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0, ROWS(cpus));
+	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0, ROWS(cpus));
 	  tcase_add_test(tc, values_may_nest);
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
 	  tcase_add_test(tc, written_objects_have_tags_and_programs);

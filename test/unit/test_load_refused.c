@@ -26,19 +26,16 @@ static const struct refusal refusals[] = {
 	{ "struct t { int n; } __coherent; struct t limits;"
 	  "SEC(\"tuner\") int f(void *c)"
 	  "{ return *(volatile int *)&limits.n; }",
-	  "-g", NB_E_MAPDEF,
-	  "type t: tag \"ncclbpf:coherent\" is for definitions of maps" },
-	{ "SEC(\"tuner\") __coherent int f(void *c) { return 0; }", "-g",
-	  NB_E_MAPDEF,
+	  "-g", NB_E_MAPDEF, "type t: tag \"ncclbpf:coherent\" is for definitions of maps" },
+	{ "SEC(\"tuner\") __coherent int f(void *c) { return 0; }", "-g", NB_E_MAPDEF,
 	  "function f: tag \"ncclbpf:coherent\" is for definitions of maps" },
 	{ "int f(void *ctx) { return 0; }", "-g", NB_E_HOOK, "no program" },
-	{ "char _license[] SEC(\"license\") = \"MIT\";", "-g", NB_E_HOOK,
-	  "no program" },
+	{ "char _license[] SEC(\"license\") = \"MIT\";", "-g", NB_E_HOOK, "no program" },
 	{ "extern int gone(void *); SEC(\"tuner\") int f(void *c)"
 	  "{ return gone(c); }",
 	  "-g", NB_E_SYMBOL, "symbol gone" },
-	{ "extern int gone; SEC(\"tuner\") int f(void *c) { return gone; }",
-	  "-g", NB_E_SYMBOL, "symbol gone" },
+	{ "extern int gone; SEC(\"tuner\") int f(void *c) { return gone; }", "-g", NB_E_SYMBOL,
+	  "symbol gone" },
 	{ "extern int gone __attribute__((weak)); SEC(\"tuner\") int f(void *c)"
 	  "{ return gone; }",
 	  "-g", NB_E_SYMBOL, "symbol gone" },
@@ -57,32 +54,26 @@ static const struct refusal refusals[] = {
 	  "{ int k = 0; return bpf_map_lookup_elem(&m, &k) != NULL; }",
 	  "-g", NB_E_NOTSUP, "old form" },
 	{ MAP(ARRAY), "", NB_E_MAPDEF, "compile with -g" },
-	{ MAP("__uint(type, 26); __uint(max_entries, 4096);"), "-g",
-	  NB_E_MAPDEF, "map m: type 26 is not supported; known: hash" },
+	{ MAP("__uint(type, 26); __uint(max_entries, 4096);"), "-g", NB_E_MAPDEF,
+	  "map m: type 26 is not supported; known: hash" },
 	{ MAP("__uint(type, 5); __uint(max_entries, 4); __type(key, __u32);"
 	      "__type(value, __u64);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type percpu_hash is not supported: use a percpu_array" },
+	  "-g", NB_E_MAPDEF, "map m: type percpu_hash is not supported: use a percpu_array" },
 	{ MAP("__uint(type, 10); __uint(max_entries, 4); __type(key, __u32);"
 	      "__type(value, __u64);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type lru_percpu_hash is not supported: use an lru_hash" },
+	  "-g", NB_E_MAPDEF, "map m: type lru_percpu_hash is not supported: use an lru_hash" },
 	{ MAP("__uint(type, 11); __uint(max_entries, 4); __type(key, __u64);"
 	      "__type(value, __u64); __uint(map_flags, 1);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type lpm_trie is not supported: use a hash whose key has" },
+	  "-g", NB_E_MAPDEF, "map m: type lpm_trie is not supported: use a hash whose key has" },
 	{ MAP("__uint(type, 22); __uint(max_entries, 4);"
 	      "__type(value, __u64);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type queue is not supported: use a ringbuf" },
+	  "-g", NB_E_MAPDEF, "map m: type queue is not supported: use a ringbuf" },
 	{ MAP("__uint(type, 23); __uint(max_entries, 4);"
 	      "__type(value, __u64);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type stack is not supported: use an array" },
+	  "-g", NB_E_MAPDEF, "map m: type stack is not supported: use an array" },
 	{ MAP("__uint(type, 30); __uint(max_entries, 4);"
 	      "__type(value, __u64);"),
-	  "-g", NB_E_MAPDEF,
-	  "map m: type bloom_filter is not supported: use a hash" },
+	  "-g", NB_E_MAPDEF, "map m: type bloom_filter is not supported: use a hash" },
 	{ "struct bpf_spin_lock { __u32 val; };" MAP(
 		  "__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1);"
 		  "__type(key, __u32); __type(value, struct bpf_spin_lock);"),
@@ -99,8 +90,7 @@ static const struct refusal refusals[] = {
 	{ MAP("__uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32);"
 	      "__type(value, __u64);"),
 	  "-g", NB_E_MAPDEF, "max_entries is 0" },
-	{ MAP(ARRAY "__uint(map_flags, 1);"), "-g", NB_E_MAPDEF,
-	  "map_flags 0x1" },
+	{ MAP(ARRAY "__uint(map_flags, 1);"), "-g", NB_E_MAPDEF, "map_flags 0x1" },
 	{ MAP(ARRAY "__uint(pinning, 1);"), "-g", NB_E_NOTSUP, "pinning" },
 	{ MAP(ARRAY "__uint(other, 1);"), "-g", NB_E_MAPDEF, "other" },
 	{ NESTED("22"), "-g", NB_E_LIMIT, "over 65536 members" },
@@ -108,8 +98,7 @@ static const struct refusal refusals[] = {
 	  "map m: type array_of_maps is not supported: use one array" },
 	{ MAP("__uint(type, 13); __uint(max_entries, 4); __type(key, __u32);"
 	      "__uint(value_size, 4);"),
-	  "-g", NB_E_MAPDEF,
-	  "type hash_of_maps is not supported: use one hash" },
+	  "-g", NB_E_MAPDEF, "type hash_of_maps is not supported: use one hash" },
 	{ "struct {" ARRAY "} m SEC(\".maps\")"
 	  " __attribute__((btf_decl_tag(\"ncclbpf:coherrent\")));"
 	  "SEC(\"tuner\") int f(void *c) { int k = 0;"
@@ -133,10 +122,9 @@ static const struct refusal refusals[] = {
 	{ "SEC(\"tuner\") int f(void *c) {"
 	  "asm volatile(\".rept 131071; r0 = 1; .endr\"); return 0; }",
 	  "-g", NB_E_LIMIT, "at most 131072 instruction slots" },
-	{ "SEC(\"tuner\") int f(void *c) { return 0; }", "-target bpfeb",
-	  NB_E_ELF, "big-endian" },
-	{ "SEC(\"tuner\") int f(void *c) { return 0; }",
-	  "-target x86_64 -D__bpf__", NB_E_ELF, "machine 62" },
+	{ "SEC(\"tuner\") int f(void *c) { return 0; }", "-target bpfeb", NB_E_ELF, "big-endian" },
+	{ "SEC(\"tuner\") int f(void *c) { return 0; }", "-target x86_64 -D__bpf__", NB_E_ELF,
+	  "machine 62" },
 };
 
 START_TEST(what_cannot_be_had_is_refused_by_name)
@@ -190,8 +178,7 @@ START_TEST(damaged_headers_are_refused_by_name)
 END_TEST
 
 /* Section @i's header field at @field set to @value. */
-static void patch(struct bytes *obj, uint32_t i, size_t field, uint64_t value,
-		  size_t size)
+static void patch(struct bytes *obj, uint32_t i, size_t field, uint64_t value, size_t size)
 {
 	uint64_t shoff;
 
@@ -232,8 +219,7 @@ START_TEST(what_would_take_long_is_refused_at_once)
 	uint64_t at = grow(&obj, 65537 * sizeof(Elf64_Sym));
 
 	patch(&obj, symtab, offsetof(Elf64_Shdr, sh_offset), at, 8);
-	patch(&obj, symtab, offsetof(Elf64_Shdr, sh_size),
-	      65537 * sizeof(Elf64_Sym), 8);
+	patch(&obj, symtab, offsetof(Elf64_Shdr, sh_size), 65537 * sizeof(Elf64_Sym), 8);
 	refuse(&obj, NB_E_LIMIT, "65537 symbols");
 	free(obj.p);
 
@@ -241,10 +227,9 @@ START_TEST(what_would_take_long_is_refused_at_once)
 	at = grow(&obj, 500);
 	memset(obj.p + at + 1, 'x', 498);
 	/* the names of sections become one long one */
-	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)],
-	      offsetof(Elf64_Shdr, sh_offset), at, 8);
-	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)],
-	      offsetof(Elf64_Shdr, sh_size), 500, 8);
+	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)], offsetof(Elf64_Shdr, sh_offset), at,
+	      8);
+	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)], offsetof(Elf64_Shdr, sh_size), 500, 8);
 	for (uint32_t i = 1; i < rel; i++)
 		patch(&obj, i, offsetof(Elf64_Shdr, sh_name), 1, 4);
 	refuse(&obj, NB_E_ELF, "has over 255");
@@ -270,9 +255,7 @@ START_TEST(no_prefix_of_an_object_passes_or_crashes)
 END_TEST
 
 UNIT_MAIN("load_refused",
-	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0,
-			      ROWS(refusals));
-	  tcase_add_loop_test(tc, damaged_headers_are_refused_by_name, 0,
-			      ROWS(damages));
+	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0, ROWS(refusals));
+	  tcase_add_loop_test(tc, damaged_headers_are_refused_by_name, 0, ROWS(damages));
 	  tcase_add_test(tc, what_would_take_long_is_refused_at_once);
 	  tcase_add_test(tc, no_prefix_of_an_object_passes_or_crashes);)

@@ -65,8 +65,7 @@ START_TEST(maps_of_processes_are_merged)
 	}
 	/* of five keys one finds no room among four */
 	ck_assert_uint_eq(lost, 1);
-	ck_assert_uint_eq(sum_of(own, 0) + sum_of(own, 1) + sum_of(own, 2),
-			  10 + 11 + 12 + 100);
+	ck_assert_uint_eq(sum_of(own, 0) + sum_of(own, 1) + sum_of(own, 2), 10 + 11 + 12 + 100);
 	ck_assert_uint_eq(most_of(own, 0), 20);
 	ck_assert_uint_eq(most_of(own, 1), 13);
 	ck_assert_uint_eq(most_of(own, 2), 15);
@@ -128,8 +127,7 @@ static struct nb_buf a_change(const struct process *p, uint32_t elements)
 	put(own, WANT, 3, &(uint64_t){ 4 });
 	put(own, TABLE, 5, "twelve bytes");
 	nb_map_erase(map(own, TABLE), &key, NULL);
-	ck_assert_msg(!nb_controllers_diff(&b, &n, own, p->gen, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_controllers_diff(&b, &n, own, p->gen, &err), "%s", err.text);
 	ck_assert_uint_eq(n, elements);
 	nb_gen_put(own);
 	return b;
@@ -149,14 +147,11 @@ START_TEST(what_a_run_changed_makes_the_same_everywhere)
 	for (int i = 0; i < 2; i++) {
 		struct nb_err err = { 0 };
 
-		ck_assert_msg(!nb_controllers_apply(&g[i], p[i].gen, b.data,
-						    b.size, &err),
-			      "%s", err.text);
-		ck_assert_int_eq(nb_map_read(map(g[i], WANT), &key, &v, NULL),
-				 0);
+		ck_assert_msg(!nb_controllers_apply(&g[i], p[i].gen, b.data, b.size, &err), "%s",
+			      err.text);
+		ck_assert_int_eq(nb_map_read(map(g[i], WANT), &key, &v, NULL), 0);
 		ck_assert_uint_eq(v, 4);
-		ck_assert(nb_map_read(map(g[i], TABLE), &(uint32_t){ 2 },
-				      &(char[12]){ 0 }, NULL));
+		ck_assert(nb_map_read(map(g[i], TABLE), &(uint32_t){ 2 }, &(char[12]){ 0 }, NULL));
 	}
 	ck_assert_mem_eq(g[0]->digest, g[1]->digest, NB_SHA256_SIZE);
 	ck_assert_mem_ne(g[0]->digest, p[0].gen->digest, NB_SHA256_SIZE);
@@ -207,12 +202,9 @@ END_TEST
 
 /* ---- the board ---- */
 
-static void post(uint32_t place, enum nb_mailbox_record record,
-		 const char *text)
+static void post(uint32_t place, enum nb_mailbox_record record, const char *text)
 {
-	ck_assert_int_eq(nb_mailbox_post(&board, place, record, text,
-					 strlen(text), NULL),
-			 0);
+	ck_assert_int_eq(nb_mailbox_post(&board, place, record, text, strlen(text), NULL), 0);
 }
 
 static bool is(uint32_t place, enum nb_mailbox_record record, const char *text)
@@ -222,8 +214,7 @@ static bool is(uint32_t place, enum nb_mailbox_record record, const char *text)
 
 	if (!nb_mailbox_read(&board, place, record, &b))
 		return !text;
-	fine = text && b.size == strlen(text) &&
-	       (!b.size || !memcmp(b.data, text, b.size));
+	fine = text && b.size == strlen(text) && (!b.size || !memcmp(b.data, text, b.size));
 	nb_buf_fini(&b);
 	return fine;
 }
@@ -246,10 +237,8 @@ START_TEST(records_are_read_whole_or_not_at_all)
 	post(3, NB_MAILBOX_CHANGE, "shorter");
 	ck_assert(is(3, NB_MAILBOX_CHANGE, "shorter"));
 	ck_assert(nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "short", 5));
-	ck_assert(
-		nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter", 7));
-	ck_assert(!nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter!",
-				     8));
+	ck_assert(nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter", 7));
+	ck_assert(!nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter!", 8));
 	ck_assert(!nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shart", 5));
 	ck_assert(!nb_mailbox_begins(&board, 4, NB_MAILBOX_CHANGE, "", 0));
 	/* any byte of head or text that is another one is seen */
@@ -265,8 +254,7 @@ START_TEST(records_are_read_whole_or_not_at_all)
 	}
 	ck_assert(is(3, NB_MAILBOX_CHANGE, "shorter"));
 	/* the file ends in the middle of one */
-	ck_assert_int_eq(ftruncate(board.fd, 3 * ((off_t)1 << 21) + 4096 + 60),
-			 0);
+	ck_assert_int_eq(ftruncate(board.fd, 3 * ((off_t)1 << 21) + 4096 + 60), 0);
 	ck_assert(is(3, NB_MAILBOX_CHANGE, NULL));
 	ck_assert(is(511, NB_MAILBOX_MAPS, NULL));
 	close_board();
@@ -280,8 +268,7 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 	struct nb_err err = { 0 };
 
 	open_board();
-	ck_assert_int_eq(nb_mailbox_post(&board, 0, NB_MAILBOX_MAPS, much,
-					 sizeof(much), &err),
+	ck_assert_int_eq(nb_mailbox_post(&board, 0, NB_MAILBOX_MAPS, much, sizeof(much), &err),
 			 NB_E_LIMIT);
 	ck_assert_ptr_nonnull(strstr(err.text, "1048833 bytes"));
 	ck_assert_int_eq(mkfifoat(dirfd, "fifo", 0600), 0);
@@ -289,8 +276,7 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 	ck_assert_int_eq(symlinkat("b", dirfd, "link"), 0);
 	ck_assert_int_eq(nb_mailbox_open(&other, dirfd, "link", &err), NB_E_IO);
 	ck_assert_int_eq(other.fd, -1);
-	ck_assert_int_ne(
-		nb_mailbox_post(&other, 0, NB_MAILBOX_STATE, "", 0, NULL), 0);
+	ck_assert_int_ne(nb_mailbox_post(&other, 0, NB_MAILBOX_STATE, "", 0, NULL), 0);
 	unlinkat(dirfd, "fifo", 0);
 	unlinkat(dirfd, "link", 0);
 	close_board();
@@ -302,9 +288,8 @@ static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 	char bytes[sizeof(*head) + 4] = "";
 
 	memcpy(bytes, head, sizeof(*head));
-	ck_assert_int_eq(nb_mailbox_post(&board, place, NB_MAILBOX_MAPS, bytes,
-					 sizeof(bytes), NULL),
-			 0);
+	ck_assert_int_eq(
+		nb_mailbox_post(&board, place, NB_MAILBOX_MAPS, bytes, sizeof(bytes), NULL), 0);
 }
 
 /* An entry may be another process's before all have answered. */
@@ -365,9 +350,8 @@ START_TEST(an_answer_with_maps_of_another_policy_is_missing)
 		nb_buf_init(&all, 0);
 		nb_buf_bytes(&all, &head, sizeof(head));
 		nb_buf_bytes(&all, b.data, n);
-		ck_assert_int_eq(nb_mailbox_post(&board, 5, NB_MAILBOX_MAPS,
-						 all.data, all.size, NULL),
-				 0);
+		ck_assert_int_eq(
+			nb_mailbox_post(&board, 5, NB_MAILBOX_MAPS, all.data, all.size, NULL), 0);
 		nb_buf_fini(&all);
 		ck_assert_int_eq(merges(&l, own, part ? 5 : 0), part);
 	}

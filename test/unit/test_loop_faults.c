@@ -133,9 +133,8 @@ static const char controls[] =
 	"mov %r0, 0\nexit\n";
 // clang-format on
 
-static struct nb_prog program(const char *text, const char *section,
-			      uint16_t hook, struct nb_slot *slots,
-			      struct nb_func *func)
+static struct nb_prog program(const char *text, const char *section, uint16_t hook,
+			      struct nb_slot *slots, struct nb_func *func)
 {
 	struct nb_err err = { 0 };
 	size_t n;
@@ -162,14 +161,11 @@ static void write_policy(const char *path)
 	struct nb_func func[2];
 	const struct nb_prog progs[2] = {
 		program(decides, "tuner", NB_HOOK_TUNER, slots[0], &func[0]),
-		program(controls, "controller", NB_HOOK_CONTROLLER, slots[1],
-			&func[1])
+		program(controls, "controller", NB_HOOK_CONTROLLER, slots[1], &func[1])
 	};
-	const struct nb_image img = { .name = "p",
-				      .maps = maps,
-				      .nmaps = NMAPS,
-				      .progs = progs,
-				      .nprogs = 2 };
+	const struct nb_image img = {
+		.name = "p", .maps = maps, .nmaps = NMAPS, .progs = progs, .nprogs = 2
+	};
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 	int fd;
@@ -211,8 +207,7 @@ static struct proc {
 	int decided[DECISIONS], n;
 } procs[PROCS];
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -224,8 +219,7 @@ static int decide(void *c)
 
 	for (int i = 0; i < 21; i++)
 		t[i] = 100.0f + (float)i;
-	ncclTunerPlugin_v5.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 7,
-					 3, 0, &channels);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 7, 3, 0, &channels);
 	return channels;
 }
 
@@ -299,8 +293,7 @@ static void serve(int from, int to)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ncclTunerPlugin_v5.init(&c, 77, PROCS, 1, quiet, &nvl, NULL);
 	r.answer = c ? 0 : 1;
-	while (write(to, &r, sizeof(r)) == sizeof(r) &&
-	       read(from, &o, sizeof(o)) == sizeof(o)) {
+	while (write(to, &r, sizeof(r)) == sizeof(r) && read(from, &o, sizeof(o)) == sizeof(o)) {
 		r.answer = obey(&o, c);
 		stop_at = NB_NSTEPS_ALL;
 		report(&r);
@@ -320,8 +313,7 @@ static uint64_t now_ms(void)
 
 static void take(struct proc *p)
 {
-	ck_assert_int_eq(read(p->from, &p->last, sizeof(p->last)),
-			 sizeof(p->last));
+	ck_assert_int_eq(read(p->from, &p->last, sizeof(p->last)), sizeof(p->last));
 	ck_assert_msg(p->last.whole, "half a change is seen");
 }
 
@@ -359,8 +351,8 @@ static void set_up(void)
 {
 	char path[128];
 
-	clock_ns = mmap(NULL, sizeof(*clock_ns), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	clock_ns = mmap(NULL, sizeof(*clock_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	ck_assert_ptr_ne(clock_ns, MAP_FAILED);
 	*clock_ns = 1000000000;
 
@@ -376,8 +368,7 @@ static void set_up(void)
 	for (int i = 0; i < PROCS; i++)
 		start(&procs[i]);
 	for (int i = 0; i < PROCS; i++) {
-		ck_assert_int_eq(read(procs[i].from, &procs[i].last,
-				      sizeof(procs[i].last)),
+		ck_assert_int_eq(read(procs[i].from, &procs[i].last, sizeof(procs[i].last)),
 				 sizeof(procs[i].last));
 		ck_assert_int_eq(procs[i].last.answer, 0);
 	}
@@ -427,10 +418,9 @@ static void decided_alike(void)
 {
 	for (int i = 1; i < PROCS; i++)
 		for (int k = 0; k < procs[0].n && k < procs[i].n; k++)
-			ck_assert_msg(procs[0].decided[k] ==
-					      procs[i].decided[k],
-				      "decision %d: %d and %d", k,
-				      procs[0].decided[k], procs[i].decided[k]);
+			ck_assert_msg(procs[0].decided[k] == procs[i].decided[k],
+				      "decision %d: %d and %d", k, procs[0].decided[k],
+				      procs[i].decided[k]);
 }
 
 static struct proc *any(void)
@@ -469,8 +459,7 @@ static void goes_on(uint64_t changes)
 		}
 		if (who && who->last.changes >= from + changes)
 			break;
-		ck_assert_msg(now_ms() < end, "controllers do not go on: %s",
-			      any()->last.error);
+		ck_assert_msg(now_ms() < end, "controllers do not go on: %s", any()->last.error);
 	}
 	/* and whoever decides does as the map has it */
 	ck_assert_uint_ge(any()->last.value, 1);
@@ -490,10 +479,9 @@ static void merged_is_the_sum(void)
 		for (int i = 0; i < PROCS; i++)
 			if (!procs[i].gone)
 				order(&procs[i], 't');
-		ck_assert_msg(
-			now_ms() < end, "merged: %llu, counted: %llu",
-			elected() ? (unsigned long long)elected()->last.saw : 0,
-			(unsigned long long)sum);
+		ck_assert_msg(now_ms() < end, "merged: %llu, counted: %llu",
+			      elected() ? (unsigned long long)elected()->last.saw : 0,
+			      (unsigned long long)sum);
 	}
 }
 
@@ -528,8 +516,7 @@ static void wait_for(struct proc *p, uint32_t step, int with)
 			if (&procs[i] != p)
 				order(&procs[i], 't');
 		decide_all();
-		ck_assert_msg(now_ms() < end, "%s was not reached",
-			      names[step]);
+		ck_assert_msg(now_ms() < end, "%s was not reached", names[step]);
 	}
 }
 
@@ -552,17 +539,15 @@ static void what_came(const char *what, uint32_t step)
 	printf("# %s at %s: %d decisions alike, generation %u, %llu runs, %llu "
 	       "failures\n",
 	       what, names[step], any()->n, any()->last.generation,
-	       (unsigned long long)any()->last.runs,
-	       (unsigned long long)any()->last.failures);
+	       (unsigned long long)any()->last.runs, (unsigned long long)any()->last.failures);
 }
 
 static const uint32_t steps[] = {
-	NB_STEP_LOOP_ELECTED,  NB_STEP_LOOP_ASKED,    NB_STEP_LOOP_MERGING,
-	NB_STEP_LOOP_MERGED,   NB_STEP_LOOP_RAN,      NB_STEP_LOOP_STAGED,
-	NB_STEP_LOOP_PROPOSED, NB_STEP_LOOP_AGREED,   NB_STEP_LOCKED,
-	NB_STEP_NUMBERED,      NB_STEP_ARMED,	      NB_STEP_NONE_PAST,
-	NB_STEP_COMMITTED,     NB_STEP_BASELINE,      NB_STEP_LOOP_COMMITTED,
-	NB_STEP_LOOP_ANSWERED, NB_STEP_LOOP_FOLLOWED,
+	NB_STEP_LOOP_ELECTED,  NB_STEP_LOOP_ASKED,  NB_STEP_LOOP_MERGING,   NB_STEP_LOOP_MERGED,
+	NB_STEP_LOOP_RAN,      NB_STEP_LOOP_STAGED, NB_STEP_LOOP_PROPOSED,  NB_STEP_LOOP_AGREED,
+	NB_STEP_LOCKED,	       NB_STEP_NUMBERED,    NB_STEP_ARMED,	    NB_STEP_NONE_PAST,
+	NB_STEP_COMMITTED,     NB_STEP_BASELINE,    NB_STEP_LOOP_COMMITTED, NB_STEP_LOOP_ANSWERED,
+	NB_STEP_LOOP_FOLLOWED,
 };
 enum { NSTEPS = sizeof(steps) / sizeof(steps[0]) };
 
@@ -573,8 +558,7 @@ START_TEST(another_is_elected_when_one_is_killed_at_a_step)
 
 	set_up();
 	p = victim(steps[_i]);
-	other = steps[_i] == NB_STEP_LOOP_ANSWERED ||
-		steps[_i] == NB_STEP_LOOP_FOLLOWED;
+	other = steps[_i] == NB_STEP_LOOP_ANSWERED || steps[_i] == NB_STEP_LOOP_FOLLOWED;
 	wait_for(p, steps[_i], SIGKILL);
 	goes_on(3);
 	ck_assert_ptr_ne(elected(), p);
@@ -663,11 +647,7 @@ START_TEST(controllers_do_not_use_up_the_numbers_for_months)
 END_TEST
 
 UNIT_MAIN("loop_faults",
-	  tcase_add_loop_test(tc,
-			      another_is_elected_when_one_is_killed_at_a_step,
-			      0, NSTEPS);
-	  tcase_add_loop_test(tc,
-			      it_goes_on_when_one_has_been_stopped_at_a_step, 0,
-			      NSTEPS);
+	  tcase_add_loop_test(tc, another_is_elected_when_one_is_killed_at_a_step, 0, NSTEPS);
+	  tcase_add_loop_test(tc, it_goes_on_when_one_has_been_stopped_at_a_step, 0, NSTEPS);
 	  tcase_add_test(tc, the_last_numbers_are_for_people);
 	  tcase_add_test(tc, controllers_do_not_use_up_the_numbers_for_months);)

@@ -24,8 +24,7 @@ static struct nb_buf site_maps(const struct process *p, int n)
 		ck_assert(nb_controllers_merge(own, b.data, b.size, &lost));
 		nb_buf_fini(&b);
 	}
-	ck_assert_msg(!nb_controllers_pack_merged(&out, own, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_controllers_pack_merged(&out, own, &err), "%s", err.text);
 	nb_gen_put(own);
 	return out;
 }
@@ -63,8 +62,8 @@ END_TEST
 /* Offsets in a packed map: its head, then key and value. */
 enum { MAP = 32, KEY_SIZE = 36, VALUE_SIZE = 40, N = 44, FIRST_KEY = 48 };
 
-static int check_with(const struct nb_gen *g, const struct nb_buf *b, size_t at,
-		      uint32_t word, struct nb_err *err)
+static int check_with(const struct nb_gen *g, const struct nb_buf *b, size_t at, uint32_t word,
+		      struct nb_err *err)
 {
 	uint8_t *bad = exactly(b->data, b->size);
 	int rc;
@@ -88,42 +87,32 @@ START_TEST(maps_of_another_shape_are_refused)
 	/* the map `most` follows one element of the map `sum` */
 	most = FIRST_KEY + 4 + sizeof(struct two);
 	ck_assert_int_eq(nb_controllers_check(p.gen, b.data, b.size, &err), 0);
-	ck_assert_int_eq(nb_controllers_check(p.gen, b.data, 0, &err),
-			 NB_E_IMAGE);
-	ck_assert_ptr_nonnull(
-		strstr(err.text, "map sum of policy loop is missing"));
+	ck_assert_int_eq(nb_controllers_check(p.gen, b.data, 0, &err), NB_E_IMAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "map sum of policy loop is missing"));
 	ck_assert_int_eq(check_with(p.gen, &b, KEY_SIZE, 8, &err), NB_E_IMAGE);
-	ck_assert_int_eq(check_with(p.gen, &b, VALUE_SIZE, 8, &err),
-			 NB_E_IMAGE);
+	ck_assert_int_eq(check_with(p.gen, &b, VALUE_SIZE, 8, &err), NB_E_IMAGE);
 	ck_assert_int_eq(check_with(p.gen, &b, N, 3, &err), NB_E_IMAGE);
 	ck_assert_int_eq(check_with(p.gen, &b, MAP, WANT, &err), NB_E_IMAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "no merged map 2"));
 	ck_assert_int_eq(check_with(p.gen, &b, MAP, NMAPS, &err), NB_E_IMAGE);
-	ck_assert_int_eq(check_with(p.gen, &b, MAP, UINT32_MAX, &err),
-			 NB_E_IMAGE);
+	ck_assert_int_eq(check_with(p.gen, &b, MAP, UINT32_MAX, &err), NB_E_IMAGE);
 	/* an array's last key, and the one after it */
 	ck_assert_int_eq(check_with(p.gen, &b, most + FIRST_KEY, 2, &err), 0);
-	ck_assert_int_eq(check_with(p.gen, &b, most + FIRST_KEY, 3, &err),
-			 NB_E_IMAGE);
+	ck_assert_int_eq(check_with(p.gen, &b, most + FIRST_KEY, 3, &err), NB_E_IMAGE);
 	/* the map `most` of another policy, which has the same name */
-	ck_assert_int_eq(check_with(p.gen, &b, most, 0x12345678, &err),
-			 NB_E_IMAGE);
-	ck_assert_ptr_nonnull(
-		strstr(err.text, "map most of policy loop is missing"));
+	ck_assert_int_eq(check_with(p.gen, &b, most, 0x12345678, &err), NB_E_IMAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "map most of policy loop is missing"));
 	/* another policy's maps may have any shape that fits into the bytes */
 	nb_buf_init(&twice, 0);
 	nb_buf_bytes(&twice, b.data, b.size);
 	nb_buf_bytes(&twice, b.data, most);
 	memset(twice.data + b.size, 0x12, 32);
-	ck_assert_int_eq(
-		nb_controllers_check(p.gen, twice.data, twice.size, &err), 0);
+	ck_assert_int_eq(nb_controllers_check(p.gen, twice.data, twice.size, &err), 0);
 	nb_buf_fini(&twice);
 	nb_buf_init(&twice, 0);
 	nb_buf_bytes(&twice, b.data, b.size);
 	nb_buf_bytes(&twice, b.data, b.size);
-	ck_assert_int_eq(
-		nb_controllers_check(p.gen, twice.data, twice.size, &err),
-		NB_E_IMAGE);
+	ck_assert_int_eq(nb_controllers_check(p.gen, twice.data, twice.size, &err), NB_E_IMAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "map sum of policy loop"));
 	nb_buf_fini(&twice);
 	nb_buf_fini(&b);
@@ -158,8 +147,7 @@ START_TEST(damaged_maps_are_refused_whole)
 		scribble(bad, b.size);
 		if (!nb_controllers_check(p.gen, bad, b.size, NULL)) {
 			own = own_of(p.gen);
-			ck_assert(
-				nb_controllers_merge(own, bad, b.size, &lost));
+			ck_assert(nb_controllers_merge(own, bad, b.size, &lost));
 			/* four keys at most have room for four elements */
 			ck_assert_uint_eq(lost, 0);
 			nb_gen_put(own);
@@ -182,8 +170,7 @@ static void list(uint32_t n, uint32_t more, uint64_t until)
 	ck_assert_int_eq(nb_sites_post_list(&board, &l, NULL), 0);
 }
 
-static void site(uint32_t i, const char *name, uint32_t processes,
-		 const char *why)
+static void site(uint32_t i, const char *name, uint32_t processes, const char *why)
 {
 	struct nb_sites_state s = { .processes = processes };
 
@@ -192,17 +179,14 @@ static void site(uint32_t i, const char *name, uint32_t processes,
 	ck_assert_int_eq(nb_sites_post_state(&board, i, &s, NULL), 0);
 }
 
-static void maps_at(uint32_t i, const char *name, uint64_t until,
-		    const void *bytes, size_t size)
+static void maps_at(uint32_t i, const char *name, uint64_t until, const void *bytes, size_t size)
 {
-	struct nb_sites_maps h = { .taken_ms = until - 5000,
-				   .until_ms = until,
-				   .processes = 8,
-				   .missing = 1 };
+	struct nb_sites_maps h = {
+		.taken_ms = until - 5000, .until_ms = until, .processes = 8, .missing = 1
+	};
 
 	snprintf(h.site, sizeof(h.site), "%s", name);
-	ck_assert_int_eq(nb_sites_post_maps(&board, i, &h, bytes, size, NULL),
-			 0);
+	ck_assert_int_eq(nb_sites_post_maps(&board, i, &h, bytes, size, NULL), 0);
 }
 
 static struct nb_sites_result merged(const struct process *p, uint64_t *sum)
@@ -318,20 +302,16 @@ START_TEST(damaged_records_are_survived)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)random32();
 		/* the places of the list and of two sites */
-		for (uint32_t place = 512 + (uint32_t)(i % 2); place < 515;
-		     place++) {
+		for (uint32_t place = 512 + (uint32_t)(i % 2); place < 515; place++) {
 			size_t size = random32() % sizeof(bytes);
 			enum nb_mailbox_record record =
-				random32() % 2 ? NB_MAILBOX_STATE
-					       : NB_MAILBOX_MAPS;
+				random32() % 2 ? NB_MAILBOX_STATE : NB_MAILBOX_MAPS;
 
 			/* some have the right size */
 			if (record == NB_MAILBOX_STATE && random32() % 2)
-				size = place == 512
-					       ? sizeof(struct nb_sites_list)
-					       : sizeof(struct nb_sites_state);
-			ck_assert_int_eq(nb_mailbox_post(&board, place, record,
-							 bytes, size, NULL),
+				size = place == 512 ? sizeof(struct nb_sites_list)
+						    : sizeof(struct nb_sites_state);
+			ck_assert_int_eq(nb_mailbox_post(&board, place, record, bytes, size, NULL),
 					 0);
 		}
 		r = merged(&p, &sum);

@@ -60,48 +60,44 @@ static const struct {
 			       "mov %r6, %r0\n"
 			       "mov %r0, 4\n"
 			       "jeq %r6, 0, done\n" MINUS_ITSELF "exit\n" },
-	{ "value at a constant address",
-	  "lddw map_value %r6, @bss, 8\n" MINUS_ITSELF "exit\n" },
-	{ "spilled value of a hash",
-	  PUT_INTO_SEEN "lddw map %r1, @seen\n"
-			"mov %r2, %r10\n"
-			"add %r2, -8\n"
-			"call 1\n"
-			"mov %r6, %r0\n"
-			"mov %r0, 4\n"
-			"jeq %r6, 0, done\n"
-			"stxdw [%r10-16], %r6\n"
-			"ldxdw %r6, [%r10-16]\n" MINUS_ITSELF "exit\n" },
-	{ "record of a ring buffer",
-	  "lddw map %r1, @ring\n"
-	  "mov %r2, 16\n"
-	  "mov %r3, 0\n"
-	  "call 131\n"
-	  "mov %r6, %r0\n"
-	  "mov %r8, %r0\n"
-	  "mov %r0, 4\n"
-	  "jeq %r6, 0, out\n" MINUS_ITSELF "mov %r6, %r0\n"
-	  "mov %r1, %r8\n"
-	  "mov %r2, 0\n"
-	  "call 133\n"
-	  "mov %r0, %r6\n"
-	  "out:\n"
-	  "exit\n" },
-	{ "key of a hash",
-	  PUT_INTO_SEEN "stdw [%r10-8], 4\n"
-			"lddw map %r1, @seen\n"
-			"lddw func %r2, key\n"
-			"mov %r3, %r10\n"
-			"add %r3, -8\n"
-			"mov %r4, 0\n"
-			"call 164\n"
-			"ldxdw %r0, [%r10-8]\n"
-			"exit\n"
-			"key:\n"
-			"mov %r6, %r2\n"
-			"mov %r8, %r4\n" MINUS_ITSELF "stxdw [%r8], %r0\n"
-			"mov %r0, 0\n"
-			"exit\n" },
+	{ "value at a constant address", "lddw map_value %r6, @bss, 8\n" MINUS_ITSELF "exit\n" },
+	{ "spilled value of a hash", PUT_INTO_SEEN "lddw map %r1, @seen\n"
+						   "mov %r2, %r10\n"
+						   "add %r2, -8\n"
+						   "call 1\n"
+						   "mov %r6, %r0\n"
+						   "mov %r0, 4\n"
+						   "jeq %r6, 0, done\n"
+						   "stxdw [%r10-16], %r6\n"
+						   "ldxdw %r6, [%r10-16]\n" MINUS_ITSELF "exit\n" },
+	{ "record of a ring buffer", "lddw map %r1, @ring\n"
+				     "mov %r2, 16\n"
+				     "mov %r3, 0\n"
+				     "call 131\n"
+				     "mov %r6, %r0\n"
+				     "mov %r8, %r0\n"
+				     "mov %r0, 4\n"
+				     "jeq %r6, 0, out\n" MINUS_ITSELF "mov %r6, %r0\n"
+				     "mov %r1, %r8\n"
+				     "mov %r2, 0\n"
+				     "call 133\n"
+				     "mov %r0, %r6\n"
+				     "out:\n"
+				     "exit\n" },
+	{ "key of a hash", PUT_INTO_SEEN "stdw [%r10-8], 4\n"
+					 "lddw map %r1, @seen\n"
+					 "lddw func %r2, key\n"
+					 "mov %r3, %r10\n"
+					 "add %r3, -8\n"
+					 "mov %r4, 0\n"
+					 "call 164\n"
+					 "ldxdw %r0, [%r10-8]\n"
+					 "exit\n"
+					 "key:\n"
+					 "mov %r6, %r2\n"
+					 "mov %r8, %r4\n" MINUS_ITSELF "stxdw [%r8], %r0\n"
+					 "mov %r0, 0\n"
+					 "exit\n" },
 };
 
 enum { NPROGRAMS = sizeof(programs) / sizeof(programs[0]) };
@@ -126,8 +122,7 @@ static struct nb_verdict *accepted(const char *text)
 }
 
 /* Both engines must return IS_NULL. */
-static void both_find_null(const char *name, const char *text, void *ctx,
-			   size_t size)
+static void both_find_null(const char *name, const char *text, void *ctx, size_t size)
 {
 	struct nb_verdict *v = accepted(text);
 	struct nb_jit *jit = NULL;
@@ -137,10 +132,8 @@ static void both_find_null(const char *name, const char *text, void *ctx,
 	int rc;
 
 	for (uint32_t i = 0; i < CASE_PLAIN + 1; i++)
-		ck_assert_msg(!nb_policy_map_new(&maps[i], &c.img, i, &err),
-			      "%s", err.text);
-	ck_assert_msg(!nb_exec_new(&x, &c.img, 0, maps, NULL, &err), "%s",
-		      err.text);
+		ck_assert_msg(!nb_policy_map_new(&maps[i], &c.img, i, &err), "%s", err.text);
+	ck_assert_msg(!nb_exec_new(&x, &c.img, 0, maps, NULL, &err), "%s", err.text);
 	r0 = nb_exec_interpret(x, ctx, size);
 	ck_assert_msg(r0 == IS_NULL, "%s, interpreter: %d", name, (int)r0);
 	rc = nb_jit_compile(&jit, x, v->aux, &err);
@@ -203,8 +196,7 @@ static int test(void)
 	tcase_add_loop_test(tc, memory_minus_its_address, 0, NPROGRAMS);
 	tcase_add_test(tc, context_minus_its_address);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr,
-			getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
+	srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -220,7 +212,6 @@ int main(int argc, char **argv)
 	snprintf(next, sizeof(next), "%d", starts + 1);
 	if (starts < MOST_STARTS)
 		execl("/proc/self/exe", argv[0], next, (char *)NULL);
-	printf("1..0 # SKIP low addresses: the heap of %d starts lies above 512 MiB\n",
-	       starts + 1);
+	printf("1..0 # SKIP low addresses: the heap of %d starts lies above 512 MiB\n", starts + 1);
 	return EXIT_SUCCESS;
 }

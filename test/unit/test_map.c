@@ -31,8 +31,7 @@ START_TEST(array_ends_at_max_entries)
 	for (size_t i = 0; i < 4; i++) {
 		ck_assert_ptr_null(nb_map_lookup(m, &far[i], 0));
 		ck_assert_int_eq(put(m, far[i], 1, NB_ANY), -E2BIG);
-		ck_assert_int_eq(nb_map_read(m, &far[i], NULL, NULL),
-				 NB_E_NOKEY);
+		ck_assert_int_eq(nb_map_read(m, &far[i], NULL, NULL), NB_E_NOKEY);
 	}
 	nb_map_put(m);
 }
@@ -134,9 +133,8 @@ START_TEST(percpu_values_are_apart_and_read_together)
 	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++)
 		ck_assert_uint_eq(all[cpu], 100 + cpu);
 	for (uint32_t cpu = 1; cpu < nb_ncpus(); cpu++)
-		ck_assert_uint_ge(
-			(uintptr_t)nb_map_lookup(m, &one, cpu) / 64,
-			(uintptr_t)nb_map_lookup(m, &one, cpu - 1) / 64 + 1);
+		ck_assert_uint_ge((uintptr_t)nb_map_lookup(m, &one, cpu) / 64,
+				  (uintptr_t)nb_map_lookup(m, &one, cpu - 1) / 64 + 1);
 	free(all);
 	nb_map_put(m);
 }
@@ -157,8 +155,7 @@ START_TEST(percpu_write_sets_every_cpu)
 		ck_assert_uint_eq(p[0], cpu + 1);
 	}
 	ck_assert_int_eq(nb_map_write(m, &far, all, 0, NULL), NB_E_BIG);
-	ck_assert_int_eq(nb_map_write(m, &zero, all, NB_NOEXIST, NULL),
-			 NB_E_EXISTS);
+	ck_assert_int_eq(nb_map_write(m, &zero, all, NB_NOEXIST, NULL), NB_E_EXISTS);
 	ck_assert_int_eq(nb_map_update(m, &far, all, 0, 0), -E2BIG);
 	ck_assert_ptr_null(nb_map_lookup(m, &far, 0));
 	ck_assert_int_eq(nb_map_erase(m, &zero, NULL), NB_E_FLAGS);
@@ -226,8 +223,7 @@ START_TEST(full_hash_still_replaces)
 	ck_assert_int_eq(put(m, 1, 9, NB_NOEXIST), -EEXIST);
 	/* More often than there are spare elements. */
 	for (uint64_t n = 0; n < 100000; n++)
-		ck_assert_int_eq(put(m, n % 3, n, n % 2 ? NB_ANY : NB_EXIST),
-				 0);
+		ck_assert_int_eq(put(m, n % 3, n, n % 2 ? NB_ANY : NB_EXIST), 0);
 	ck_assert_uint_eq(*at(m, 99999 % 3), 99999);
 	ck_assert_uint_eq(nb_map_count(m), 3);
 	ck_assert_int_eq(put(m, 9, 9, NB_ANY), -E2BIG);
@@ -262,8 +258,7 @@ START_TEST(hash_tells_keys_apart_by_every_byte)
 		for (uint32_t i = 0; i < size; i++) {
 			key[i] = 1;
 			v = i;
-			ck_assert_int_eq(
-				nb_map_update(m, key, &v, NB_NOEXIST, 0), 0);
+			ck_assert_int_eq(nb_map_update(m, key, &v, NB_NOEXIST, 0), 0);
 			key[i] = 0;
 		}
 		ck_assert_ptr_null(nb_map_lookup(m, key, 0));
@@ -411,8 +406,7 @@ END_TEST
 
 UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, array_ends_at_max_entries);
-	  tcase_add_test(tc,
-			 array_update_checks_flags_then_index_then_presence);
+	  tcase_add_test(tc, array_update_checks_flags_then_index_then_presence);
 	  tcase_add_test(tc, array_elements_cannot_be_deleted);
 	  tcase_add_test(tc, array_walk_is_by_index_and_starts_over_outside);
 	  tcase_add_test(tc, array_values_lie_side_by_side_from_its_base);
@@ -420,8 +414,7 @@ UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, percpu_values_are_apart_and_read_together);
 	  tcase_add_test(tc, percpu_write_sets_every_cpu);
 	  tcase_add_test(tc, cpus_are_counted_above_the_current_one);
-	  tcase_add_test(tc, hash_update_obeys_flags);
-	  tcase_add_test(tc, hash_delete_makes_room);
+	  tcase_add_test(tc, hash_update_obeys_flags); tcase_add_test(tc, hash_delete_makes_room);
 	  tcase_add_test(tc, full_hash_still_replaces);
 	  tcase_add_test(tc, replaced_value_stays_readable);
 	  tcase_add_test(tc, hash_tells_keys_apart_by_every_byte);

@@ -38,8 +38,7 @@ static void model_init(struct model *m, const struct nb_map_def *def)
 static uint32_t model_find(const struct model *m, const void *key)
 {
 	for (uint32_t i = 0; i < m->n; i++)
-		if (memcmp(m->key + i * m->def->key_size, key,
-			   m->def->key_size) == 0)
+		if (memcmp(m->key + i * m->def->key_size, key, m->def->key_size) == 0)
 			return i;
 	return UINT32_MAX;
 }
@@ -55,8 +54,7 @@ static int model_lookup(void *self, const void *key, void *value)
 	return 0;
 }
 
-static int model_update(void *self, const void *key, const void *value,
-			uint64_t flags)
+static int model_update(void *self, const void *key, const void *value, uint64_t flags)
 {
 	struct model *m = self;
 	uint32_t i;
@@ -92,8 +90,7 @@ static int model_remove(void *self, const void *key)
 		return -ENOENT;
 	m->n--;
 	memmove(m->key + i * k, m->key + m->n * k, k);
-	memmove(m->value + i * m->value_size, m->value + m->n * m->value_size,
-		m->value_size);
+	memmove(m->value + i * m->value_size, m->value + m->n * m->value_size, m->value_size);
 	return 0;
 }
 
@@ -109,24 +106,22 @@ static int model_next(void *self, const void *key, void *next)
 	return 0;
 }
 
-static void against_model(void (*side)(struct side *, struct nb_map *),
-			  int steps)
+static void against_model(void (*side)(struct side *, struct nb_map *), int steps)
 {
 	uint64_t seed = sequence_seed();
 
 	for (size_t i = 0; i < nshapes; i++) {
 		struct model model;
-		struct side ours,
-			theirs = { "model",	 &model,       model_lookup,
-				   model_update, model_remove, model_next };
+		struct side ours, theirs = { "model",	   &model,	 model_lookup,
+					     model_update, model_remove, model_next };
 		struct nb_map *m;
 		char why[512];
 
 		model_init(&model, &shapes[i].def);
 		ck_assert_int_eq(nb_map_new(&m, &shapes[i].def, NULL), 0);
 		side(&ours, m);
-		ck_assert_msg(sequence_run(&shapes[i], seed + i, steps, &ours,
-					   &theirs, why, sizeof(why)) == 0,
+		ck_assert_msg(sequence_run(&shapes[i], seed + i, steps, &ours, &theirs, why,
+					   sizeof(why)) == 0,
 			      "SEED=%llu: %s", (unsigned long long)seed, why);
 		ck_assert_uint_eq(nb_map_count(m), model.n);
 		nb_map_put(m);
@@ -202,8 +197,7 @@ START_TEST(operations_never_allocate)
 		for (int side = 0; side < 2; side++) {
 			(side ? side_program : side_manage)(&a, m);
 			for (uint32_t k = 0; k < 300; k++) {
-				memcpy(key, &k,
-				       shapes[i].def.key_size < 4 ? 1 : 4);
+				memcpy(key, &k, shapes[i].def.key_size < 4 ? 1 : 4);
 				a.update(a.self, key, value, 0);
 				a.lookup(a.self, key, value);
 				a.next(a.self, key, key);

@@ -33,16 +33,12 @@ START_TEST(bad_definitions_are_refused_with_numbers)
 		{ { "x", 2, 4, 1u << 31, 1, 0 }, NB_E_MAPDEF, "2147483648" },
 		{ { "x", 6, 4, 32769, 1, 0 }, NB_E_MAPDEF, "32768" },
 		{ { "x", 1, 4, 4 << 20, 1, 0 }, NB_E_MAPDEF, "4194304" },
-		{ { "x", 1, UINT32_MAX, UINT32_MAX, 1, 0 },
-		  NB_E_MAPDEF,
-		  "4294967295" },
+		{ { "x", 1, UINT32_MAX, UINT32_MAX, 1, 0 }, NB_E_MAPDEF, "4294967295" },
 		{ { long_name, 2, 4, 4, 1, 0 }, NB_E_MAPDEF, "64 bytes" },
 		/* products that wrap in 32 or 64 bits */
 		{ { "x", 2, 4, 8, 1u << 29, 0 }, NB_E_LIMIT, "256 MiB" },
 		{ { "x", 2, 4, 1u << 30, 4, 0 }, NB_E_LIMIT, "256 MiB" },
-		{ { "x", 2, 4, INT32_MAX, UINT32_MAX, 0 },
-		  NB_E_LIMIT,
-		  "4294967295 entries" },
+		{ { "x", 2, 4, INT32_MAX, UINT32_MAX, 0 }, NB_E_LIMIT, "4294967295 entries" },
 		{ { "x", 6, 4, 32768, UINT32_MAX, 0 }, NB_E_LIMIT, "256" },
 		{ { "x", 1, 4, 4, UINT32_MAX, 0 }, NB_E_LIMIT, "256" },
 		{ { "x", 1, 8, 4 << 19, UINT32_MAX, 0 }, NB_E_LIMIT, "256" },
@@ -58,9 +54,8 @@ START_TEST(bad_definitions_are_refused_with_numbers)
 		ck_assert_msg(rc == bad[i].code, "row %zu: %d", i, rc);
 		ck_assert_ptr_null(m);
 		ck_assert_int_eq(err.code, rc);
-		ck_assert_msg(strstr(err.text, bad[i].text) != NULL,
-			      "row %zu: \"%s\" lacks \"%s\"", i, err.text,
-			      bad[i].text);
+		ck_assert_msg(strstr(err.text, bad[i].text) != NULL, "row %zu: \"%s\" lacks \"%s\"",
+			      i, err.text, bad[i].text);
 		ck_assert_int_eq(nb_map_new(&m, &bad[i].def, NULL), rc);
 	}
 }
@@ -86,8 +81,7 @@ START_TEST(good_definitions_are_taken)
 		const struct nb_map_def *d;
 
 		nb_map_put(m);
-		ck_assert_msg(nb_map_new(&m, &good[i], &err) == 0, "%s",
-			      err.text);
+		ck_assert_msg(nb_map_new(&m, &good[i], &err) == 0, "%s", err.text);
 		ck_assert_str_eq(err.text, "untouched");
 		d = nb_map_definition(m);
 		ck_assert_str_eq(d->name, good[i].name ? good[i].name : "");
@@ -96,8 +90,7 @@ START_TEST(good_definitions_are_taken)
 		ck_assert_uint_eq(d->value_size, good[i].value_size);
 		ck_assert_uint_eq(d->max_entries, good[i].max_entries);
 		ck_assert_uint_eq(d->flags, good[i].flags);
-		ck_assert_uint_ge(nb_map_memory(m),
-				  (size_t)d->value_size * d->max_entries);
+		ck_assert_uint_ge(nb_map_memory(m), (size_t)d->value_size * d->max_entries);
 		nb_map_put(m);
 	}
 }
@@ -158,11 +151,9 @@ START_TEST(a_frozen_map_is_only_read)
 	for (int i = 0; i < 2; i++) {
 		struct nb_map *which = i ? copy : m;
 
-		ck_assert_int_eq(nb_map_write(which, &zero, &v, NB_ANY, &err),
-				 NB_E_READONLY);
+		ck_assert_int_eq(nb_map_write(which, &zero, &v, NB_ANY, &err), NB_E_READONLY);
 		ck_assert(strstr(err.text, "\"f\" is frozen"));
-		ck_assert_int_eq(nb_map_erase(which, &zero, NULL),
-				 NB_E_READONLY);
+		ck_assert_int_eq(nb_map_erase(which, &zero, NULL), NB_E_READONLY);
 		ck_assert_int_eq(nb_map_read(which, &zero, &v, NULL), 0);
 		ck_assert_uint_eq(v, 7);
 	}
@@ -184,14 +175,12 @@ START_TEST(clone_is_equal_and_apart)
 		/* One side on both places fills the map with anything. */
 		sequence_run(&shapes[i], 1, 30, &a, &b, why, sizeof(why));
 		ck_assert_int_eq(nb_map_clone(&copy, m, NULL), 0);
-		ck_assert_str_eq(nb_map_definition(copy)->name,
-				 shapes[i].def.name);
+		ck_assert_str_eq(nb_map_definition(copy)->name, shapes[i].def.name);
 		ck_assert_uint_eq(nb_map_count(copy), nb_map_count(m));
 		side_manage(&b, copy);
 		/* Two maps that began equal stay so under equal steps. */
-		ck_assert_msg(sequence_run(&shapes[i], 2, 500, &a, &b, why,
-					   sizeof(why)) == 0,
-			      "%s", why);
+		ck_assert_msg(sequence_run(&shapes[i], 2, 500, &a, &b, why, sizeof(why)) == 0, "%s",
+			      why);
 		nb_map_put(m);
 		nb_map_put(copy);
 	}
@@ -213,8 +202,7 @@ START_TEST(management_errors_name_map_and_key)
 	ck_assert_int_eq(nb_map_write(h, key, &v, NB_EXIST, &err), NB_E_NOKEY);
 	ck_assert_int_eq(nb_map_erase(h, key, &err), NB_E_NOKEY);
 	ck_assert_int_eq(nb_map_write(h, key, &v, 0, &err), 0);
-	ck_assert_int_eq(nb_map_write(h, key, &v, NB_NOEXIST, &err),
-			 NB_E_EXISTS);
+	ck_assert_int_eq(nb_map_write(h, key, &v, NB_NOEXIST, &err), NB_E_EXISTS);
 	ck_assert_ptr_nonnull(strstr(err.text, "already"));
 	ck_assert_int_eq(nb_map_write(h, key, &v, 4, &err), NB_E_FLAGS);
 	ck_assert_ptr_nonnull(strstr(err.text, "flags 0x4"));
@@ -230,11 +218,9 @@ START_TEST(management_errors_name_map_and_key)
 }
 END_TEST
 
-UNIT_MAIN("map_rules",
-	  tcase_add_test(tc, bad_definitions_are_refused_with_numbers);
+UNIT_MAIN("map_rules", tcase_add_test(tc, bad_definitions_are_refused_with_numbers);
 	  tcase_add_test(tc, good_definitions_are_taken);
 	  tcase_add_test(tc, memory_stays_under_the_limit);
-	  tcase_add_test(tc, last_reference_frees);
-	  tcase_add_test(tc, a_frozen_map_is_only_read);
+	  tcase_add_test(tc, last_reference_frees); tcase_add_test(tc, a_frozen_map_is_only_read);
 	  tcase_add_test(tc, clone_is_equal_and_apart);
 	  tcase_add_test(tc, management_errors_name_map_and_key);)

@@ -102,8 +102,7 @@ START_TEST(the_refusal_says_why)
 	for (uint64_t i = 0; i < MOST; i++)
 		ck_assert_int_eq(put(m, i * BACK, NB_ANY), 0);
 	ck_assert_int_eq(nb_map_write(m, &key, &key, NB_ANY, &err), NB_E_FULL);
-	ck_assert_msg(strstr(err.text, "32 keys share its bucket"), "%s",
-		      err.text);
+	ck_assert_msg(strstr(err.text, "32 keys share its bucket"), "%s", err.text);
 	nb_map_put(m);
 }
 END_TEST
@@ -169,16 +168,14 @@ static struct nb_map *of_image(uint32_t tags)
 
 static bool same_function(const struct nb_map *a, const struct nb_map *b)
 {
-	const struct hash *x = (const struct hash *)a,
-			  *y = (const struct hash *)b;
+	const struct hash *x = (const struct hash *)a, *y = (const struct hash *)b;
 
 	return x->factor == y->factor && x->fold == y->fold;
 }
 
 START_TEST(coherent_maps_have_one_function)
 {
-	struct nb_map *a = of_image(NB_MAPF_COHERENT),
-		      *b = of_image(NB_MAPF_COHERENT);
+	struct nb_map *a = of_image(NB_MAPF_COHERENT), *b = of_image(NB_MAPF_COHERENT);
 
 	ck_assert(same_function(a, b));
 	nb_map_put(a);

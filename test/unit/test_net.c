@@ -114,8 +114,7 @@ static void pair_up(void **send, void **recv)
 	*send = *recv = NULL;
 	while (!*send || !*recv) {
 		if (!*send)
-			ck_assert_int_eq(t->connect(ctx, 0, -1, h, send, NULL),
-					 0);
+			ck_assert_int_eq(t->connect(ctx, 0, -1, h, send, NULL), 0);
 		if (!*recv)
 			ck_assert_int_eq(t->accept(listener, recv, NULL), 0);
 	}
@@ -125,8 +124,7 @@ static void *post_recv(void *comm, void *data, size_t size)
 {
 	void *req = NULL;
 
-	ck_assert_int_eq(
-		t->irecv(comm, 1, &data, &size, NULL, NULL, NULL, &req), 0);
+	ck_assert_int_eq(t->irecv(comm, 1, &data, &size, NULL, NULL, NULL, &req), 0);
 	return req;
 }
 
@@ -150,8 +148,7 @@ static int finish(void *req, int *size)
 
 START_TEST(messages_of_all_sizes_arrive_in_order)
 {
-	static const size_t sizes[] = { 0,    1,    15,	  16,	   17,
-					4080, 4096, 4097, 1 << 20, 0 };
+	static const size_t sizes[] = { 0, 1, 15, 16, 17, 4080, 4096, 4097, 1 << 20, 0 };
 	enum { N = sizeof(sizes) / sizeof(sizes[0]) };
 	static char from[N][1 << 20], to[N][1 << 20];
 	void *send, *recv, *s[N], *r[N];
@@ -172,21 +169,18 @@ START_TEST(messages_of_all_sizes_arrive_in_order)
 				int done = 0, size = -1;
 
 				if (s[i])
-					ck_assert_int_eq(
-						t->test(s[i], &done, NULL), 0);
+					ck_assert_int_eq(t->test(s[i], &done, NULL), 0);
 				left -= done;
 				s[i] = done ? NULL : s[i];
 				done = 0;
 				if (r[i])
-					ck_assert_int_eq(
-						t->test(r[i], &done, &size), 0);
+					ck_assert_int_eq(t->test(r[i], &done, &size), 0);
 				if (!done)
 					continue;
 				left--;
 				r[i] = NULL;
 				ck_assert_int_eq(size, (int)sizes[i]);
-				ck_assert_mem_eq(from[i], to[i],
-						 sizes[i] + 1 - !!sizes[i]);
+				ck_assert_mem_eq(from[i], to[i], sizes[i] + 1 - !!sizes[i]);
 			}
 	}
 	t->close_send(send);
@@ -224,10 +218,9 @@ END_TEST
 /* Strangers of every kind come first; the peer gets in all the same. */
 START_TEST(strangers_delay_nobody)
 {
-	struct nb_tcp_hello bad = { .magic = NB_TCP_HELLO_MAGIC,
-				    .cookie = 1,
-				    .link = 2,
-				    .version = NB_TCP_VERSION };
+	struct nb_tcp_hello bad = {
+		.magic = NB_TCP_HELLO_MAGIC, .cookie = 1, .link = 2, .version = NB_TCP_VERSION
+	};
 	const struct nb_tcp_handle *h = (const void *)handle;
 	void *send, *recv;
 	int fd[6];
@@ -490,16 +483,14 @@ START_TEST(a_handle_of_somebody_elses_is_refused)
 	if (!set_up())
 		return;
 	memset(h, 0x5a, sizeof(h));
-	ck_assert_int_eq(t->connect(ctx, 0, -1, h, &send, NULL),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->connect(ctx, 0, -1, h, &send, NULL), NB_NET_ARGUMENT);
 	ck_assert_ptr_null(send);
 	ck_assert_int_eq(t->listen(ctx, 99, h, &send), NB_NET_ARGUMENT);
 	/* version 1 had a hello of 32 bytes */
 	memcpy(&old, handle, sizeof(old));
 	old.version = 1;
 	memcpy(h, &old, sizeof(old));
-	ck_assert_int_eq(t->connect(ctx, 0, -1, h, &send, NULL),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->connect(ctx, 0, -1, h, &send, NULL), NB_NET_ARGUMENT);
 	ck_assert_ptr_null(send);
 	tear_down();
 }
@@ -554,8 +545,7 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 {
 	const size_t page = 4096;
 	void *send, *recv, *mh = NULL;
-	char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (!set_up())
 		return;
@@ -564,8 +554,7 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 	pair_up(&send, &recv);
 	ck_assert_int_eq(t->reg_mr(send, at, page, NB_NET_HOST_MEMORY, &mh), 0);
 	ck_assert_ptr_nonnull(mh);
-	ck_assert_int_eq(t->reg_mr(send, at, page + 1, NB_NET_HOST_MEMORY, &mh),
-			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->reg_mr(send, at, page + 1, NB_NET_HOST_MEMORY, &mh), NB_NET_ARGUMENT);
 	ck_assert_ptr_null(mh);
 	ck_assert_ptr_nonnull(strstr(said, "net: 4097 bytes at "));
 	ck_assert_ptr_nonnull(strstr(said, "the CPU cannot read them"));
@@ -633,12 +622,9 @@ START_TEST(interfaces_by_nccls_rules)
 	static struct nb_tcp_dev devs[NB_TCP_MAX_DEVS];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		ck_assert_msg(nb_tcp_ifname_lets(rows[i].value, rows[i].name) ==
-				      rows[i].lets,
+		ck_assert_msg(nb_tcp_ifname_lets(rows[i].value, rows[i].name) == rows[i].lets,
 			      "%s, %s", rows[i].value, rows[i].name);
-	ck_assert_int_eq(nb_tcp_find_devs("=no such one", AF_UNSPEC, devs,
-					  NB_TCP_MAX_DEVS),
-			 0);
+	ck_assert_int_eq(nb_tcp_find_devs("=no such one", AF_UNSPEC, devs, NB_TCP_MAX_DEVS), 0);
 	ck_assert_int_le(nb_tcp_find_devs("^", AF_UNSPEC, devs, 1), 1);
 }
 END_TEST
@@ -666,8 +652,7 @@ static void *ping(void *arg)
 		    t->isend(send, &out, 1, 0, NULL, NULL, &s))
 			return arg;
 		while (!a || !b)
-			if ((!a && t->test(r, &a, NULL)) ||
-			    (!b && t->test(s, &b, NULL)))
+			if ((!a && t->test(r, &a, NULL)) || (!b && t->test(s, &b, NULL)))
 				return arg;
 		if (in != out++)
 			return arg;
@@ -685,8 +670,7 @@ START_TEST(threads_have_their_own_connections)
 	if (!set_up())
 		return;
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, ping, said),
-				 0);
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, ping, said), 0);
 	for (int i = 0; i < 4; i++) {
 		void *why = NULL;
 

@@ -24,8 +24,7 @@ static void set_up(void)
 
 static void *open_net(void)
 {
-	struct nb_net_init init = { .comm_id = 7,
-				    .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_net_init init = { .comm_id = 7, .traffic_class = NB_NET_CLASS_NONE };
 	void *ctx = NULL;
 	int n = 0;
 
@@ -48,10 +47,9 @@ static void connect_pair(void *ctx, struct pair *p)
 	ck_assert_int_eq(nb_net_listen(ctx, 0, handle, &l), 0);
 	while (!p->send || !p->recv) {
 		if (!p->send)
-			ck_assert_int_eq(nb_net_connect(ctx, 0,
-							NB_NET_CLASS_NONE,
-							handle, &p->send, NULL),
-					 0);
+			ck_assert_int_eq(
+				nb_net_connect(ctx, 0, NB_NET_CLASS_NONE, handle, &p->send, NULL),
+				0);
 		if (!p->recv)
 			ck_assert_int_eq(nb_net_accept(l, &p->recv, NULL), 0);
 	}
@@ -70,11 +68,8 @@ static void move(struct pair *p, size_t size)
 	void *data = to, *mh = p, *send = NULL, *recv = NULL;
 	int tag = 1, sent = 0, got = 0;
 
-	ck_assert_int_eq(
-		nb_net_irecv(p->recv, 1, &data, &size, &tag, &mh, NULL, &recv),
-		0);
-	ck_assert_int_eq(
-		nb_net_isend(p->send, from, size, tag, mh, NULL, &send), 0);
+	ck_assert_int_eq(nb_net_irecv(p->recv, 1, &data, &size, &tag, &mh, NULL, &recv), 0);
+	ck_assert_int_eq(nb_net_isend(p->send, from, size, tag, mh, NULL, &send), 0);
 	while (!sent || !got) {
 		if (!sent)
 			ck_assert_int_eq(nb_net_test(send, &sent, NULL), 0);
@@ -142,9 +137,7 @@ START_TEST(errors_are_counted)
 	if (!ctx)
 		return;
 	connect_pair(ctx, &p);
-	ck_assert_int_eq(
-		nb_net_irecv(p.recv, 1, &data, &size, &tag, &mh, NULL, &recv),
-		0);
+	ck_assert_int_eq(nb_net_irecv(p.recv, 1, &data, &size, &tag, &mh, NULL, &recv), 0);
 	ck_assert_int_eq(nb_net_close_send(p.send), 0);
 	while (!nb_net_test(recv, &done, NULL))
 		ck_assert_int_eq(done, 0);
@@ -239,8 +232,6 @@ START_TEST(readers_beside_ranks_that_come_and_go)
 }
 END_TEST
 
-UNIT_MAIN("net calls",
-	  tcase_add_test(tc, what_moves_is_counted_and_stays_counted);
-	  tcase_add_test(tc, errors_are_counted);
-	  tcase_add_test(tc, a_fork_begins_anew);
+UNIT_MAIN("net calls", tcase_add_test(tc, what_moves_is_counted_and_stays_counted);
+	  tcase_add_test(tc, errors_are_counted); tcase_add_test(tc, a_fork_begins_anew);
 	  tcase_add_test(tc, readers_beside_ranks_that_come_and_go);)

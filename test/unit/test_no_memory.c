@@ -36,18 +36,15 @@
 
 char *__real_strdup(const char *s);
 char *__wrap_strdup(const char *s);
-int __real_pthread_create(pthread_t *t, const pthread_attr_t *a,
-			  void *(*fn)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a,
-			  void *(*fn)(void *), void *arg);
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
 
 char *__wrap_strdup(const char *s)
 {
 	return alloc_fails() ? NULL : alloc_counted(__real_strdup(s));
 }
 
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a,
-			  void *(*fn)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
 {
 	return alloc_fails() ? EAGAIN : __real_pthread_create(t, a, fn, arg);
 }
@@ -61,11 +58,7 @@ static const struct nb_map_spec maps[] = {
 	  .value_size = 4,
 	  .max_entries = 2,
 	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen",
-	  .type = NB_MAP_HASH,
-	  .key_size = 4,
-	  .value_size = 8,
-	  .max_entries = 8 },
+	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 4, .value_size = 8, .max_entries = 8 },
 	{ .name = "line", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 };
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
@@ -74,8 +67,7 @@ enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 
 static char dir[64], lines[64 << 10];
 
-static void logger(int level, unsigned long flags, const char *file, int line,
-		   const char *fmt, ...)
+static void logger(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	size_t n = strlen(lines);
 	va_list ap;
@@ -156,9 +148,8 @@ static int channels(void *ctx)
 
 	for (int i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
 		t[i] = 1.0f + (float)i;
-	if (ncclTunerPlugin_v5.get_coll_info(
-		    ctx, 4, 1024, 1, (float **)(void *)t, NCCL_NUM_ALGOS,
-		    NCCL_NUM_PROTOS, 0, &n))
+	if (ncclTunerPlugin_v5.get_coll_info(ctx, 4, 1024, 1, (float **)(void *)t, NCCL_NUM_ALGOS,
+					     NCCL_NUM_PROTOS, 0, &n))
 		return -1;
 	for (int i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
 		good += t[i] >= 0.0f;
@@ -191,12 +182,9 @@ static const char *profile(void)
 	static int mask;
 	struct nb_err err = { .text = "" };
 	int rc = nb_trace_ring_open(1, &err);
-	struct host_prof p = { .abi = 5,
-			       .mask = &mask,
-			       .name = "world",
-			       .id = 7,
-			       .nodes = 1,
-			       .ranks = 1 };
+	struct host_prof p = {
+		.abi = 5, .mask = &mask, .name = "world", .id = 7, .nodes = 1, .ranks = 1
+	};
 
 	p.p = (const struct host_profiler *)(const void *)&ncclProfiler_v5;
 	if (rc && (rc != NB_E_NOMEM || !alloc_failed || !*err.text))
@@ -254,11 +242,10 @@ START_TEST(each_allocation_of_init)
 		if (pid == 0)
 			exit(whole_life(k));
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_msg(WIFEXITED(status), "%ld: signal %d", k,
-			      WTERMSIG(status));
+		ck_assert_msg(WIFEXITED(status), "%ld: signal %d", k, WTERMSIG(status));
 		status = WEXITSTATUS(status);
-		ck_assert_msg(status == FINE || status == THE_END,
-			      "allocation %ld: status %d", k, status);
+		ck_assert_msg(status == FINE || status == THE_END, "allocation %ld: status %d", k,
+			      status);
 	}
 	printf("# from init to finalize: %ld allocations\n", k - 1);
 	ck_assert_int_gt(k, 20);
@@ -288,8 +275,7 @@ static int memory_file(const void *p, size_t size)
 	int fd = memfd_create("t", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	ck_assert_int_eq(write(fd, p, size), (ssize_t)size);
-	ck_assert(!fcntl(fd, F_ADD_SEALS,
-			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	ck_assert(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
 	return fd;
 }
 
@@ -363,8 +349,7 @@ static int file_for(const char *line)
 		return memory_file(elements, sizeof(elements) - 1);
 	if (strncmp(line, "policy load ", 12) != 0)
 		return -1;
-	made_image(&b, name, !strcmp(name, "five") ? ALWAYS_5 : MADE_NOOP, maps,
-		   NMAPS);
+	made_image(&b, name, !strcmp(name, "five") ? ALWAYS_5 : MADE_NOOP, maps, NMAPS);
 	fd = memory_file(b.data, b.size);
 	nb_buf_fini(&b);
 	return fd;
@@ -434,10 +419,8 @@ static const struct work {
 	{ "map show want", NULL, 0 },
 	{ "map dump seen", NULL, 0 },
 	{ "map get want 00000000", NULL, 0 },
-	{ "map set want 00000000 07000000", "map set want 00000000 03000000",
-	  7 },
-	{ "map set seen 02000000 0000000000000001", "map remove seen 02000000",
-	  0 },
+	{ "map set want 00000000 07000000", "map set want 00000000 03000000", 7 },
+	{ "map set seen 02000000 0000000000000001", "map remove seen 02000000", 0 },
 	{ "map load seen", NULL, 0 },
 	{ "map pop line", NULL, 0 },
 	{ "change status", NULL, 0 },
@@ -472,24 +455,20 @@ static bool attempt(const struct work *w, long k, int before)
 		ck_assert_msg(failed, "%s: the connection ended", w->line);
 		hello();
 	} else if (!done) {
-		ck_assert_msg(failed && strstr(reply, "memory"),
-			      "%s, allocation %ld: %s", w->line, k, reply);
+		ck_assert_msg(failed && strstr(reply, "memory"), "%s, allocation %ld: %s", w->line,
+			      k, reply);
 	}
 	if (!done)
 		for (int i = 0; i < 100; i++)
-			ck_assert_msg(channels(rank) == before,
-				      "%s, allocation %ld: %d, %s", w->line, k,
-				      channels(rank), reply);
+			ck_assert_msg(channels(rank) == before, "%s, allocation %ld: %d, %s",
+				      w->line, k, channels(rank), reply);
 	return done;
 }
 
 /* Everything as it was. */
 static void put_back(const struct work *w, int before)
 {
-	settle(w->channels == NONE ? 0
-	       : w->channels	   ? w->channels
-				   : before,
-	       w->line);
+	settle(w->channels == NONE ? 0 : w->channels ? w->channels : before, w->line);
 	if (w->back)
 		must(w->back);
 	settle(before, w->back);
@@ -589,8 +568,7 @@ START_TEST(commands_need_neither_the_loader_nor_the_environment)
 	must("policy load by_map");
 	for (unsigned i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
 		ask(works[i].line, -1);
-		ck_assert_msg(!read_variable, "%s: getenv(%s)", works[i].line,
-			      read_variable);
+		ck_assert_msg(!read_variable, "%s: getenv(%s)", works[i].line, read_variable);
 		if (works[i].back)
 			ask(works[i].back, -1);
 	}
@@ -630,21 +608,17 @@ static void write_controller(void)
 	struct nb_slot slots[2][MADE_SLOTS];
 	struct nb_func func[2];
 	struct nb_prog prog[2] = { 0 };
-	const struct nb_image img = { .name = "more",
-				      .maps = maps,
-				      .nmaps = NMAPS,
-				      .progs = prog,
-				      .nprogs = 2 };
+	const struct nb_image img = {
+		.name = "more", .maps = maps, .nmaps = NMAPS, .progs = prog, .nprogs = 2
+	};
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 	size_t n;
 
 	for (int i = 0; i < 2; i++) {
-		ck_assert_msg(!nb_asm(slots[i], MADE_SLOTS, &n, text[i], &err),
-			      "%s", err.text);
+		ck_assert_msg(!nb_asm(slots[i], MADE_SLOTS, &n, text[i], &err), "%s", err.text);
 		made_maps(slots[i], n);
-		func[i] = (struct nb_func){ .name = i ? "c" : "t",
-					    .end = (uint32_t)n };
+		func[i] = (struct nb_func){ .name = i ? "c" : "t", .end = (uint32_t)n };
 		prog[i] = (struct nb_prog){
 			.name = func[i].name,
 			.section = i ? "controller" : "tuner",
@@ -680,8 +654,7 @@ static void until_it_ran(int from)
 		     "changes %llu, failures %llu, %s, %s",
 		     channels(rank), (unsigned long long)info.state.runs,
 		     (unsigned long long)info.state.changes,
-		     (unsigned long long)info.state.failures, info.state.error,
-		     lines);
+		     (unsigned long long)info.state.failures, info.state.error, lines);
 }
 
 START_TEST(each_allocation_of_a_controllers_run)
@@ -714,6 +687,5 @@ END_TEST
 
 UNIT_MAIN("no memory", tcase_add_test(tc, each_allocation_of_init);
 	  tcase_add_test(tc, each_allocation_of_commands);
-	  tcase_add_test(tc,
-			 commands_need_neither_the_loader_nor_the_environment);
+	  tcase_add_test(tc, commands_need_neither_the_loader_nor_the_environment);
 	  tcase_add_test(tc, each_allocation_of_a_controllers_run);)

@@ -16,8 +16,7 @@ static struct nb_comm comm;
 static unsigned lines;
 static char last[512];
 
-static void logger(int level, unsigned long flags, const char *file, int line,
-		   const char *fmt, ...)
+static void logger(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	va_list args;
 
@@ -107,6 +106,5 @@ START_TEST(ranks_that_go_on_or_wait_are_not_named)
 }
 END_TEST
 
-UNIT_MAIN("overdue",
-	  tcase_add_test(tc, a_rank_inside_one_decision_is_named_once);
+UNIT_MAIN("overdue", tcase_add_test(tc, a_rank_inside_one_decision_is_named_once);
 	  tcase_add_test(tc, ranks_that_go_on_or_wait_are_not_named);)

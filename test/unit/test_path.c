@@ -32,12 +32,9 @@ static struct nb_exec *made(const char *text)
 					      .nslots = (uint32_t)n,
 					      .funcs = &func,
 					      .nfuncs = 1 };
-		const struct nb_image img = { .name = "path",
-					      .progs = &prog,
-					      .nprogs = 1 };
+		const struct nb_image img = { .name = "path", .progs = &prog, .nprogs = 1 };
 
-		ck_assert_msg(!nb_exec_new(&x, &img, 0, NULL, NULL, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_exec_new(&x, &img, 0, NULL, NULL, &err), "%s", err.text);
 	}
 	nb_exec_bound(x, 100, 0);
 	return x;
@@ -45,12 +42,9 @@ static struct nb_exec *made(const char *text)
 
 static struct ncclbpf_tuner context(uint64_t bytes)
 {
-	return (struct ncclbpf_tuner){ .bytes = bytes,
-				       .coll = 4,
-				       .ranks = 8,
-				       .nodes = 1,
-				       .algo = -1,
-				       .proto = -1 };
+	return (struct ncclbpf_tuner){
+		.bytes = bytes, .coll = 4, .ranks = 8, .nodes = 1, .algo = -1, .proto = -1
+	};
 }
 
 /* Watched, and not: the same. */
@@ -117,8 +111,7 @@ START_TEST(one_store_of_two_fields)
 	w = followed("lddw %r2, 0x200000001\nmov %r3, %r1\nadd %r3, 64\n"
 		     "stxdw [%r3+8], %r2\n" END,
 		     1);
-	ck_assert(w->store[PROTO].done && w->store[CHANNELS].done &&
-		  !w->store[ALGO].done);
+	ck_assert(w->store[PROTO].done && w->store[CHANNELS].done && !w->store[ALGO].done);
 	ck_assert_uint_eq(w->store[PROTO].at.pc, 4);
 }
 END_TEST
@@ -126,11 +119,10 @@ END_TEST
 /* "bytes - 4096 <= 100", as compilers make of a range. */
 START_TEST(a_constant_that_was_added)
 {
-	const struct nb_path *w =
-		followed("ldxdw %r2, [%r1+8]\nadd %r2, -4096\n"
-			 "mov %r3, %r2\nsub %r3, 4\n"
-			 "jle %r3, 100, +1\nmov %r0, 1\n" END,
-			 4200);
+	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\nadd %r2, -4096\n"
+					   "mov %r3, %r2\nsub %r3, 4\n"
+					   "jle %r3, 100, +1\nmov %r0, 1\n" END,
+					   4200);
 
 	ck_assert_int_eq(w->branch[0].from_a.exact, BYTES);
 	ck_assert_uint_eq(w->branch[0].from_a.add, (uint64_t)-4100);
@@ -184,14 +176,13 @@ END_TEST
 /* bpf_strtoul reads "5" into where bytes was. */
 START_TEST(what_a_helper_writes_is_no_field)
 {
-	const struct nb_path *w =
-		followed("ldxdw %r2, [%r1+8]\nstxdw [%r10-8], %r2\n"
-			 "stdw [%r10-16], 0x35\n"
-			 "mov %r1, %r10\nadd %r1, -16\nmov %r2, 1\n"
-			 "mov %r3, 10\nmov %r4, %r10\nadd %r4, -8\n"
-			 "call 106\nldxdw %r3, [%r10-8]\n"
-			 "jeq %r3, 5, +0\n" END,
-			 7);
+	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\nstxdw [%r10-8], %r2\n"
+					   "stdw [%r10-16], 0x35\n"
+					   "mov %r1, %r10\nadd %r1, -16\nmov %r2, 1\n"
+					   "mov %r3, 10\nmov %r4, %r10\nadd %r4, -8\n"
+					   "call 106\nldxdw %r3, [%r10-8]\n"
+					   "jeq %r3, 5, +0\n" END,
+					   7);
 
 	ck_assert_uint_eq(w->nbranches, 0);
 }
@@ -199,10 +190,8 @@ END_TEST
 
 START_TEST(what_is_made_of_a_field_is_not_the_field)
 {
-	static const char *const made_of[] = {
-		"lsh %r2, 1\n",	  "and %r2, 15\n",  "mul %r2, 3\n",
-		"add32 %r2, 1\n", "add %r2, %r2\n", "neg %r2\n"
-	};
+	static const char *const made_of[] = { "lsh %r2, 1\n",	 "and %r2, 15\n",  "mul %r2, 3\n",
+					       "add32 %r2, 1\n", "add %r2, %r2\n", "neg %r2\n" };
 	char text[256];
 
 	for (size_t i = 0; i < sizeof(made_of) / sizeof(*made_of); i++) {
@@ -227,14 +216,10 @@ START_TEST(what_is_made_of_a_field_is_not_the_field)
 		ck_assert_int_eq(w->branch[0].from_a.exact, big ? -1 : BYTES);
 	}
 	/* a part of it, and a load beyond it */
-	ck_assert_int_eq(followed("ldxw %r2, [%r1+8]\njeq %r2, 7, +0\n" END, 7)
-				 ->branch[0]
-				 .from_a.exact,
-			 -1);
 	ck_assert_int_eq(
-		followed("ldxdw %r2, [%r1+24]\njeq %r2, 7, +0\n" END, 7)
-			->branch[0]
-			.from_a.exact,
+		followed("ldxw %r2, [%r1+8]\njeq %r2, 7, +0\n" END, 7)->branch[0].from_a.exact, -1);
+	ck_assert_int_eq(
+		followed("ldxdw %r2, [%r1+24]\njeq %r2, 7, +0\n" END, 7)->branch[0].from_a.exact,
 		-1);
 }
 END_TEST
@@ -242,23 +227,20 @@ END_TEST
 START_TEST(calls_forget_and_never_confuse)
 {
 	/* a local function has registers of its own */
-	const struct nb_path *w = followed("ldxdw %r6, [%r1+8]\ncall local f\n"
-					   "jeq %r6, 7, +0\n" END
-					   "f:\nmov %r6, 9\nmov %r0, 0\nexit\n",
-					   7);
+	const struct nb_path *w =
+		followed("ldxdw %r6, [%r1+8]\ncall local f\n"
+			 "jeq %r6, 7, +0\n" END "f:\nmov %r6, 9\nmov %r0, 0\nexit\n",
+			 7);
 
 	for (uint32_t i = 0; i < w->nbranches; i++)
-		ck_assert(w->branch[i].from_a.exact != BYTES ||
-			  w->branch[i].a == 7);
+		ck_assert(w->branch[i].from_a.exact != BYTES || w->branch[i].a == 7);
 	/* callbacks, many times */
 	w = followed("ldxdw %r6, [%r1+8]\nmov %r1, 3\nlddw func %r2, g\n"
 		     "mov %r3, 0\nmov %r4, 0\ncall 181\n"
-		     "jeq %r6, 7, +0\n" END
-		     "g:\nmov %r6, 9\njgt %r1, 5, +0\nmov %r0, 0\nexit\n",
+		     "jeq %r6, 7, +0\n" END "g:\nmov %r6, 9\njgt %r1, 5, +0\nmov %r0, 0\nexit\n",
 		     7);
 	for (uint32_t i = 0; i < w->nbranches; i++)
-		ck_assert(w->branch[i].from_a.exact != BYTES ||
-			  w->branch[i].a == 7);
+		ck_assert(w->branch[i].from_a.exact != BYTES || w->branch[i].a == 7);
 }
 END_TEST
 
@@ -279,18 +261,14 @@ START_TEST(jumps_compare_as_the_interpreter_does)
 	static const struct {
 		const char *name;
 		uint8_t fn;
-	} jumps[] = { { "jeq", NB_FN_JEQ },   { "jne", NB_FN_JNE },
-		      { "jgt", NB_FN_JGT },   { "jge", NB_FN_JGE },
-		      { "jlt", NB_FN_JLT },   { "jle", NB_FN_JLE },
-		      { "jset", NB_FN_JSET }, { "jsgt", NB_FN_JSGT },
-		      { "jsge", NB_FN_JSGE }, { "jslt", NB_FN_JSLT },
-		      { "jsle", NB_FN_JSLE } };
-	static const uint64_t v[] = { 0,	   1,
-				      2,	   0x7fffffff,
-				      0x80000000,  0xffffffff,
-				      0x100000000, 0x100000001,
-				      INT64_MAX,   UINT64_C(1) << 63,
-				      UINT64_MAX };
+	} jumps[] = { { "jeq", NB_FN_JEQ },   { "jne", NB_FN_JNE },   { "jgt", NB_FN_JGT },
+		      { "jge", NB_FN_JGE },   { "jlt", NB_FN_JLT },   { "jle", NB_FN_JLE },
+		      { "jset", NB_FN_JSET }, { "jsgt", NB_FN_JSGT }, { "jsge", NB_FN_JSGE },
+		      { "jslt", NB_FN_JSLT }, { "jsle", NB_FN_JSLE } };
+	static const uint64_t v[] = {
+		0,	     1,		  2,	     0x7fffffff,	0x80000000, 0xffffffff,
+		0x100000000, 0x100000001, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX
+	};
 	enum { N = sizeof(v) / sizeof(*v) };
 	char text[256];
 
@@ -308,11 +286,9 @@ START_TEST(jumps_compare_as_the_interpreter_does)
 			uint64_t two[2] = { v[i / N], v[i % N] };
 
 			ck_assert_msg(nb_exec_run(x, two, sizeof(two)) ==
-					      nb_jump_holds(jumps[j / 2].fn,
-							    width, two[0],
-							    two[1]),
-				      "%s%u %" PRIx64 " %" PRIx64,
-				      jumps[j / 2].name, width, two[0], two[1]);
+					      nb_jump_holds(jumps[j / 2].fn, width, two[0], two[1]),
+				      "%s%u %" PRIx64 " %" PRIx64, jumps[j / 2].name, width, two[0],
+				      two[1]);
 		}
 		nb_exec_free(x);
 	}
@@ -320,10 +296,8 @@ START_TEST(jumps_compare_as_the_interpreter_does)
 END_TEST
 
 UNIT_MAIN("path", tcase_add_test(tc, fields_are_where_they_are_said_to_be);
-	  tcase_add_test(tc, a_comparison_and_a_store);
-	  tcase_add_test(tc, one_store_of_two_fields);
-	  tcase_add_test(tc, a_constant_that_was_added);
-	  tcase_add_test(tc, through_the_stack);
+	  tcase_add_test(tc, a_comparison_and_a_store); tcase_add_test(tc, one_store_of_two_fields);
+	  tcase_add_test(tc, a_constant_that_was_added); tcase_add_test(tc, through_the_stack);
 	  tcase_add_test(tc, a_part_on_the_stack);
 	  tcase_add_test(tc, what_a_helper_writes_is_no_field);
 	  tcase_add_test(tc, what_is_made_of_a_field_is_not_the_field);

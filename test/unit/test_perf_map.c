@@ -30,20 +30,16 @@ static const char text[] = "mov %r6, 5\nmov %r7, %r10\ncall local f\n"
 			   "g:\nmov %r9, 1\ncall 7\nmov %r0, 0\nexit";
 
 static struct nb_slot slots[MAX];
-static const struct nb_func funcs[] = {
-	{ .name = "choose", .end = 5 },
-	{ .name = "f", .start = 5, .end = 13 },
-	{ .name = "g", .start = 13, .end = 17 }
-};
+static const struct nb_func funcs[] = { { .name = "choose", .end = 5 },
+					{ .name = "f", .start = 5, .end = 13 },
+					{ .name = "g", .start = 13, .end = 17 } };
 static const struct nb_prog prog = { .name = "choose",
 				     .section = "tuner",
 				     .slots = slots,
 				     .nslots = 17,
 				     .funcs = funcs,
 				     .nfuncs = 3 };
-static const struct nb_image img = { .name = "small",
-				     .progs = &prog,
-				     .nprogs = 1 };
+static const struct nb_image img = { .name = "small", .progs = &prog, .nprogs = 1 };
 
 static struct nb_exec *compiled(void)
 {
@@ -53,8 +49,7 @@ static struct nb_exec *compiled(void)
 
 	/* not Check's: there is no test around run_often */
 	if (nb_asm(slots, MAX, &n, text, &err) || n != prog.nslots ||
-	    nb_exec_new(&x, &img, 0, NULL, NULL, &err) ||
-	    nb_exec_compile(x, NULL, &err)) {
+	    nb_exec_new(&x, &img, 0, NULL, NULL, &err) || nb_exec_compile(x, NULL, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();
 	}
@@ -73,8 +68,7 @@ static const char *map_path(void)
 
 START_TEST(perf_map_has_every_function)
 {
-	static const char *const names[] = { "small/choose", "small/choose/f",
-					     "small/choose/g" };
+	static const char *const names[] = { "small/choose", "small/choose/f", "small/choose/g" };
 	struct nb_exec *x = compiled();
 	struct nb_err err = { 0 };
 	unsigned long at, size, next;
@@ -87,8 +81,7 @@ START_TEST(perf_map_has_every_function)
 	f = fopen(path, "r");
 	ck_assert(f != NULL);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(fscanf(f, "%lx %lx %99s", &at, &size, name),
-				 3);
+		ck_assert_int_eq(fscanf(f, "%lx %lx %99s", &at, &size, name), 3);
 		ck_assert_str_eq(name, names[i]);
 		ck_assert_uint_eq(at, next);
 		next = at + size;

@@ -55,8 +55,7 @@ static void open_in(struct process *p, const char *dir)
 	const struct nb_jobdir_search s = { dir, "j", NULL, NULL };
 	struct nb_err dir_err, err;
 
-	ck_assert_int_eq(nb_place_open(&s, 0, &p->dir, &p->seg, &dir_err, &err),
-			 0);
+	ck_assert_int_eq(nb_place_open(&s, 0, &p->dir, &p->seg, &dir_err, &err), 0);
 }
 
 static void close_it(struct process *p)
@@ -109,9 +108,7 @@ static void child(int in, int out, int leave)
 	if (read(in, &c, 1) != 1)
 		_exit(1);
 	open_in(&p, first);
-	c = !strcmp(p.dir.dir, first)  ? 'f'
-	    : !strcmp(p.dir.dir, next) ? 'n'
-				       : '?';
+	c = !strcmp(p.dir.dir, first) ? 'f' : !strcmp(p.dir.dir, next) ? 'n' : '?';
 	if (write(out, &c, 1) != 1)
 		_exit(1);
 	/* live until all have settled */
@@ -150,8 +147,7 @@ START_TEST(all_meet_though_the_directory_is_full_for_some)
 	for (int i = 0; i < PROCESSES; i++) {
 		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
 		ck_assert_int_eq(status, 0);
-		ck_assert_msg(where[i] == where[0], "round %d: %.*s", _i,
-			      PROCESSES, where);
+		ck_assert_msg(where[i] == where[0], "round %d: %.*s", _i, PROCESSES, where);
 	}
 	close(go[0]);
 	close(go[1]);
@@ -207,8 +203,7 @@ START_TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
 	}
 	ck_assert_int_eq(chmod(first, 0), 0);
 	ck_assert(!nb_jobdir_try(&s, 0, true, &dir));
-	ck_assert_msg(strstr(said, "mode 0000 denies its owner access"), "%s",
-		      said);
+	ck_assert_msg(strstr(said, "mode 0000 denies its owner access"), "%s", said);
 	ck_assert_int_eq(chmod(first, 0700), 0);
 	ck_assert(nb_jobdir_try(&s, 0, true, &dir));
 	nb_jobdir_close(&dir);
@@ -251,16 +246,10 @@ START_TEST(all_find_a_directory_that_one_of_them_makes)
 }
 END_TEST
 
-UNIT_MAIN(
-	"place", tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc,
-		       a_directory_where_no_segment_can_be_made_is_passed_over);
-	tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);
-	tcase_add_loop_test(tc, all_meet_though_the_directory_is_full_for_some,
-			    0, ROUNDS);
-	tcase_add_loop_test(tc, modes_are_those_the_job_needs_under_any_umask,
-			    0, 5);
-	tcase_add_loop_test(tc, all_find_a_directory_that_one_of_them_makes, 0,
-			    5 * ROUNDS);
-	tcase_add_test(
-		tc, a_directory_that_denies_its_owner_is_named_with_its_mode);)
+UNIT_MAIN("place", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(tc, a_directory_where_no_segment_can_be_made_is_passed_over);
+	  tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);
+	  tcase_add_loop_test(tc, all_meet_though_the_directory_is_full_for_some, 0, ROUNDS);
+	  tcase_add_loop_test(tc, modes_are_those_the_job_needs_under_any_umask, 0, 5);
+	  tcase_add_loop_test(tc, all_find_a_directory_that_one_of_them_makes, 0, 5 * ROUNDS);
+	  tcase_add_test(tc, a_directory_that_denies_its_owner_is_named_with_its_mode);)

@@ -14,8 +14,7 @@ END_TEST
 
 START_TEST(safe_policies_are_accepted)
 {
-	ck_assert_uint_ge(check_folder("test/corpus/accept", NULL, "accepted"),
-			  10);
+	ck_assert_uint_ge(check_folder("test/corpus/accept", NULL, "accepted"), 10);
 }
 END_TEST
 
@@ -40,15 +39,12 @@ static struct policy open_policy(const char *path)
 
 	for (uint32_t i = 0; i < p.img->nmaps; i++) {
 		const struct nb_map_spec *m = &p.img->maps[i];
-		const struct nb_map_def def = { m->name,	m->type,
-						m->key_size,	m->value_size,
-						m->max_entries, m->flags };
+		const struct nb_map_def def = { m->name,       m->type,	       m->key_size,
+						m->value_size, m->max_entries, m->flags };
 
-		ck_assert_msg(!nb_map_new(&p.maps[i], &def, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_map_new(&p.maps[i], &def, &err), "%s", err.text);
 	}
-	ck_assert_msg(!nb_exec_new(&p.exec, p.img, 0, p.maps, NULL, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_exec_new(&p.exec, p.img, 0, p.maps, NULL, &err), "%s", err.text);
 	return p;
 }
 
@@ -60,11 +56,9 @@ static void close_policy(struct policy *p)
 	nb_image_free(p->img);
 }
 
-static void set(const struct policy *p, const char *map, const void *key,
-		const void *value)
+static void set(const struct policy *p, const char *map, const void *key, const void *value)
 {
-	ck_assert(!nb_map_write(p->maps[nb_image_map(p->img, map)], key, value,
-				NB_ANY, NULL));
+	ck_assert(!nb_map_write(p->maps[nb_image_map(p->img, map)], key, value, NB_ANY, NULL));
 }
 
 /* An AllReduce of @bytes on 8 ranks of one NVLink node. */
@@ -92,16 +86,14 @@ static void decide(const struct policy *p, struct ncclbpf_tuner *ctx)
 	ck_assert_uint_eq(nb_exec_run(p->exec, ctx, sizeof(*ctx)), 0);
 }
 
-static void check_answer(const struct policy *p, uint64_t bytes, int algo,
-			 int proto)
+static void check_answer(const struct policy *p, uint64_t bytes, int algo, int proto)
 {
 	struct ncclbpf_tuner ctx = call(bytes);
 
 	decide(p, &ctx);
-	ck_assert_msg(ctx.algo == algo && ctx.proto == proto &&
-			      ctx.channels == 0,
-		      "%llu bytes: %d %d, not %d %d", (unsigned long long)bytes,
-		      ctx.algo, ctx.proto, algo, proto);
+	ck_assert_msg(ctx.algo == algo && ctx.proto == proto && ctx.channels == 0,
+		      "%llu bytes: %d %d, not %d %d", (unsigned long long)bytes, ctx.algo,
+		      ctx.proto, algo, proto);
 }
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -153,10 +145,8 @@ START_TEST(cheap_ring_pays_a_tenth_at_most)
 		ctx = call(4096);
 		ctx.costs = costs;
 		decide(&p, &ctx);
-		ck_assert_int_eq(ctx.algo, ring <= 110.0f ? NCCL_ALGO_RING
-							  : NCCL_ALGO_UNDEF);
-		ck_assert_int_eq(ctx.proto, ring <= 110.0f ? NCCL_PROTO_LL128
-							   : NCCL_PROTO_UNDEF);
+		ck_assert_int_eq(ctx.algo, ring <= 110.0f ? NCCL_ALGO_RING : NCCL_ALGO_UNDEF);
+		ck_assert_int_eq(ctx.proto, ring <= 110.0f ? NCCL_PROTO_LL128 : NCCL_PROTO_UNDEF);
 	}
 	close_policy(&p);
 }
@@ -332,8 +322,7 @@ START_TEST(slo_enforcer_mends_what_would_miss)
 	decide(&p, &ctx);
 	ck_assert_int_eq(ctx.algo, NCCL_ALGO_UNDEF);
 	ck_assert_uint_eq(ctx.channels, 8);
-	ck_assert(!nb_map_read(p.maps[nb_image_map(p.img, "outcomes")], &key,
-			       outcome, NULL));
+	ck_assert(!nb_map_read(p.maps[nb_image_map(p.img, "outcomes")], &key, outcome, NULL));
 	ck_assert_uint_eq(outcome[0], 3);
 	ck_assert_uint_eq(outcome[1], 2);
 	ck_assert_uint_eq(outcome[2], 1);
@@ -348,8 +337,7 @@ END_TEST
 
 START_TEST(division_by_zero_has_its_defined_result)
 {
-	struct policy p = open_policy(
-		"test/corpus/accept/division_by_zero_is_zero.bpf.c");
+	struct policy p = open_policy("test/corpus/accept/division_by_zero_is_zero.bpf.c");
 	struct ncclbpf_tuner ctx = call(4096 + 17);
 
 	ctx.nvl_domains = 0;
@@ -366,8 +354,7 @@ END_TEST
 UNIT_MAIN("policies", tcase_add_test(tc, shipped_policies_are_accepted);
 	  tcase_add_test(tc, safe_policies_are_accepted);
 	  tcase_add_test(tc, unsafe_policies_are_refused_for_their_reason);
-	  tcase_add_test(tc, noop_has_no_opinion);
-	  tcase_add_test(tc, size_aware_goes_by_size);
+	  tcase_add_test(tc, noop_has_no_opinion); tcase_add_test(tc, size_aware_goes_by_size);
 	  tcase_add_test(tc, cheap_ring_pays_a_tenth_at_most);
 	  tcase_add_test(tc, nvlink_ring_mid_keeps_to_its_ranges);
 	  tcase_add_test(tc, force_does_what_its_map_says);

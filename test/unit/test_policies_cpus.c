@@ -17,8 +17,7 @@ END_TEST
 
 START_TEST(safe_policies_are_accepted)
 {
-	ck_assert_uint_ge(check_folder("test/corpus/accept", "v1", "accepted"),
-			  10);
+	ck_assert_uint_ge(check_folder("test/corpus/accept", "v1", "accepted"), 10);
 }
 END_TEST
 
@@ -40,8 +39,7 @@ static void check_twin(const char *path)
 	int fd;
 
 	/* XXXXXX is made another each time; the name is for messages. */
-	snprintf(c, sizeof(c), "/tmp/twin-%.*s-XXXXXX.bpf.c",
-		 (int)strcspn(name, "."), name);
+	snprintf(c, sizeof(c), "/tmp/twin-%.*s-XXXXXX.bpf.c", (int)strcspn(name, "."), name);
 	fd = mkstemps(c, sizeof(".bpf.c") - 1);
 	ck_assert_int_ge(fd, 0);
 	snprintf(whole, sizeof(whole), "%s/%s", top(), path);
@@ -72,8 +70,7 @@ START_TEST(each_unsafe_policy_has_a_safe_twin)
 	while ((e = readdir(d))) {
 		if (!strstr(e->d_name, ".bpf.c"))
 			continue;
-		snprintf(path, sizeof(path), "test/corpus/reject/%s",
-			 e->d_name);
+		snprintf(path, sizeof(path), "test/corpus/reject/%s", e->d_name);
 		check_twin(path);
 		n++;
 	}
@@ -82,8 +79,7 @@ START_TEST(each_unsafe_policy_has_a_safe_twin)
 }
 END_TEST
 
-UNIT_MAIN("policies for each cpu",
-	  tcase_add_loop_test(tc, shipped_policies_are_accepted, 0, 2);
+UNIT_MAIN("policies for each cpu", tcase_add_loop_test(tc, shipped_policies_are_accepted, 0, 2);
 	  tcase_add_test(tc, safe_policies_are_accepted);
 	  tcase_add_test(tc, unsafe_policies_are_refused_for_their_reason);
 	  tcase_add_test(tc, each_unsafe_policy_has_a_safe_twin);)

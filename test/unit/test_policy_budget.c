@@ -49,8 +49,7 @@ static void costly_policy(struct nb_buf *out, uint32_t n)
 }
 
 /* What nb_policy_new answers. */
-static int load(const struct nb_buf *b, const struct nb_policy_opts *opts,
-		struct nb_err *err)
+static int load(const struct nb_buf *b, const struct nb_policy_opts *opts, struct nb_err *err)
 {
 	struct nb_policy *p = NULL;
 	int rc = nb_policy_new(&p, b->data, b->size, opts, err);
@@ -98,13 +97,11 @@ START_TEST(verification_of_all_programs_has_one_budget)
 	nb_buf_init(&text, 0);
 	opts.finding_text = &text;
 	ck_assert_int_eq(load(&b, &opts, &err), NB_E_VERIFY);
-	ck_assert_msg(strstr(nb_buf_text(&text),
-			     "within 2000000 instructions walked") &&
+	ck_assert_msg(strstr(nb_buf_text(&text), "within 2000000 instructions walked") &&
 			      strstr(nb_buf_text(&text), "NCCLBPF_MAX_VERIFY"),
 		      "%s", nb_buf_text(&text));
 	/* it says what those that fit took */
-	snprintf(spent, sizeof(spent), "the verifier walked %u instructions of",
-		 fit * work);
+	snprintf(spent, sizeof(spent), "the verifier walked %u instructions of", fit * work);
 	ck_assert_msg(strstr(err.text, spent) != NULL, "%s", err.text);
 	nb_buf_fini(&text);
 	nb_buf_fini(&b);
@@ -130,8 +127,7 @@ END_TEST
 static const char *const return_0 = "mov %r0, 0\nexit\n";
 
 /* @n maps as @spec says. */
-static void large_policy(struct nb_buf *out, struct nb_map_spec spec,
-			 uint32_t n)
+static void large_policy(struct nb_buf *out, struct nb_map_spec spec, uint32_t n)
 {
 	static char names[NB_IMAGE_MAX_MAPS][16];
 	struct nb_map_spec maps[NB_IMAGE_MAX_MAPS];
@@ -144,8 +140,8 @@ static void large_policy(struct nb_buf *out, struct nb_map_spec spec,
 	made_image(out, "large", return_0, maps, n);
 }
 
-static int load_large(struct nb_map_spec spec, uint32_t n,
-		      const struct nb_policy_opts *opts, struct nb_err *err)
+static int load_large(struct nb_map_spec spec, uint32_t n, const struct nb_policy_opts *opts,
+		      struct nb_err *err)
 {
 	struct nb_buf b;
 	int rc;
@@ -156,10 +152,9 @@ static int load_large(struct nb_map_spec spec, uint32_t n,
 	return rc;
 }
 
-static const struct nb_map_spec array_of_8_mib = { .type = NB_MAP_ARRAY,
-						   .key_size = 4,
-						   .value_size = 1 << 13,
-						   .max_entries = 1020 };
+static const struct nb_map_spec array_of_8_mib = {
+	.type = NB_MAP_ARRAY, .key_size = 4, .value_size = 1 << 13, .max_entries = 1020
+};
 
 START_TEST(memory_of_all_maps_has_one_budget)
 {
@@ -168,9 +163,8 @@ START_TEST(memory_of_all_maps_has_one_budget)
 
 	ck_assert_msg(!load_large(spec, 32, NULL, &err), "%s", err.text);
 	ck_assert_int_eq(load_large(spec, 33, NULL, &err), NB_E_LIMIT);
-	ck_assert_str_eq(err.text,
-			 "policy large: its maps take 264 MiB, the largest, "
-			 "m32, 8 MiB; at most 256 MiB");
+	ck_assert_str_eq(err.text, "policy large: its maps take 264 MiB, the largest, "
+				   "m32, 8 MiB; at most 256 MiB");
 	ck_assert(strstr(err.hint, "NCCLBPF_MAX_POLICY_MEMORY") != NULL);
 }
 END_TEST
@@ -205,20 +199,17 @@ END_TEST
 /* 16 KiB a CPU, or twice that, whatever this host has: 4 or 10 MiB count. */
 START_TEST(per_cpu_maps_count_alike_on_every_host)
 {
-	static const struct nb_map_spec percpu = { .type = NB_MAP_PERCPU_ARRAY,
-						   .key_size = 4,
-						   .value_size = 64,
-						   .max_entries = 256 };
+	static const struct nb_map_spec percpu = {
+		.type = NB_MAP_PERCPU_ARRAY, .key_size = 4, .value_size = 64, .max_entries = 256
+	};
 	const struct nb_policy_opts opts = { .max_memory = 11 << 20 };
 	const uint32_t cpus[] = { 1, nb_ncpus(), 512 };
 	struct nb_err err = { 0 };
 
 	for (size_t c = 0; c < 3; c++) {
 		nb_cpu_known.n = cpus[c];
-		ck_assert_msg(!load_large(percpu, 1, &opts, &err), "%s",
-			      err.text);
-		ck_assert_int_eq(load_large(percpu, 3, &opts, &err),
-				 NB_E_LIMIT);
+		ck_assert_msg(!load_large(percpu, 1, &opts, &err), "%s", err.text);
+		ck_assert_int_eq(load_large(percpu, 3, &opts, &err), NB_E_LIMIT);
 	}
 }
 END_TEST
@@ -243,8 +234,7 @@ START_TEST(plans_are_what_maps_take)
 }
 END_TEST
 
-UNIT_MAIN("policy budget",
-	  tcase_add_test(tc, verification_of_all_programs_has_one_budget);
+UNIT_MAIN("policy budget", tcase_add_test(tc, verification_of_all_programs_has_one_budget);
 	  tcase_add_test(tc, the_operator_sets_the_budget_to_the_instruction);
 	  tcase_add_test(tc, memory_of_all_maps_has_one_budget);
 	  tcase_add_test(tc, nothing_is_allocated_for_a_policy_over_its_budget);

@@ -132,10 +132,8 @@ START_TEST(there_must_be_room_for_the_whole_host)
 {
 	left_mib = 64;
 	ck_assert(!take(1, 2));
-	ck_assert_str_eq(
-		why(),
-		"no GPU times: /dev/shm has 64 of 4096 MiB left, and NCCL needs "
-		"33 MiB a rank: 131 MiB with a margin as large");
+	ck_assert_str_eq(why(), "no GPU times: /dev/shm has 64 of 4096 MiB left, and NCCL needs "
+				"33 MiB a rank: 131 MiB with a margin as large");
 	ck_assert_uint_eq(nb_pools_announced(), 0);
 	left_mib = 130;
 	ck_assert(!take(1, 2));
@@ -166,10 +164,8 @@ START_TEST(announced_pools_may_lose_their_room)
 	ck_assert(take(2, 2)); /* its margin is gone, they still fit */
 	left_mib = 65;
 	ck_assert(!take(2, 2));
-	ck_assert_str_eq(
-		why(),
-		"no GPU times: /dev/shm has 65 of 4096 MiB left, and NCCL needs "
-		"33 MiB a rank: 66 MiB");
+	ck_assert_str_eq(why(), "no GPU times: /dev/shm has 65 of 4096 MiB left, and NCCL needs "
+				"33 MiB a rank: 66 MiB");
 	/* NCCL may take them nevertheless: it was asked */
 	ck_assert_uint_eq(nb_pools_announced(), 2);
 	nb_pools_shrink(0);
@@ -320,8 +316,7 @@ UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
 	  tcase_add_test(tc, announced_pools_may_lose_their_room);
 	  tcase_add_test(tc, two_processes_share_the_room);
 	  tcase_add_test(tc, a_forked_child_announces_nothing);
-	  tcase_add_test(tc, the_size_of_files_is_limited);
-	  tcase_add_test(tc, descriptors_are_few);
+	  tcase_add_test(tc, the_size_of_files_is_limited); tcase_add_test(tc, descriptors_are_few);
 	  tcase_add_test(tc, address_space_is_small);
 	  tcase_add_test(tc, the_system_refuses_the_file);
 	  tcase_add_test(tc, signals_undo_each_allocation);

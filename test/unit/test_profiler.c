@@ -55,8 +55,8 @@ START_TEST(nobody_listens_the_mask_is_zero)
 	nb_events_telemetry(NB_TEL_ON);
 	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P);
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
-	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P | HOST_PROXY_OP |
-				       (_i >= 3 ? HOST_KERNEL_CH : 0));
+	ck_assert_int_eq(mask,
+			 HOST_COLL | HOST_P2P | HOST_PROXY_OP | (_i >= 3 ? HOST_KERNEL_CH : 0));
 	nb_events_telemetry(0);
 	ck_assert_int_eq(mask, 0);
 	/* a communicator that comes while it is on */
@@ -97,8 +97,7 @@ START_TEST(a_collective_is_measured)
 		ck_assert_uint_eq(r->time[NB_TEL_KERNEL].sum_ns, 5 * 50000);
 		ck_assert_uint_eq(r->bytes_sum, 5 * (4 << 20));
 	} else {
-		ck_assert_uint_eq(r->source, _i == 3 ? NB_SOURCE_KERNEL_CPU
-						     : NB_SOURCE_PROXY);
+		ck_assert_uint_eq(r->source, _i == 3 ? NB_SOURCE_KERNEL_CPU : NB_SOURCE_PROXY);
 	}
 	ck_assert_uint_eq(comm_of(&c)->comm_id, 0xabc);
 	ck_assert_int_eq(comm_of(&c)->rank, 3);
@@ -125,8 +124,7 @@ START_TEST(sends_are_measured)
 	nb_events_close(comm_of(&c));
 	r = row_of(&c);
 	ck_assert_ptr_nonnull(r);
-	ck_assert_uint_eq(r->key,
-			  nb_tel_key(6, 3000, NB_WORD_NONE, NB_WORD_NONE));
+	ck_assert_uint_eq(r->key, nb_tel_key(6, 3000, NB_WORD_NONE, NB_WORD_NONE));
 	ck_assert_uint_eq(r->bytes_last, 3000);
 	/* v4's number of channels is garbage and not believed */
 	ck_assert_uint_eq(r->channels_last, _i >= 5 ? 2 : 0);
@@ -155,8 +153,7 @@ START_TEST(every_event_type_gets_a_handle_and_may_end)
 	struct host_prof c = open_rank(_i, 0);
 
 	for (int on = 0; on < 2; on++) {
-		nb_events_telemetry(on ? NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY
-				       : 0);
+		nb_events_telemetry(on ? NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY : 0);
 		for (uint64_t t = 1; t <= HOST_CE_BATCH; t <<= 1) {
 			struct host_event e = coll_event();
 			void *h;
@@ -216,11 +213,9 @@ START_TEST(null_everywhere)
 	if (_i < 4)
 		ck_assert_int_eq(p->init.v1(NULL, NULL), 0);
 	else if (_i == 4)
-		ck_assert_int_eq(p->init.v4(NULL, NULL, NULL, 0, 0, 0, 0, NULL),
-				 0);
+		ck_assert_int_eq(p->init.v4(NULL, NULL, NULL, 0, 0, 0, 0, NULL), 0);
 	else
-		ck_assert_int_eq(p->init.v5(NULL, 0, NULL, NULL, 0, 0, 0, NULL),
-				 0);
+		ck_assert_int_eq(p->init.v5(NULL, 0, NULL, NULL, 0, 0, 0, NULL), 0);
 }
 END_TEST
 
@@ -297,8 +292,7 @@ START_TEST(handles_are_dead_after_their_end)
 		host_prof_stop(&c, task);
 		host_prof_stop(&c, h);
 	}
-	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count,
-			  1 + 2 * NB_COLL_SLOTS);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1 + 2 * NB_COLL_SLOTS);
 	ck_assert_uint_gt(nb_events_lost(NB_LOST_STALE), NB_COLL_SLOTS);
 	host_prof_fini(&c);
 }
@@ -306,8 +300,7 @@ END_TEST
 
 static char said[4096]; /* what the log has of events */
 
-static void hear(int level, unsigned long flags, const char *file, int line,
-		 const char *fmt, ...)
+static void hear(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	size_t at = strlen(said);
 	char text[512];
@@ -389,14 +382,12 @@ START_TEST(what_is_wrong_is_counted_and_said_once)
 	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), 1);
 	nb_events_tell();
 	ck_assert_msg(times("(stats: stopped_twice)") == 1, "%s", said);
-	ck_assert_msg(times("2 ncclbpf: profiler: 2 events stopped") == 1, "%s",
-		      said);
+	ck_assert_msg(times("2 ncclbpf: profiler: 2 events stopped") == 1, "%s", said);
 	ck_assert_int_eq(times("(stats: out_of_order)"), 1);
 	ck_assert_int_eq(times("(stats: absurd_size)"), 1);
 	ck_assert_int_eq(times("(stats: stale_handle)"), 1);
 	ck_assert_int_eq(times("(stats: no_context)"), 1);
-	ck_assert_int_eq(times("3 ncclbpf: profiler: 1 event that never ended"),
-			 1);
+	ck_assert_int_eq(times("3 ncclbpf: profiler: 1 event that never ended"), 1);
 	ck_assert_int_eq(times("profiler: "), 6);
 }
 END_TEST
@@ -524,9 +515,7 @@ START_TEST(parents_of_other_processes_are_not_ours)
 	task = host_prof_start(&c, &e);
 	host_prof_stop(&c, task);
 	/* PXN: the number would mean something here, but it is not ours */
-	e = (struct host_event){ .type = HOST_PROXY_OP,
-				 .parent = task,
-				 .pid = getpid() + 1 };
+	e = (struct host_event){ .type = HOST_PROXY_OP, .parent = task, .pid = getpid() + 1 };
 	op = host_prof_start(&c, &e);
 	ck_assert_ptr_nonnull(op);
 	host_prof_stop(&c, op);
@@ -622,14 +611,11 @@ START_TEST(slots_are_bounded)
 	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL), 10);
 	for (int i = 0; i < NB_COLL_SLOTS + 10; i++)
 		host_prof_stop(&c, h[i]);
-	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count,
-			  NB_COLL_SLOTS);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, NB_COLL_SLOTS);
 	/* a collective whose children never end does not hold up the rest */
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_PROXY);
 	for (int i = 0; i < 3 * NB_CHILD_SLOTS; i++) {
-		struct host_event op = { .type = HOST_PROXY_OP,
-					 .parent = h[0],
-					 .pid = getpid() };
+		struct host_event op = { .type = HOST_PROXY_OP, .parent = h[0], .pid = getpid() };
 
 		ck_assert_ptr_nonnull(host_prof_start(&c, &op));
 	}
@@ -654,15 +640,13 @@ START_TEST(what_began_later_is_not_given_up)
 	pc->coll[n % NB_COLL_SLOTS].touched += 1000000000;
 	pc->next_coll += NB_COLL_SLOTS - 1;
 	/* the next place is free */
-	ck_assert_uint_eq((uint64_t)(uintptr_t)host_prof_start(&c, &e) &
-				  NB_HANDLE_NUMBER,
+	ck_assert_uint_eq((uint64_t)(uintptr_t)host_prof_start(&c, &e) & NB_HANDLE_NUMBER,
 			  n + NB_COLL_SLOTS + 1);
 	k = kernel(&c, task, 0, 1000);
 	n = (uint64_t)(uintptr_t)k & NB_HANDLE_NUMBER;
 	pc->child[n % NB_CHILD_SLOTS].start += 1000000000;
 	pc->next_child += NB_CHILD_SLOTS - 1;
-	ck_assert_uint_eq((uint64_t)(uintptr_t)kernel(&c, task, 0, 1000) &
-				  NB_HANDLE_NUMBER,
+	ck_assert_uint_eq((uint64_t)(uintptr_t)kernel(&c, task, 0, 1000) & NB_HANDLE_NUMBER,
 			  n + NB_CHILD_SLOTS + 1);
 	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL), 0);
 	host_prof_stop(&c, task);
@@ -739,30 +723,26 @@ START_TEST(types_are_known_by_their_whole_name)
 }
 END_TEST
 
-UNIT_MAIN(
-	"profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
-	tcase_add_test(tc, quantiles_are_where_they_belong);
-	tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
-	tcase_add_loop_test(tc, a_collective_is_measured, 1, 7);
-	tcase_add_loop_test(tc, sends_are_measured, 1, 7);
-	tcase_add_test(tc, sizes_are_those_of_the_whole_collective);
-	tcase_add_loop_test(tc, every_event_type_gets_a_handle_and_may_end, 1,
-			    7);
-	tcase_add_loop_test(tc, null_everywhere, 1, 7);
-	tcase_add_test(tc, children_may_come_after_the_stop);
-	tcase_add_test(tc, children_may_end_before_the_stop);
-	tcase_add_test(tc, handles_are_dead_after_their_end);
-	tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
-	tcase_add_test(tc, a_gpu_clock_may_be_absurd);
-	tcase_add_test(tc, the_cpu_clock_does_not_jump); nb_events_clock();
-	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
-		tcase_add_test(tc, the_cpu_clock_comes_back);
-	else puts(
-		"# skipped: the_cpu_clock_comes_back: times are the system's here");
-	tcase_add_test(tc, parents_of_other_processes_are_not_ours);
-	tcase_add_test(tc, a_fork_has_other_handles);
-	tcase_add_test(tc, the_end_may_come_first);
-	tcase_add_test(tc, slots_are_bounded);
-	tcase_add_test(tc, what_began_later_is_not_given_up);
-	tcase_add_test(tc, communicators_are_bounded);
-	tcase_add_test(tc, types_are_known_by_their_whole_name);)
+UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
+	  tcase_add_test(tc, quantiles_are_where_they_belong);
+	  tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
+	  tcase_add_loop_test(tc, a_collective_is_measured, 1, 7);
+	  tcase_add_loop_test(tc, sends_are_measured, 1, 7);
+	  tcase_add_test(tc, sizes_are_those_of_the_whole_collective);
+	  tcase_add_loop_test(tc, every_event_type_gets_a_handle_and_may_end, 1, 7);
+	  tcase_add_loop_test(tc, null_everywhere, 1, 7);
+	  tcase_add_test(tc, children_may_come_after_the_stop);
+	  tcase_add_test(tc, children_may_end_before_the_stop);
+	  tcase_add_test(tc, handles_are_dead_after_their_end);
+	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
+	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
+	  tcase_add_test(tc, the_cpu_clock_does_not_jump); nb_events_clock();
+	  if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
+		  tcase_add_test(tc, the_cpu_clock_comes_back);
+	  else puts("# skipped: the_cpu_clock_comes_back: times are the system's here");
+	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
+	  tcase_add_test(tc, a_fork_has_other_handles); tcase_add_test(tc, the_end_may_come_first);
+	  tcase_add_test(tc, slots_are_bounded);
+	  tcase_add_test(tc, what_began_later_is_not_given_up);
+	  tcase_add_test(tc, communicators_are_bounded);
+	  tcase_add_test(tc, types_are_known_by_their_whole_name);)

@@ -180,13 +180,11 @@ START_TEST(pools_are_announced_while_somebody_asks)
 END_TEST
 
 UNIT_MAIN("profiler_connect",
-	  tcase_add_loop_test(tc, kernels_are_asked_for_until_one_is_seen, 1,
-			      7);
+	  tcase_add_loop_test(tc, kernels_are_asked_for_until_one_is_seen, 1, 7);
 	  tcase_add_test(tc, nothing_is_measured_meanwhile);
 	  tcase_add_test(tc, each_communicator_is_waited_for);
 	  tcase_add_test(tc, telemetry_connects_as_well);
 	  tcase_add_test(tc, a_silent_communicator_is_given_up);
 	  tcase_add_test(tc, the_user_may_disable_it);
-	  tcase_add_test(tc,
-			 no_kernels_while_the_table_of_communicators_is_full);
+	  tcase_add_test(tc, no_kernels_while_the_table_of_communicators_is_full);
 	  tcase_add_test(tc, pools_are_announced_while_somebody_asks);)

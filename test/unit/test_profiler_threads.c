@@ -29,9 +29,8 @@ static void look(struct nb_pcomm *pc, void *arg)
 	uint64_t *sum = arg;
 
 	for (int i = 0; i < NB_TEL_ROWS; i++)
-		*sum += __atomic_load_n(
-			&pc->tel.row[i].time[NB_TEL_ENQUEUE].count,
-			__ATOMIC_RELAXED);
+		*sum += __atomic_load_n(&pc->tel.row[i].time[NB_TEL_ENQUEUE].count,
+					__ATOMIC_RELAXED);
 }
 
 static void *switcher(void *arg)
@@ -123,8 +122,7 @@ START_TEST(threads_events_switches_and_ends)
 	nb_events_each(look, &n);
 	/* each was counted once, or there was no slot for it */
 	ck_assert_uint_le(n, 4 * LOOPS);
-	ck_assert_uint_ge(n + nb_events_lost(NB_LOST_FULL) +
-				  nb_events_lost(NB_LOST_CUT),
+	ck_assert_uint_ge(n + nb_events_lost(NB_LOST_FULL) + nb_events_lost(NB_LOST_CUT),
 			  4 * LOOPS);
 	host_prof_fini(&c[0]);
 	host_prof_fini(&c[1]);
@@ -184,8 +182,7 @@ static void *stopper(void *arg)
 	void **shared = arg;
 
 	for (int i = 0; i < LOOPS; i++)
-		ncclProfiler_v5.stop_event(
-			__atomic_load_n(shared, __ATOMIC_RELAXED));
+		ncclProfiler_v5.stop_event(__atomic_load_n(shared, __ATOMIC_RELAXED));
 	return NULL;
 }
 
@@ -210,8 +207,7 @@ START_TEST(two_threads_stop_one_event)
 }
 END_TEST
 
-UNIT_MAIN("profiler_threads",
-	  tcase_add_test(tc, a_communicator_takes_little_memory);
+UNIT_MAIN("profiler_threads", tcase_add_test(tc, a_communicator_takes_little_memory);
 	  tcase_add_test(tc, threads_events_switches_and_ends);
 	  tcase_add_test(tc, the_end_may_come_in_the_middle);
 	  tcase_add_test(tc, two_threads_stop_one_event);)

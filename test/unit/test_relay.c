@@ -34,13 +34,10 @@ int __wrap_close(int fd)
 /* Did the relay ever parse a line in less memory than the parser writes? */
 static bool cramped;
 
-int __real_nb_request_parse(struct nb_request *req, char *line, size_t size,
-			    struct nb_err *e);
-int __wrap_nb_request_parse(struct nb_request *req, char *line, size_t size,
-			    struct nb_err *e);
+int __real_nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_err *e);
+int __wrap_nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_err *e);
 
-int __wrap_nb_request_parse(struct nb_request *req, char *line, size_t size,
-			    struct nb_err *e)
+int __wrap_nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_err *e)
 {
 	if (malloc_usable_size(line) <= size) {
 		cramped = true;
@@ -69,8 +66,7 @@ static void keep_answer(void *arg, const struct nb_http_reply *r)
 }
 
 /* Send @size bytes to @url and wait for the answer. */
-static void post_to(const char *url, const struct nb_http_tls *tls,
-		    const char *body, size_t size)
+static void post_to(const char *url, const struct nb_http_tls *tls, const char *body, size_t size)
 {
 	struct nb_http_request q = { .body = body,
 				     .body_size = size,
@@ -93,8 +89,8 @@ static void post_to(const char *url, const struct nb_http_tls *tls,
 }
 
 /* Send @size bytes to @path of @relay and wait for the answer. */
-static void post(struct nb_relay *relay, const struct nb_http_tls *tls,
-		 const char *path, const char *body, size_t size)
+static void post(struct nb_relay *relay, const struct nb_http_tls *tls, const char *path,
+		 const char *body, size_t size)
 {
 	char url[400];
 
@@ -109,8 +105,7 @@ static bool answer_says(const char *text)
 
 static struct nb_relay *relay_without_tls(void)
 {
-	struct nb_relay_config c = { .place = &place,
-				     .at = { .listen = "127.0.0.1" } };
+	struct nb_relay_config c = { .place = &place, .at = { .listen = "127.0.0.1" } };
 	struct nb_relay *r;
 
 	ck_assert_msg(!nb_relay_start(&r, &c, &err), "%s", err.text);
@@ -141,8 +136,7 @@ START_TEST(a_line_with_zero_bytes_is_refused_within_its_memory)
 	/* the same length without a zero byte is parsed */
 	line[2999] = 'x';
 	post(r, NULL, "/v1/line?pid=1", line, sizeof(line));
-	ck_assert_msg(answer_says("\"code\":\"usage\""), "%s",
-		      nb_buf_text(&got.body));
+	ck_assert_msg(answer_says("\"code\":\"usage\""), "%s", nb_buf_text(&got.body));
 	nb_relay_stop(r);
 }
 END_TEST
@@ -163,16 +157,15 @@ START_TEST(without_tls_the_address_has_a_secret)
 	for (int i = 0; i < 3; i++) {
 		char url[400];
 
-		snprintf(url, sizeof(url), "%.*s%s",
-			 (int)(end - nb_relay_address(r)), nb_relay_address(r),
-			 i == 2 ? "/v1/line?pid=1" : wrong);
+		snprintf(url, sizeof(url), "%.*s%s", (int)(end - nb_relay_address(r)),
+			 nb_relay_address(r), i == 2 ? "/v1/line?pid=1" : wrong);
 		if (i == 0)
 			url[end - nb_relay_address(r) + 32] = 'x';
 		if (i == 1)
 			url[end - nb_relay_address(r) + 20] = '\0';
 		post_to(url, NULL, line, sizeof(line) - 1);
-		ck_assert_msg(answer_says("\"code\":\"not_permitted\""),
-			      "%d: %s", i, nb_buf_text(&got.body));
+		ck_assert_msg(answer_says("\"code\":\"not_permitted\""), "%d: %s", i,
+			      nb_buf_text(&got.body));
 		ck_assert_int_eq((int)got.status, 403);
 	}
 	nb_relay_stop(r);
@@ -227,8 +220,7 @@ static int serve_process(void)
 	ck_assert_ptr_nonnull(mkdtemp(sockets));
 	ck_assert(!nb_jobdir_open(&place, sockets, "t", NULL, NULL, &err));
 	ck_assert(nb_jobdir_address(&place, "t.0.4.1.sock", served.sun_path));
-	ck_assert(!bind(at, (struct sockaddr *)&served, sizeof(served)) &&
-		  !listen(at, PEERS));
+	ck_assert(!bind(at, (struct sockaddr *)&served, sizeof(served)) && !listen(at, PEERS));
 	return at;
 }
 
@@ -279,8 +271,7 @@ START_TEST(an_object_is_sent_whole_or_not_at_all)
 	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
 	ck_assert_str_eq(nb_buf_text(&got.body), "{\"ok\":true}\nthe object");
 	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
-	ck_assert_msg(answer_says("cannot be read whole"), "%s",
-		      nb_buf_text(&got.body));
+	ck_assert_msg(answer_says("cannot be read whole"), "%s", nb_buf_text(&got.body));
 	ck_assert(!answer_says("\"ok\":true"));
 	pthread_join(process, NULL);
 	nb_relay_stop(r);
@@ -312,8 +303,7 @@ START_TEST(equal_pids_are_told_by_their_namespace)
 {
 	static const char line[] = "status\n";
 	char twins[] = "/tmp/ncclbpf-twins-XXXXXX";
-	struct sockaddr_un a[2] = { { .sun_family = AF_UNIX },
-				    { .sun_family = AF_UNIX } };
+	struct sockaddr_un a[2] = { { .sun_family = AF_UNIX }, { .sun_family = AF_UNIX } };
 	struct nb_relay *r;
 	int at[2];
 
@@ -321,8 +311,7 @@ START_TEST(equal_pids_are_told_by_their_namespace)
 	ck_assert(!nb_jobdir_open(&place, twins, "t", NULL, NULL, &err));
 	for (int i = 0; i < 2; i++) {
 		at[i] = socket(AF_UNIX, SOCK_STREAM, 0);
-		ck_assert(nb_jobdir_address(&place,
-					    i ? "t.-.5.1.sock" : "t.-.4.1.sock",
+		ck_assert(nb_jobdir_address(&place, i ? "t.-.5.1.sock" : "t.-.4.1.sock",
 					    a[i].sun_path));
 		ck_assert(!bind(at[i], (struct sockaddr *)&a[i], sizeof(a[i])));
 		ck_assert(!listen(at[i], PEERS));
@@ -337,8 +326,7 @@ START_TEST(equal_pids_are_told_by_their_namespace)
 	ck_assert_msg(answer_says("refused") || answer_says("no_target"), "%s",
 		      nb_buf_text(&got.body));
 	post(r, NULL, "/v1/line?pid=6.1", line, sizeof(line) - 1);
-	ck_assert_msg(answer_says("no process of job t has PID 1"), "%s",
-		      nb_buf_text(&got.body));
+	ck_assert_msg(answer_says("no process of job t has PID 1"), "%s", nb_buf_text(&got.body));
 	nb_relay_stop(r);
 	close(at[1]);
 	unlink(a[0].sun_path);
@@ -361,8 +349,7 @@ static int next_fd(void)
 
 START_TEST(a_server_that_does_not_start_closes_its_socket_once)
 {
-	struct nb_relay_config c = { .place = &place,
-				     .at = { .listen = "127.0.0.1" } };
+	struct nb_relay_config c = { .place = &place, .at = { .listen = "127.0.0.1" } };
 	struct rlimit all, few;
 	struct nb_relay *r;
 	int fd = next_fd();
@@ -391,8 +378,7 @@ static void shell(const char *command)
 {
 	char text[1200];
 
-	snprintf(text, sizeof(text), "cd %s && { %s; } >log 2>&1", certs,
-		 command);
+	snprintf(text, sizeof(text), "cd %s && { %s; } >log 2>&1", certs, command);
 	ck_assert_msg(!system(text), "%s", text);
 }
 
@@ -401,14 +387,13 @@ static void certificate(const char *name, const char *extension)
 {
 	char text[1000];
 
-	snprintf(
-		text, sizeof(text),
-		"openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
-		"-nodes -subj /O=test/OU=ncclbpf-control -keyout %s.key "
-		"-out csr && echo '%s' >ext && openssl x509 -req -in csr "
-		"-CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext "
-		"-out %s.pem",
-		name, extension, name);
+	snprintf(text, sizeof(text),
+		 "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
+		 "-nodes -subj /O=test/OU=ncclbpf-control -keyout %s.key "
+		 "-out csr && echo '%s' >ext && openssl x509 -req -in csr "
+		 "-CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext "
+		 "-out %s.pem",
+		 name, extension, name);
 	shell(text);
 }
 
@@ -428,14 +413,11 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 		const char *name, *extension, *says;
 	} clients[] = {
 		{ "client", "extendedKeyUsage=clientAuth", "\"no_target\"" },
-		{ "both", "extendedKeyUsage=clientAuth,serverAuth",
-		  "\"no_target\"" },
+		{ "both", "extendedKeyUsage=clientAuth,serverAuth", "\"no_target\"" },
 		{ "any", "basicConstraints=CA:FALSE", "\"no_target\"" },
-		{ "server", "extendedKeyUsage=serverAuth",
-		  "certificate is refused" },
+		{ "server", "extendedKeyUsage=serverAuth", "certificate is refused" },
 	};
-	struct nb_relay_config c = { .place = &place,
-				     .at = { .listen = "127.0.0.1" } };
+	struct nb_relay_config c = { .place = &place, .at = { .listen = "127.0.0.1" } };
 	static const char line[] = "policy use none\n";
 	struct nb_http_tls tls;
 	struct nb_relay *r;
@@ -455,9 +437,8 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 		certificate(clients[i].name, clients[i].extension);
 		tls = tls_of(clients[i].name);
 		post(r, &tls, "/v1/line?pid=1", line, sizeof(line) - 1);
-		ck_assert_msg(answer_says(clients[i].says), "%s: %s %s",
-			      clients[i].name, got.err.text,
-			      nb_buf_text(&got.body));
+		ck_assert_msg(answer_says(clients[i].says), "%s: %s %s", clients[i].name,
+			      got.err.text, nb_buf_text(&got.body));
 	}
 	nb_relay_stop(r);
 	nb_jobdir_close(&place);
@@ -465,12 +446,9 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 }
 END_TEST
 
-UNIT_MAIN("relay",
-	  tcase_add_test(tc,
-			 a_line_with_zero_bytes_is_refused_within_its_memory);
+UNIT_MAIN("relay", tcase_add_test(tc, a_line_with_zero_bytes_is_refused_within_its_memory);
 	  tcase_add_test(tc, without_tls_the_address_has_a_secret);
-	  tcase_add_test(tc,
-			 a_server_that_does_not_start_closes_its_socket_once);
+	  tcase_add_test(tc, a_server_that_does_not_start_closes_its_socket_once);
 	  tcase_add_test(tc, an_object_is_sent_whole_or_not_at_all);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
 	  tcase_add_test(tc, equal_pids_are_told_by_their_namespace);

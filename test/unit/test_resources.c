@@ -31,12 +31,10 @@ static void make_maps(struct made *m)
 
 	for (unsigned i = 0; i < CASE_MAPS; i++) {
 		const struct nb_map_spec *s = &case_maps[i];
-		const struct nb_map_def def = { s->name,	s->type,
-						s->key_size,	s->value_size,
-						s->max_entries, s->flags };
+		const struct nb_map_def def = { s->name,       s->type,	       s->key_size,
+						s->value_size, s->max_entries, s->flags };
 
-		ck_assert_msg(!nb_map_new(&m->maps[i], &def, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_map_new(&m->maps[i], &def, &err), "%s", err.text);
 	}
 }
 
@@ -51,10 +49,8 @@ static struct made *make(const char *text, bool jit)
 	make_maps(m);
 	ck_assert_msg(!case_asm(&m->c, text, &err), "%s", err.text);
 	ck_assert_msg(!nb_verify(&v, &m->c.img, 0, &o, &err), "%s", err.text);
-	ck_assert_msg(v->accepted, "slot %u: %s", v->finding.pc,
-		      v->finding.known);
-	ck_assert_msg(!nb_exec_new(&m->x, &m->c.img, 0, m->maps, NULL, &err),
-		      "%s", err.text);
+	ck_assert_msg(v->accepted, "slot %u: %s", v->finding.pc, v->finding.known);
+	ck_assert_msg(!nb_exec_new(&m->x, &m->c.img, 0, m->maps, NULL, &err), "%s", err.text);
 	/* Where there is no compiler, the interpreter runs twice. */
 	if (jit)
 		nb_exec_compile(m->x, v->aux, &err);

@@ -185,8 +185,7 @@ START_TEST(a_ring_has_no_elements)
 	char byte = 0;
 
 	ck_assert_int_eq(nb_map_read(m, &byte, &byte, &err), NB_E_NOTSUP);
-	ck_assert_str_eq(err.text,
-			 "map \"r\": type ringbuf lacks this operation");
+	ck_assert_str_eq(err.text, "map \"r\": type ringbuf lacks this operation");
 	ck_assert_int_eq(nb_map_write(m, &byte, &byte, 0, &err), NB_E_NOTSUP);
 	ck_assert_int_eq(nb_map_erase(m, &byte, &err), NB_E_NOTSUP);
 	ck_assert_int_eq(nb_map_next(m, NULL, &byte), NB_E_NOKEY);
@@ -295,8 +294,7 @@ START_TEST(random_sequences_act_as_the_model)
 		ck_assert_uint_eq(nb_ringbuf_query(m, NB_RB_PROD_POS), d.prod);
 		ck_assert_uint_eq(nb_ringbuf_query(m, NB_RB_CONS_POS), d.cons);
 		if (d.n == 1024) {
-			memmove(d.r, d.r + d.first,
-				(size_t)(d.n - d.first) * sizeof(d.r[0]));
+			memmove(d.r, d.r + d.first, (size_t)(d.n - d.first) * sizeof(d.r[0]));
 			d.n -= d.first;
 			d.first = 0;
 		}
@@ -309,8 +307,7 @@ END_TEST
 UNIT_MAIN("ringbuf", tcase_add_test(tc, records_come_in_order_of_reservation);
 	  tcase_add_test(tc, discarded_records_are_never_seen);
 	  tcase_add_test(tc, a_ring_is_never_filled_to_the_last_byte);
-	  tcase_add_test(tc, query_tells_positions);
-	  tcase_add_test(tc, peeking_takes_nothing);
+	  tcase_add_test(tc, query_tells_positions); tcase_add_test(tc, peeking_takes_nothing);
 	  tcase_add_test(tc, a_clone_has_the_complete_records);
 	  tcase_add_test(tc, a_ring_has_no_elements);
 	  tcase_add_test(tc, random_sequences_act_as_the_model);)

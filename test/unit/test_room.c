@@ -26,8 +26,7 @@ static void make_root(void)
 	ck_assert_ptr_nonnull(mkdtemp(root));
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *at)
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st;
 	(void)type;
@@ -41,8 +40,7 @@ static void remove_root(void)
 }
 
 /* Write a file below the root, with its directories. */
-static void __attribute__((format(printf, 2, 3)))
-put(const char *path, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) put(const char *path, const char *fmt, ...)
 {
 	char full[512];
 	va_list ap;
@@ -81,18 +79,14 @@ START_TEST(each_parent_of_version_2_counts)
 	put("/proc/self/cgroup", "0::/a/b\n");
 	put("/sys/fs/cgroup/a/b/memory.max", "max\n");
 	put("/sys/fs/cgroup/a/b/memory.current", "1000\n");
-	put("/sys/fs/cgroup/a/memory.max", "%llu\n",
-	    (unsigned long long)(100 * MIB));
-	put("/sys/fs/cgroup/a/memory.current", "%llu\n",
-	    (unsigned long long)(90 * MIB));
-	put("/sys/fs/cgroup/a/memory.stat",
-	    "anon 1\nactive_file 7\ninactive_file %llu\n",
+	put("/sys/fs/cgroup/a/memory.max", "%llu\n", (unsigned long long)(100 * MIB));
+	put("/sys/fs/cgroup/a/memory.current", "%llu\n", (unsigned long long)(90 * MIB));
+	put("/sys/fs/cgroup/a/memory.stat", "anon 1\nactive_file 7\ninactive_file %llu\n",
 	    (unsigned long long)(30 * MIB));
 	nb_room_memory(root, &r);
 	ck_assert_uint_eq(r.left, 40 * MIB);
 	ck_assert_uint_eq(r.all, 100 * MIB);
-	ck_assert_str_eq(r.limit,
-			 "memory.max of control group /sys/fs/cgroup/a");
+	ck_assert_str_eq(r.limit, "memory.max of control group /sys/fs/cgroup/a");
 }
 END_TEST
 
@@ -107,8 +101,7 @@ START_TEST(a_container_of_version_1)
 	    (unsigned long long)(64 * MIB));
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "%llu\n",
 	    (unsigned long long)(70 * MIB));
-	put("/sys/fs/cgroup/memory/memory.stat",
-	    "inactive_file 5\ntotal_inactive_file %llu\n",
+	put("/sys/fs/cgroup/memory/memory.stat", "inactive_file 5\ntotal_inactive_file %llu\n",
 	    (unsigned long long)(16 * MIB));
 	put("/sys/fs/cgroup/pids/pids.max", "100\n");
 	put("/sys/fs/cgroup/pids/pids.current", "93\n");
@@ -116,11 +109,9 @@ START_TEST(a_container_of_version_1)
 	ck_assert_uint_eq(r.left, 10 * MIB);
 	nb_room_threads(root, &r);
 	ck_assert_uint_eq(r.left, 7);
-	ck_assert_str_eq(r.limit,
-			 "pids.max of control group /sys/fs/cgroup/pids");
+	ck_assert_str_eq(r.limit, "pids.max of control group /sys/fs/cgroup/pids");
 	/* what version 1 says where there is no limit */
-	put("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-	    "9223372036854771712\n");
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	nb_room_memory(root, &r);
 	ck_assert_uint_eq(r.left, UINT64_MAX);
 }
@@ -146,8 +137,7 @@ START_TEST(the_machine_counts_too)
 {
 	struct nb_room r;
 
-	put("/proc/meminfo",
-	    "MemTotal:    2048 kB\nMemFree: 1 kB\nMemAvailable:   512 kB\n");
+	put("/proc/meminfo", "MemTotal:    2048 kB\nMemFree: 1 kB\nMemAvailable:   512 kB\n");
 	nb_room_memory(root, &r);
 	ck_assert_uint_eq(r.left, 512 << 10);
 	ck_assert_uint_eq(r.all, 2 * MIB);
@@ -165,12 +155,9 @@ START_TEST(the_users_limit)
 	/* as in a user namespace, so that it holds for root, too */
 	put("/proc/self/uid_map", "0 1000 1\n");
 	put("/proc/loadavg", "0.1 0.1 0.1 1/400 77\n");
-	put("/proc/1/status", "Name: x\nUid:\t%u\t0\t0\t0\nThreads:\t1400\n",
-	    uid);
-	put("/proc/2/status", "Name: y\nUid:\t%u\t0\t0\t0\nThreads:\t50\n",
-	    uid + 1);
-	put("/proc/3/status", "Name: z\nUid:\t%u\t0\t0\t0\nThreads:\t60\n",
-	    uid);
+	put("/proc/1/status", "Name: x\nUid:\t%u\t0\t0\t0\nThreads:\t1400\n", uid);
+	put("/proc/2/status", "Name: y\nUid:\t%u\t0\t0\t0\nThreads:\t50\n", uid + 1);
+	put("/proc/3/status", "Name: z\nUid:\t%u\t0\t0\t0\nThreads:\t60\n", uid);
 	ck_assert_int_eq(setrlimit(RLIMIT_NPROC, &limit), 0);
 	nb_room_threads(root, &r);
 	ck_assert_uint_eq(r.left, UINT64_MAX);
@@ -207,6 +194,5 @@ UNIT_MAIN("room", tcase_add_checked_fixture(tc, make_root, remove_root);
 	  tcase_add_test(tc, each_parent_of_version_2_counts);
 	  tcase_add_test(tc, a_container_of_version_1);
 	  tcase_add_test(tc, more_in_use_than_allowed_leaves_nothing);
-	  tcase_add_test(tc, the_machine_counts_too);
-	  tcase_add_test(tc, the_users_limit);
+	  tcase_add_test(tc, the_machine_counts_too); tcase_add_test(tc, the_users_limit);
 	  tcase_add_test(tc, open_descriptors);)

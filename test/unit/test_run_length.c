@@ -74,8 +74,7 @@ __attribute__((format(printf, 1, 2))) static void put(const char *format, ...)
 /* @n instructions ran. */
 static void count(unsigned n)
 {
-	put("lddw map_value %%r1, 0, 0\nmov %%r0, %u\nlock add [%%r1], %%r0\n",
-	    n);
+	put("lddw map_value %%r1, 0, 0\nmov %%r0, %u\nlock add [%%r1], %%r0\n", n);
 }
 
 static void loop(unsigned turns, const char *name, unsigned number)
@@ -94,8 +93,8 @@ static void end(void)
 static void plain(unsigned iterations, unsigned label)
 {
 	count(2 * iterations);
-	put("mov %%r5, 0\nplain%u:\nadd %%r5, 1\njne %%r5, %u, plain%u\n",
-	    label, iterations, label);
+	put("mov %%r5, 0\nplain%u:\nadd %%r5, 1\njne %%r5, %u, plain%u\n", label, iterations,
+	    label);
 }
 
 /* An iterator at r10-8 * (@n + 1); what it goes around comes in between. */
@@ -138,8 +137,7 @@ static void functions(size_t n)
 
 	ck_assert(!nb_decode(in, im.slots, n, &err));
 	for (size_t pc = 0; pc < n; pc++)
-		if (in[pc].op == NB_OP_CALL_LOCAL ||
-		    in[pc].op == NB_OP_LDDW_FUNC)
+		if (in[pc].op == NB_OP_CALL_LOCAL || in[pc].op == NB_OP_LDDW_FUNC)
 			starts[(int64_t)pc + 1 + in[pc].off] = 1;
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc])
@@ -155,15 +153,12 @@ static void make_maps(void)
 
 	for (uint32_t i = 0; i < MAPS; i++) {
 		const struct nb_map_spec *s = &spec[i];
-		const struct nb_map_def def = { s->name,	s->type,
-						s->key_size,	s->value_size,
-						s->max_entries, s->flags };
+		const struct nb_map_def def = { s->name,       s->type,	       s->key_size,
+						s->value_size, s->max_entries, s->flags };
 
-		ck_assert_msg(!nb_map_new(&im.maps[i], &def, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_map_new(&im.maps[i], &def, &err), "%s", err.text);
 	}
-	ck_assert(!nb_map_write(im.maps[TEXT], &(uint32_t){ 0 }, letters, 0,
-				&err));
+	ck_assert(!nb_map_write(im.maps[TEXT], &(uint32_t){ 0 }, letters, 0, &err));
 }
 
 static void judge(void)
@@ -180,14 +175,12 @@ static void judge(void)
 				    .nslots = (uint32_t)n,
 				    .funcs = im.func };
 	functions(n);
-	im.img = (struct nb_image){ .name = "long",
-				    .maps = spec,
-				    .nmaps = MAPS,
-				    .progs = &im.prog,
-				    .nprogs = 1 };
+	im.img = (struct nb_image){
+		.name = "long", .maps = spec, .nmaps = MAPS, .progs = &im.prog, .nprogs = 1
+	};
 	ck_assert_msg(!nb_verify(&v, &im.img, 0, &o, &err), "%s", err.text);
-	ck_assert_msg(v->accepted, "slot %u: %s; %s", v->finding.pc,
-		      v->finding.required, v->finding.known);
+	ck_assert_msg(v->accepted, "slot %u: %s; %s", v->finding.pc, v->finding.required,
+		      v->finding.known);
 	ck_assert_uint_le(v->iteration, NB_MAX_ITERATION_INSNS);
 	ck_assert_uint_le(v->first, NB_MAX_ITERATION_INSNS);
 	im.verdict = v;
@@ -201,14 +194,11 @@ static uint64_t length(bool compiled)
 	uint64_t ctx[32] = { 0 }, n;
 
 	make_maps();
-	ck_assert_msg(!nb_exec_new(&x, &im.img, 0, im.maps, NULL, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_exec_new(&x, &im.img, 0, im.maps, NULL, &err), "%s", err.text);
 	nb_exec_bound(x, im.verdict->iteration, im.verdict->iter_steps);
-	ck_assert_msg(!compiled || !nb_exec_compile(x, im.verdict->aux, &err),
-		      "%s", err.text);
+	ck_assert_msg(!compiled || !nb_exec_compile(x, im.verdict->aux, &err), "%s", err.text);
 	nb_exec_run(x, ctx, sizeof(ctx));
-	memcpy(&n, nb_map_lookup(im.maps[COUNT], &(uint32_t){ 0 }, 0),
-	       sizeof(n));
+	memcpy(&n, nb_map_lookup(im.maps[COUNT], &(uint32_t){ 0 }, 0), sizeof(n));
 	nb_exec_free(x);
 	for (unsigned i = 0; i < MAPS; i++)
 		nb_map_put(im.maps[i]);
@@ -224,8 +214,8 @@ static void ends(const char *what)
 	n = length(false);
 	if (nb_jit_available())
 		ck_assert_uint_eq(n, length(true));
-	printf("# %s: iterations of %u instructions, %llu in a run\n", what,
-	       im.verdict->iteration, (unsigned long long)n);
+	printf("# %s: iterations of %u instructions, %llu in a run\n", what, im.verdict->iteration,
+	       (unsigned long long)n);
 	ck_assert_uint_le(n, NB_RUN_MAX);
 	ck_assert_uint_gt(n, NB_RUN_BUDGET / 8);
 	nb_verdict_free(im.verdict);
@@ -422,14 +412,10 @@ START_TEST(loops_in_functions)
 }
 END_TEST
 
-UNIT_MAIN("run length", memset(letters, 'a', LONG_TEXT);
-	  tcase_add_test(tc, loops_in_loops); tcase_add_test(tc, long_turns);
-	  tcase_add_test(tc, long_formats); tcase_add_test(tc, long_numbers);
-	  tcase_add_test(tc, may_goto);
-	  tcase_add_test(tc, may_goto_in_may_goto);
-	  tcase_add_test(tc, iterators_in_iterators);
-	  tcase_add_test(tc, short_iterators_first);
-	  tcase_add_test(tc, everything_in_everything);
-	  tcase_add_test(tc, each_element_of_each);
-	  tcase_add_test(tc, long_functions);
+UNIT_MAIN("run length", memset(letters, 'a', LONG_TEXT); tcase_add_test(tc, loops_in_loops);
+	  tcase_add_test(tc, long_turns); tcase_add_test(tc, long_formats);
+	  tcase_add_test(tc, long_numbers); tcase_add_test(tc, may_goto);
+	  tcase_add_test(tc, may_goto_in_may_goto); tcase_add_test(tc, iterators_in_iterators);
+	  tcase_add_test(tc, short_iterators_first); tcase_add_test(tc, everything_in_everything);
+	  tcase_add_test(tc, each_element_of_each); tcase_add_test(tc, long_functions);
 	  tcase_add_test(tc, loops_in_functions);)

@@ -24,8 +24,7 @@ static void image_of(struct nb_buf *out, const char *name, const char *text)
 	uint32_t nfuncs = 1;
 	size_t n;
 
-	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s", err.text);
 	made_maps(slots, n);
 	ck_assert(!nb_decode(insns, slots, n, &err));
 	funcs[0].end = (uint32_t)n;
@@ -44,11 +43,9 @@ static void image_of(struct nb_buf *out, const char *name, const char *text)
 					      .nslots = (uint32_t)n,
 					      .funcs = funcs,
 					      .nfuncs = nfuncs };
-		const struct nb_image img = { .name = name,
-					      .maps = &made_local,
-					      .nmaps = 1,
-					      .progs = &prog,
-					      .nprogs = 1 };
+		const struct nb_image img = {
+			.name = name, .maps = &made_local, .nmaps = 1, .progs = &prog, .nprogs = 1
+		};
 
 		nb_buf_init(out, 0);
 		ck_assert_msg(!nb_image_write(out, &img, &err), "%s", err.text);
@@ -56,8 +53,7 @@ static void image_of(struct nb_buf *out, const char *name, const char *text)
 }
 
 /* Policy "p@number"; none may be in a generation twice. */
-static struct nb_policy *policy_of(const char *text, uint32_t max_run,
-				   uint32_t number)
+static struct nb_policy *policy_of(const char *text, uint32_t max_run, uint32_t number)
 {
 	struct nb_policy_opts opts = { .max_run = max_run };
 	struct nb_policy *p;
@@ -67,15 +63,15 @@ static struct nb_policy *policy_of(const char *text, uint32_t max_run,
 
 	snprintf(name, sizeof(name), "p%u", number);
 	image_of(&b, name, text);
-	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, &opts, &err), "%s; %s",
-		      err.text, err.hint);
+	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, &opts, &err), "%s; %s", err.text,
+		      err.hint);
 	nb_buf_fini(&b);
 	return p;
 }
 
 /* A generation of @n such policies: its error, 0. */
-static int chain(struct nb_gen **g, const char *text, uint32_t max_run,
-		 uint32_t n, struct nb_err *err)
+static int chain(struct nb_gen **g, const char *text, uint32_t max_run, uint32_t n,
+		 struct nb_err *err)
 {
 	struct nb_policy *p[8];
 	int rc;
@@ -100,9 +96,7 @@ static uint64_t counted(struct nb_gen *g)
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		uint32_t n;
 
-		memcpy(&n,
-		       nb_map_lookup(g->policy[i].maps[0], &(uint32_t){ 0 }, 0),
-		       sizeof(n));
+		memcpy(&n, nb_map_lookup(g->policy[i].maps[0], &(uint32_t){ 0 }, 0), sizeof(n));
 		sum += n;
 	}
 	return sum;
@@ -170,8 +164,8 @@ START_TEST(loops_share_a_decision)
 	together = counted(g);
 	nb_gen_put(g);
 	limit = limit ? limit : NB_RUN_LIMIT;
-	printf("# of %u: %llu alone, %llu by four\n", limit,
-	       (unsigned long long)alone, (unsigned long long)together);
+	printf("# of %u: %llu alone, %llu by four\n", limit, (unsigned long long)alone,
+	       (unsigned long long)together);
 	ck_assert_uint_le(alone, limit);
 	ck_assert_uint_gt(alone, limit / 2);
 	ck_assert_uint_le(together, limit);
@@ -188,15 +182,13 @@ START_TEST(a_chain_has_its_limit)
 	ck_assert_msg(!chain(&g, TURNS(100000), 0, 3, &err), "%s", err.text);
 	nb_gen_put(g);
 	ck_assert_int_eq(chain(&g, TURNS(100000), 0, 4, &err), NB_E_LIMIT);
-	ck_assert_msg(strstr(err.text, "hook tuner") &&
-			      strstr(err.text, "at most 1048576") &&
+	ck_assert_msg(strstr(err.text, "hook tuner") && strstr(err.text, "at most 1048576") &&
 			      strstr(err.text, "policy p0, program f") &&
 			      strstr(err.text, "costliest loop, at slot"),
 		      "%s", err.text);
 	ck_assert_msg(strstr(err.hint, "NCCLBPF_MAX_RUN"), "%s", err.hint);
 	/* the operator allows more */
-	ck_assert_msg(!chain(&g, TURNS(100000), 1 << 21, 4, &err), "%s",
-		      err.text);
+	ck_assert_msg(!chain(&g, TURNS(100000), 1 << 21, 4, &err), "%s", err.text);
 	nb_gen_put(g);
 }
 END_TEST
@@ -265,8 +257,7 @@ START_TEST(nested_loops_multiply)
 	struct nb_gen *g;
 
 	ck_assert_int_eq(chain(&g, nested[_i], 16384, 1, &err), NB_E_LIMIT);
-	ck_assert_msg(strstr(err.text, ": 3600 iterations of "), "%s",
-		      err.text);
+	ck_assert_msg(strstr(err.text, ": 3600 iterations of "), "%s", err.text);
 	ck_assert_msg(!chain(&g, nested[_i], 131072, 1, &err), "%s", err.text);
 	ck_assert_uint_eq(turns(g), 3600);
 	nb_gen_put(g);
@@ -295,5 +286,4 @@ END_TEST
 UNIT_MAIN("run limit", tcase_add_loop_test(tc, loops_share_a_decision, 0, 3);
 	  tcase_add_test(tc, a_chain_has_its_limit);
 	  tcase_add_test(tc, constant_loops_are_not_cut_short);
-	  tcase_add_loop_test(tc, nested_loops_multiply, 0, 2);
-	  tcase_add_test(tc, paths_add_up);)
+	  tcase_add_loop_test(tc, nested_loops_multiply, 0, 2); tcase_add_test(tc, paths_add_up);)

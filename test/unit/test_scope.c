@@ -11,8 +11,8 @@
 #include "test/unit/made.h"
 #include "test/unit/asm.h"
 
-static struct nb_policy *policy(const char *name, const char *text,
-				const struct nb_map_spec *maps, uint32_t nmaps)
+static struct nb_policy *policy(const char *name, const char *text, const struct nb_map_spec *maps,
+				uint32_t nmaps)
 {
 	struct nb_policy *p;
 	struct nb_image *img;
@@ -20,19 +20,15 @@ static struct nb_policy *policy(const char *name, const char *text,
 	struct nb_buf b;
 
 	made_image(&b, name, text, maps, nmaps);
-	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s", err.text);
 	nb_buf_fini(&b);
-	ck_assert_msg(!nb_policy_make(&p, img, NULL, NULL, 0, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_make(&p, img, NULL, NULL, 0, &err), "%s", err.text);
 	return p;
 }
 
 static struct ncclbpf_tuner answer(struct nb_gen *g, uint64_t comm)
 {
-	struct ncclbpf_tuner ctx = {
-		.bytes = 1024, .ranks = 8, .algo = -1, .proto = -1
-	};
+	struct ncclbpf_tuner ctx = { .bytes = 1024, .ranks = 8, .algo = -1, .proto = -1 };
 	struct nb_gen_count count = { 0 };
 	struct nb_gen *mine = nb_gen_of(g, comm);
 
@@ -100,30 +96,23 @@ END_TEST
 START_TEST(scopes_that_cannot_be_are_refused)
 {
 	struct nb_policy *p[] = { policy("a", MADE_NOOP, NULL, 0) };
-	struct nb_order all = nb_order_all(1), bad = order(1, 1, 0),
-			twice = order(2, 0, 0);
+	struct nb_order all = nb_order_all(1), bad = order(1, 1, 0), twice = order(2, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
 
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &bad, NULL, NULL, &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &twice, NULL, NULL, &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &bad, NULL, NULL, &err), NB_E_ARG);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &twice, NULL, NULL, &err), NB_E_ARG);
 	put(&s, 3, order(1, 1, 0));
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err), NB_E_ARG);
 	s.scope[0].order = all;
 	s.scope[0].ncomms = 2;
 	s.scope[0].comm[1] = 3;
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err), NB_E_ARG);
 	s.scope[0].comm[1] = 0;
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err), NB_E_ARG);
 	s.scope[0].ncomms = 0;
-	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err),
-			 NB_E_LIMIT);
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 1, &all, &s, NULL, &err), NB_E_LIMIT);
 	ck_assert_ptr_null(g);
 	nb_policy_put(p[0]);
 }
@@ -176,25 +165,19 @@ START_TEST(the_digest_tells_scopes_apart)
 	struct nb_scopes s = { .n = 0 };
 
 	put(&s, 7, order(1, 1, 0));
-	ck_assert_int_eq(nb_gen_scoped(&g[0], p, 2, &common, &s, NULL, NULL),
-			 0);
-	ck_assert_int_eq(nb_gen_scoped(&g[1], p, 2, &common, &s, NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_gen_scoped(&g[0], p, 2, &common, &s, NULL, NULL), 0);
+	ck_assert_int_eq(nb_gen_scoped(&g[1], p, 2, &common, &s, NULL, NULL), 0);
 	nb_scopes_drop(&s, 7);
 	put(&s, 8, order(1, 1, 0));
-	ck_assert_int_eq(nb_gen_scoped(&g[2], p, 2, &common, &s, NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_gen_scoped(&g[2], p, 2, &common, &s, NULL, NULL), 0);
 	put(&s, 8, order(2, 1, 0));
-	ck_assert_int_eq(nb_gen_scoped(&g[3], p, 2, &common, &s, NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_gen_scoped(&g[3], p, 2, &common, &s, NULL, NULL), 0);
 	common = order(0, 0, 0);
-	ck_assert_int_eq(nb_gen_scoped(&g[4], p, 2, &common, &s, NULL, NULL),
-			 0);
+	ck_assert_int_eq(nb_gen_scoped(&g[4], p, 2, &common, &s, NULL, NULL), 0);
 	ck_assert_mem_eq(g[0]->digest, g[1]->digest, NB_SHA256_SIZE);
 	for (int i = 1; i < 5; i++)
 		for (int k = i + 1; k < 5; k++)
-			ck_assert_mem_ne(g[i]->digest, g[k]->digest,
-					 NB_SHA256_SIZE);
+			ck_assert_mem_ne(g[i]->digest, g[k]->digest, NB_SHA256_SIZE);
 	for (int i = 0; i < 5; i++)
 		nb_gen_put(g[i]);
 	nb_policy_put(p[0]);
@@ -206,10 +189,8 @@ END_TEST
  * map keeps the scopes. */
 START_TEST(maps_are_those_of_the_policy)
 {
-	struct nb_policy *p[] = {
-		policy("counter", MADE_COUNT_IN_MAP, &made_local, 1),
-		policy("limits", MADE_CHANNELS_FROM_MAP, &made_coherent, 1)
-	};
+	struct nb_policy *p[] = { policy("counter", MADE_COUNT_IN_MAP, &made_local, 1),
+				  policy("limits", MADE_CHANNELS_FROM_MAP, &made_coherent, 1) };
 	struct nb_order common = order(1, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	uint32_t key = 0, value = 6;
@@ -242,8 +223,7 @@ END_TEST
 START_TEST(a_view_can_be_rehearsed)
 {
 	struct nb_policy *p[] = { policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
-				  policy("counter", MADE_COUNT_IN_MAP,
-					 &made_local, 1) };
+				  policy("counter", MADE_COUNT_IN_MAP, &made_local, 1) };
 	struct nb_order common = order(1, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	struct nb_gen *g, *copy;
@@ -265,8 +245,7 @@ START_TEST(a_view_can_be_rehearsed)
 END_TEST
 
 /* One that counts events of @hook and does nothing else. */
-static struct nb_policy *listener(const char *name, const char *section,
-				  enum nb_hook hook)
+static struct nb_policy *listener(const char *name, const char *section, enum nb_hook hook)
 {
 	const struct nb_func func = { .name = "f", .end = 2 };
 	struct nb_slot slots[2];
@@ -277,9 +256,7 @@ static struct nb_policy *listener(const char *name, const char *section,
 				.nslots = 2,
 				.funcs = &func,
 				.nfuncs = 1 };
-	const struct nb_image made = { .name = name,
-				       .progs = &prog,
-				       .nprogs = 1 };
+	const struct nb_image made = { .name = name, .progs = &prog, .nprogs = 1 };
 	struct nb_err err = { 0 };
 	struct nb_image *img;
 	struct nb_policy *p;
@@ -305,11 +282,9 @@ static uint64_t heard(struct nb_gen *g, enum nb_hook hook)
 
 START_TEST(events_are_heard_by_the_policies_of_their_communicator)
 {
-	struct nb_policy *p[] = {
-		policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
-		listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE),
-		listener("c", "controller", NB_HOOK_CONTROLLER)
-	};
+	struct nb_policy *p[] = { policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
+				  listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE),
+				  listener("c", "controller", NB_HOOK_CONTROLLER) };
 	struct nb_order common = order(1, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	struct nb_gen *g;
@@ -319,8 +294,7 @@ START_TEST(events_are_heard_by_the_policies_of_their_communicator)
 	ck_assert_uint_eq(heard(nb_gen_of(g, 7), NB_HOOK_COLL_DONE), 1);
 	ck_assert_uint_eq(heard(nb_gen_of(g, 1), NB_HOOK_COLL_DONE), 0);
 	/* NCCL is asked for events where anybody wants them */
-	ck_assert_uint_eq(g->hooks,
-			  1u << NB_HOOK_COLL_DONE | 1u << NB_HOOK_CONTROLLER);
+	ck_assert_uint_eq(g->hooks, 1u << NB_HOOK_COLL_DONE | 1u << NB_HOOK_CONTROLLER);
 	/* one that knows no communicator is the whole's */
 	ck_assert_uint_eq(nb_gen_of(g, 7)->nevents, 1);
 	ck_assert_uint_eq(g->nevents, 1);
@@ -337,8 +311,7 @@ END_TEST
 START_TEST(runs_of_all_holders_add_up)
 {
 	static const uint16_t holders[] = { 0, 3, 3, 5, 3, 0 };
-	struct nb_policy *p =
-		listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE);
+	struct nb_policy *p = listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE);
 	struct nb_order common = order(1, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	struct ncclbpf_coll_done ctx = { .comm_id = 7 };
@@ -347,8 +320,7 @@ START_TEST(runs_of_all_holders_add_up)
 
 	ck_assert_int_eq(nb_gen_scoped(&g, &p, 1, &common, &s, NULL, NULL), 0);
 	for (int i = 0; i < 6; i++)
-		nb_gen_run_event(g, NB_HOOK_COLL_DONE, &ctx, sizeof(ctx),
-				 holders[i]);
+		nb_gen_run_event(g, NB_HOOK_COLL_DONE, &ctx, sizeof(ctx), holders[i]);
 	ck_assert_uint_eq(g->event[0].sum.own_runs, 3);
 	ck_assert_uint_eq(g->event[0].sum.runs, 3);
 	nb_gen_sum_add(&sum, &g->event[0].sum);
@@ -359,11 +331,10 @@ START_TEST(runs_of_all_holders_add_up)
 END_TEST
 
 UNIT_MAIN("scope", tcase_add_test(tc, a_communicator_stands_in_one_scope);
-	  tcase_add_test(tc, runs_of_all_holders_add_up);
-	  tcase_add_test(tc, scopes_are_bounded);
+	  tcase_add_test(tc, runs_of_all_holders_add_up); tcase_add_test(tc, scopes_are_bounded);
 	  tcase_add_test(tc, scopes_that_cannot_be_are_refused);
 	  tcase_add_test(tc, each_communicator_decides_with_its_own);
 	  tcase_add_test(tc, the_digest_tells_scopes_apart);
 	  tcase_add_test(tc, maps_are_those_of_the_policy);
-	  tcase_add_test(tc, a_view_can_be_rehearsed); tcase_add_test(
-		  tc, events_are_heard_by_the_policies_of_their_communicator);)
+	  tcase_add_test(tc, a_view_can_be_rehearsed);
+	  tcase_add_test(tc, events_are_heard_by_the_policies_of_their_communicator);)

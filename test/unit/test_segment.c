@@ -77,8 +77,7 @@ END_TEST
 
 START_TEST(garbage_is_replaced)
 {
-	static const size_t sizes[] = { 0,     1,      64,
-					65536, 100000, sizeof(struct nb_seg) };
+	static const size_t sizes[] = { 0, 1, 64, 65536, 100000, sizeof(struct nb_seg) };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int fill = 0; fill < 2; fill++) {
@@ -88,13 +87,11 @@ START_TEST(garbage_is_replaced)
 
 			memset(block, fill ? 0xff : 'x', sizeof(block));
 			for (size_t n = 0; n < sizes[i]; n += sizeof(block))
-				ck_assert_int_gt(
-					write(fd, block, sizeof(block)), 0);
+				ck_assert_int_gt(write(fd, block, sizeof(block)), 0);
 			ck_assert_int_eq(ftruncate(fd, (off_t)sizes[i]), 0);
 			close(fd);
 			s = attach();
-			ck_assert_msg(s->shared, "%zu bytes: %s", sizes[i],
-				      s->why);
+			ck_assert_msg(s->shared, "%zu bytes: %s", sizes[i], s->why);
 			ck_assert_uint_eq(s->mem->next_gen, 1);
 			nb_segment_detach(s);
 			unlink(file);
@@ -180,8 +177,7 @@ START_TEST(no_mark_where_files_may_not_be_written)
 	if (!pid) {
 		/* not attach(), because libcheck writes a file */
 		setrlimit(RLIMIT_FSIZE, &none);
-		_exit(nb_segment_attach(&b, dirfd, "j", 0, true, NULL) ||
-		      b->shared);
+		_exit(nb_segment_attach(&b, dirfd, "j", 0, true, NULL) || b->shared);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
@@ -257,9 +253,7 @@ START_TEST(next_run_beside_a_living_agent_has_no_generation)
 {
 	struct nb_segment *agent, *a, *b;
 
-	ck_assert_int_eq(nb_segment_attach(&agent, dirfd, "j",
-					   NB_SEG_PROC_AGENT, true, NULL),
-			 0);
+	ck_assert_int_eq(nb_segment_attach(&agent, dirfd, "j", NB_SEG_PROC_AGENT, true, NULL), 0);
 	ck_assert_uint_eq(agent->mem->agent.runs, 0);
 	ck_assert_int_eq(in_child(take_baseline), 0);
 	ck_assert_uint_eq(agent->mem->agent.runs, 1);
@@ -293,13 +287,11 @@ static void with_small_files(struct nb_segment *unused)
 
 static void without_room_for_rings(struct nb_segment *s)
 {
-	const struct rlimit small = { sizeof(struct nb_seg) + 8192,
-				      sizeof(struct nb_seg) + 8192 };
+	const struct rlimit small = { sizeof(struct nb_seg) + 8192, sizeof(struct nb_seg) + 8192 };
 	struct nb_seg_comm *c;
 	uint32_t slot;
 
-	if (setrlimit(RLIMIT_FSIZE, &small) ||
-	    join(s, 5, 4, 0, &c, &slot, NULL))
+	if (setrlimit(RLIMIT_FSIZE, &small) || join(s, 5, 4, 0, &c, &slot, NULL))
 		_exit(1);
 	_exit(nb_segment_ring(s, c, slot) ? 2 : 0);
 }
@@ -455,8 +447,7 @@ START_TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
 	struct nb_segment *a = attach(), *b = attach();
 
 	ck_assert_uint_eq(a->mem->proc[a->proc].pid, a->mem->proc[b->proc].pid);
-	ck_assert_uint_ne(a->mem->proc[a->proc].token,
-			  a->mem->proc[b->proc].token);
+	ck_assert_uint_ne(a->mem->proc[a->proc].token, a->mem->proc[b->proc].token);
 	nb_startup_lose(b, 5);
 	nb_startup_lost_is_gone(a, 5); /* a has left no mark */
 	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_LOST);
@@ -484,11 +475,9 @@ START_TEST(file_systems_that_share_memory_are_known)
 	};
 
 	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		ck_assert_msg(nb_jobdir_shares_memory((int)local[i]), "0x%x",
-			      local[i]);
+		ck_assert_msg(nb_jobdir_shares_memory((int)local[i]), "0x%x", local[i]);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		ck_assert_msg(!nb_jobdir_shares_memory((int)other[i]), "0x%x",
-			      other[i]);
+		ck_assert_msg(!nb_jobdir_shares_memory((int)other[i]), "0x%x", other[i]);
 }
 END_TEST
 
@@ -504,8 +493,7 @@ START_TEST(zombie_is_dead)
 	start = nb_process_start(pid);
 	ck_assert(nb_process_alive((uint64_t)pid, start));
 	kill(pid, SIGKILL);
-	for (int i = 0; i < 30000 && nb_process_alive((uint64_t)pid, start);
-	     i++)
+	for (int i = 0; i < 30000 && nb_process_alive((uint64_t)pid, start); i++)
 		usleep(1000);
 	ck_assert(!nb_process_alive((uint64_t)pid, start));
 	waitpid(pid, NULL, 0);
@@ -535,29 +523,25 @@ START_TEST(lock_of_the_dead_is_free_and_of_the_living_is_not)
 }
 END_TEST
 
-UNIT_MAIN(
-	"segment", tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 
-	tcase_add_test(tc, file_is_private_and_shared);
-	tcase_add_test(tc, no_directory_means_private_memory);
-	tcase_add_test(tc, files_that_are_not_ours_are_left_alone);
-	tcase_add_test(tc, garbage_is_replaced);
-	tcase_add_test(tc, another_version_in_use_is_left_alone);
-	tcase_add_test(tc, segment_of_the_dead_is_reset);
-	tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
-	tcase_add_test(tc, process_that_became_another_program_is_reaped);
-	tcase_add_test(tc, files_that_may_not_grow_do_without);
-	tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
-	tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
-		tc, process_of_another_container_lives_while_its_file_is_open);
-	tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
-	tcase_add_test(tc, strangers_do_not_hide_each_other);
-	tcase_add_test(tc, no_mark_where_files_may_not_be_written);
-	tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
-	tcase_add_test(
-		tc,
-		mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
-	tcase_add_test(tc, file_systems_that_share_memory_are_known);
-	tcase_add_test(tc, entry_is_taken_with_its_lock);
-	tcase_add_test(tc, zombie_is_dead);
-	tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);)
+	  tcase_add_test(tc, file_is_private_and_shared);
+	  tcase_add_test(tc, no_directory_means_private_memory);
+	  tcase_add_test(tc, files_that_are_not_ours_are_left_alone);
+	  tcase_add_test(tc, garbage_is_replaced);
+	  tcase_add_test(tc, another_version_in_use_is_left_alone);
+	  tcase_add_test(tc, segment_of_the_dead_is_reset);
+	  tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
+	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
+	  tcase_add_test(tc, files_that_may_not_grow_do_without);
+	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
+	  tcase_add_test(tc, reused_pid_is_another_process);
+	  tcase_add_test(tc, process_of_another_container_lives_while_its_file_is_open);
+	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
+	  tcase_add_test(tc, strangers_do_not_hide_each_other);
+	  tcase_add_test(tc, no_mark_where_files_may_not_be_written);
+	  tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
+	  tcase_add_test(tc, mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
+	  tcase_add_test(tc, file_systems_that_share_memory_are_known);
+	  tcase_add_test(tc, entry_is_taken_with_its_lock); tcase_add_test(tc, zombie_is_dead);
+	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);)

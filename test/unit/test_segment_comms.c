@@ -69,8 +69,7 @@ START_TEST(settings_of_a_communicator_are_its_own)
 	mine[NB_SETTING_CHAIN_TUNER] = 0;
 	ck_assert_int_eq(join(s, 7, 3, 0, &a, &slot, NULL), 0);
 	ck_assert_uint_eq(a->mismatch, 1);
-	ck_assert_uint_eq(a->differs,
-			  NB_DIFFER_SETTING + NB_SETTING_CHAIN_TUNER);
+	ck_assert_uint_eq(a->differs, NB_DIFFER_SETTING + NB_SETTING_CHAIN_TUNER);
 	ck_assert_int_eq(join(s, 8, 2, 0, &b, &slot, NULL), 0);
 	ck_assert_uint_eq(b->mismatch, 0);
 	nb_segment_detach(s);
@@ -195,10 +194,9 @@ START_TEST(hostile_contents_do_not_crash)
 	for (int round = 0; round < 60; round++) {
 		uint64_t *words = (uint64_t *)s->mem;
 		struct nb_seg_comm *c = NULL;
-		struct nb_fence_opts opts = { .margin = 64,
-					      .timeout_ms = 1,
-					      .idle = round & 1,
-					      .once = round % 3 == 0 };
+		struct nb_fence_opts opts = {
+			.margin = 64, .timeout_ms = 1, .idle = round & 1, .once = round % 3 == 0
+		};
 		struct nb_fence_result r;
 		uint32_t slot, n;
 		uint8_t digest[NB_SHA256_SIZE];
@@ -215,12 +213,10 @@ START_TEST(hostile_contents_do_not_crash)
 		ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
 		nb_segment_reap(s);
 		nb_segment_gen(s, digest, round & 1, &n, NULL);
-		if (!nb_segment_join(s, true, x, 2, 1, (uint32_t)x, &c, &slot,
-				     NULL))
+		if (!nb_segment_join(s, true, x, 2, 1, (uint32_t)x, &c, &slot, NULL))
 			nb_segment_leave(s, c, slot);
 		for (int i = 0; i < NB_SEG_COMMS; i += 50) {
-			const struct nb_record record =
-				nb_record_here(s, &s->mem->comm[i], true);
+			const struct nb_record record = nb_record_here(s, &s->mem->comm[i], true);
 
 			nb_fence_recover(&record);
 			nb_fence_commit(&record, 1, &opts, &r);
@@ -251,8 +247,7 @@ static char register_rank(int index)
 
 	if (!s->shared || nb_segment_lock(s, 30000, NULL))
 		return 'a';
-	if (nb_segment_join(s, true, 1 + (uint64_t)(index / 64), 64, 1, 0, &c,
-			    &slot, NULL))
+	if (nb_segment_join(s, true, 1 + (uint64_t)(index / 64), 64, 1, 0, &c, &slot, NULL))
 		return 'j';
 	nb_segment_ring(s, c, slot);
 	nb_segment_unlock(s);

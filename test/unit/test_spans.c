@@ -136,12 +136,10 @@ START_TEST(a_collective_and_its_parts)
 END_TEST
 
 /* Decision @seq for an AllReduce of @bytes, by policy @by. */
-static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes,
-		   uint64_t by)
+static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes, uint64_t by)
 {
 	uint64_t w[NB_PACKED_WORDS] = { bytes, 1,
-					UINT64_C(4) << NB_PACKED_AT_COLL |
-						by << NB_PACKED_AT_BY };
+					UINT64_C(4) << NB_PACKED_AT_COLL | by << NB_PACKED_AT_BY };
 
 	for (int i = 0; i < NB_PACKED_WORDS; i++)
 		ring[seq % NB_RING].word[i] = w[i] | nb_packed_tag(seq);
@@ -154,11 +152,9 @@ START_TEST(a_collective_keeps_its_decision)
 	static struct nb_seg_slot slot = { .announced = 7 };
 	static struct nb_packed ring[NB_RING];
 	struct host_prof c = open_rank(5);
-	struct host_event coll = { .type = HOST_COLL,
-				   .func = 4,
-				   .datatype = 7,
-				   .channels = 1,
-				   .count = 1024 };
+	struct host_event coll = {
+		.type = HOST_COLL, .func = 4, .datatype = 7, .channels = 1, .count = 1024
+	};
 	uint64_t from = nb_trace_ring_next();
 	struct nb_packed packed;
 	struct nb_trace_span s;
@@ -231,8 +227,7 @@ static void whole(const struct nb_trace_span *s)
 
 START_TEST(a_span_is_never_of_two)
 {
-	uint64_t from = nb_trace_ring_next(), left = nb_trace_ring_left_out(),
-		 have = 0;
+	uint64_t from = nb_trace_ring_next(), left = nb_trace_ring_left_out(), have = 0;
 	pthread_t t[WRITERS];
 	struct nb_trace_span s;
 
@@ -241,14 +236,12 @@ START_TEST(a_span_is_never_of_two)
 		pthread_create(&t[i], NULL, writer, (void *)(i + 1));
 	/* a reader that looks here and there, also where none is yet */
 	for (int i = 0; i < 200000; i++)
-		if (nb_trace_ring_read(from + (uint64_t)i * 7 % (2 * NB_SPANS),
-				       &s))
+		if (nb_trace_ring_read(from + (uint64_t)i * 7 % (2 * NB_SPANS), &s))
 			whole(&s);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(t[i], NULL);
 	ck_assert_uint_eq(nb_trace_ring_next() - from, WRITERS * EACH);
-	for (uint64_t i = nb_trace_ring_next() - NB_SPANS;
-	     i < nb_trace_ring_next(); i++)
+	for (uint64_t i = nb_trace_ring_next() - NB_SPANS; i < nb_trace_ring_next(); i++)
 		if (nb_trace_ring_read(i, &s)) {
 			whole(&s);
 			have++;
@@ -256,9 +249,8 @@ START_TEST(a_span_is_never_of_two)
 	/* what is not there was left out and counted, or written over by one
 	 * that was */
 	ck_assert_uint_le(NB_SPANS - have, nb_trace_ring_left_out() - left);
-	ck_assert(
-		!nb_trace_ring_read(nb_trace_ring_next() - NB_SPANS - 1, &s) ||
-		nb_trace_ring_left_out() > left);
+	ck_assert(!nb_trace_ring_read(nb_trace_ring_next() - NB_SPANS - 1, &s) ||
+		  nb_trace_ring_left_out() > left);
 	ck_assert(!nb_trace_ring_read(nb_trace_ring_next(), &s));
 	nb_trace_ring_close(1);
 }

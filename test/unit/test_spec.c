@@ -27,9 +27,7 @@ START_TEST(an_error_is_filled_only_on_failure)
 
 	ck_assert_int_eq(nb_fail(NULL, NB_E_IO, 1, "x"), NB_E_IO);
 	ck_assert_int_eq(nb_hint(NULL, "x"), 0);
-	ck_assert_int_eq(
-		nb_fail(&err, NB_E_IO, 7, "found %d, allowed %s", 3, "4"),
-		NB_E_IO);
+	ck_assert_int_eq(nb_fail(&err, NB_E_IO, 7, "found %d, allowed %s", 3, "4"), NB_E_IO);
 	ck_assert_int_eq(err.code, NB_E_IO);
 	ck_assert_uint_eq(err.at, 7);
 	ck_assert_str_eq(err.text, "found 3, allowed 4");
@@ -66,8 +64,7 @@ START_TEST(words_and_codes_of_errors_are_one_to_one)
 		ck_assert_int_ne(nb_err_status(codes[i]), 0);
 		for (size_t k = 0; k < i; k++) {
 			ck_assert_int_ne(codes[i], codes[k]);
-			ck_assert_str_ne(nb_err_word(codes[i]),
-					 nb_err_word(codes[k]));
+			ck_assert_str_ne(nb_err_word(codes[i]), nb_err_word(codes[k]));
 		}
 	}
 	ck_assert_str_eq(nb_err_word(-9999), "unknown");
@@ -339,8 +336,8 @@ START_TEST(json_text_is_always_utf8)
 	json_text("a\xff"
 		  "b",
 		  3, "\"a" BAD "b\"");
-	json_text("\xc3", 1, "\"" BAD "\"");	     /* cut off */
-	json_text("\xc0\xaf", 2, "\"" BAD BAD "\""); /* too long a form */
+	json_text("\xc3", 1, "\"" BAD "\"");		     /* cut off */
+	json_text("\xc0\xaf", 2, "\"" BAD BAD "\"");	     /* too long a form */
 	json_text("\xed\xa0\x80", 3, "\"" BAD BAD BAD "\""); /* surrogate */
 	json_text("\xf4\x90\x80\x80", 4, "\"" BAD BAD BAD BAD "\"");
 }
@@ -364,9 +361,7 @@ START_TEST(lengths_of_utf8_sequences)
 		  { "", 0, 0 } };
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		ck_assert_uint_eq(
-			nb_utf8_len((const unsigned char *)t[i].s, t[i].n),
-			t[i].len);
+		ck_assert_uint_eq(nb_utf8_len((const unsigned char *)t[i].s, t[i].n), t[i].len);
 }
 END_TEST
 
@@ -432,21 +427,18 @@ START_TEST(instruction_rows_are_named_and_sane)
 
 		ck_assert_ptr_nonnull(row->name);
 		ck_assert(*row->mnemonic);
-		ck_assert(row->width == 8 || row->width == 16 ||
-			  row->width == 32 || row->width == 64);
+		ck_assert(row->width == 8 || row->width == 16 || row->width == 32 ||
+			  row->width == 64);
 		ck_assert_int_ge(row->isa, 1);
 		ck_assert_int_le(row->isa, 4);
 		/* the class in the low bits agrees with the kind */
 		if (row->kind == NB_KIND_ALU && row->fn < NB_FN_LE)
-			ck_assert_int_eq(row->opcode & 7,
-					 row->width == 64 ? 7 : 4);
+			ck_assert_int_eq(row->opcode & 7, row->width == 64 ? 7 : 4);
 		if (row->kind == NB_KIND_JMP)
-			ck_assert_int_eq(row->opcode & 7,
-					 row->width == 64 ? 5 : 6);
+			ck_assert_int_eq(row->opcode & 7, row->width == 64 ? 5 : 6);
 		if (row->kind == NB_KIND_ALU || row->kind == NB_KIND_JMP)
 			ck_assert(row->operand == NB_OPND_NONE ||
-				  !(row->opcode & 8) ==
-					  (row->operand == NB_OPND_IMM));
+				  !(row->opcode & 8) == (row->operand == NB_OPND_IMM));
 	}
 	ck_assert_str_eq(nb_spec_insn(NB_OP_EXIT)->name, "EXIT");
 }
@@ -496,8 +488,7 @@ START_TEST(sections_name_hooks)
 	ck_assert_ptr_eq(nb_spec_hook_section("tuner/allreduce"), h);
 	ck_assert_str_eq(nb_spec_hook_section("profiler/coll_done")->ctx_struct,
 			 "ncclbpf_coll_done");
-	ck_assert_str_eq(nb_spec_hook_section("profiler/group/mine")->word,
-			 "profiler/group");
+	ck_assert_str_eq(nb_spec_hook_section("profiler/group/mine")->word, "profiler/group");
 	ck_assert_ptr_null(nb_spec_hook_section("profiler"));
 	ck_assert_ptr_null(nb_spec_hook_section("profiler/groups"));
 	ck_assert_ptr_null(nb_spec_hook_section("tunerx"));
@@ -516,11 +507,9 @@ START_TEST(each_byte_of_a_context_belongs_to_at_most_one_field)
 
 			ck_assert_uint_le(f->off + f->size, h->ctx_size);
 			/* texts are words */
-			ck_assert_uint_eq(f->off % (f->size < 8 ? f->size : 8),
-					  0);
+			ck_assert_uint_eq(f->off % (f->size < 8 ? f->size : 8), 0);
 			ck_assert_ptr_eq(nb_spec_field(h, f->off), f);
-			ck_assert_ptr_eq(nb_spec_field(h, f->off + f->size - 1),
-					 f);
+			ck_assert_ptr_eq(nb_spec_field(h, f->off + f->size - 1), f);
 			ck_assert(*f->doc);
 		}
 		ck_assert_ptr_null(nb_spec_field(h, h->ctx_size));
@@ -552,8 +541,7 @@ START_TEST(commands_take_no_more_than_they_say)
 		ck_assert(*c->words && *c->help);
 		ck_assert_uint_le(c->least, c->most);
 		for (unsigned k = 0; k < i; k++)
-			ck_assert_str_ne(c->words,
-					 nb_spec_cmd((enum nb_cmd)k)->words);
+			ck_assert_str_ne(c->words, nb_spec_cmd((enum nb_cmd)k)->words);
 	}
 }
 END_TEST
@@ -572,8 +560,7 @@ START_TEST(nccl_numbers_and_words_agree)
 		ck_assert(!proto || nb_nccl_proto_named(proto) == i);
 	}
 	ck_assert_int_gt(known, 10);
-	ck_assert_int_eq(nb_nccl_algo_named("RING"),
-			 nb_nccl_algo_named("ring"));
+	ck_assert_int_eq(nb_nccl_algo_named("RING"), nb_nccl_algo_named("ring"));
 	ck_assert_int_ge(nb_nccl_proto_named("ll128"), 0);
 	ck_assert_int_eq(nb_nccl_algo_named("rings"), -1);
 	ck_assert_int_eq(nb_nccl_coll_named(""), -1);
@@ -582,8 +569,7 @@ END_TEST
 
 START_TEST(near_words_are_found_far_ones_not)
 {
-	static const char *const list[] = { "allreduce", "allgather", "reduce",
-					    "broadcast" };
+	static const char *const list[] = { "allreduce", "allgather", "reduce", "broadcast" };
 	const char *near[2];
 	char longer[200];
 
@@ -612,25 +598,21 @@ UNIT_MAIN("spec", tcase_add_test(tc, an_error_is_filled_only_on_failure);
 	  tcase_add_test(tc, a_long_error_is_cut_and_terminated);
 	  tcase_add_test(tc, words_and_codes_of_errors_are_one_to_one);
 	  tcase_add_test(tc, arena_memory_is_zeroed_aligned_and_apart);
-	  tcase_add_test(tc, arena_keeps_its_limit);
-	  tcase_add_test(tc, arena_copies);
+	  tcase_add_test(tc, arena_keeps_its_limit); tcase_add_test(tc, arena_copies);
 	  tcase_add_test(tc, buffer_grows_and_stays_terminated);
 	  tcase_add_test(tc, buffer_over_its_limit_fails_for_good);
 	  tcase_add_test(tc, views_never_read_outside);
 	  tcase_add_test(tc, json_of_each_kind_of_value);
-	  tcase_add_test(tc, words_are_folded_as_ascii);
-	  tcase_add_test(tc, numbers_have_a_point);
+	  tcase_add_test(tc, words_are_folded_as_ascii); tcase_add_test(tc, numbers_have_a_point);
 	  tcase_add_test(tc, times_are_those_of_the_c_library);
 	  tcase_add_test(tc, json_text_is_always_utf8);
-	  tcase_add_test(tc, lengths_of_utf8_sequences);
-	  tcase_add_test(tc, sha256_vectors);
+	  tcase_add_test(tc, lengths_of_utf8_sequences); tcase_add_test(tc, sha256_vectors);
 	  tcase_add_test(tc, sha256_in_pieces_is_sha256_at_once);
 	  tcase_add_test(tc, instruction_rows_are_named_and_sane);
 	  tcase_add_test(tc, helpers_are_found_by_number_and_name);
 	  tcase_add_test(tc, map_types_are_found_by_number);
 	  tcase_add_test(tc, sections_name_hooks);
-	  tcase_add_test(tc,
-			 each_byte_of_a_context_belongs_to_at_most_one_field);
+	  tcase_add_test(tc, each_byte_of_a_context_belongs_to_at_most_one_field);
 	  tcase_add_test(tc, parameters_have_defaults_inside_their_range);
 	  tcase_add_test(tc, commands_take_no_more_than_they_say);
 	  tcase_add_test(tc, nccl_numbers_and_words_agree);

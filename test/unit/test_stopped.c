@@ -36,11 +36,10 @@ enum { COORDINATOR, EARLY, LATE, PROCS };
 enum { OLD_WORLD = 77, NEW_WORLD = 78, NONE = -1 };
 
 /* The steps of a commit that one who holds the lock takes. */
-static const uint32_t steps[] = {
-	NB_STEP_LOCKED,	   NB_STEP_REAPED,    NB_STEP_RECOVER, NB_STEP_NUMBERED,
-	NB_STEP_READY,	   NB_STEP_FALLBACK,  NB_STEP_ARMED,   NB_STEP_BARRIER,
-	NB_STEP_NONE_PAST, NB_STEP_COMMITTED, NB_STEP_BASELINE
-};
+static const uint32_t steps[] = { NB_STEP_LOCKED,    NB_STEP_REAPED,  NB_STEP_RECOVER,
+				  NB_STEP_NUMBERED,  NB_STEP_READY,   NB_STEP_FALLBACK,
+				  NB_STEP_ARMED,     NB_STEP_BARRIER, NB_STEP_NONE_PAST,
+				  NB_STEP_COMMITTED, NB_STEP_BASELINE };
 enum { NSTEPS = sizeof(steps) / sizeof(steps[0]) };
 
 /* ---- a process ---- */
@@ -51,8 +50,7 @@ static struct proc {
 	int to, from;
 } procs[PROCS];
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
@@ -66,11 +64,11 @@ static int ask(void *c, bool has_id)
 	for (int i = 0; i < 21; i++)
 		t[i] = 100.0f + (float)i;
 	if (has_id)
-		ncclTunerPlugin_v5.get_coll_info(
-			c, 4, 1024, 1, (float **)(void *)t, 7, 3, 0, &channels);
+		ncclTunerPlugin_v5.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 7, 3, 0,
+						 &channels);
 	else
-		ncclTunerPlugin_v4.get_coll_info(
-			c, 4, 1024, 1, (float **)(void *)t, 7, 3, 0, &channels);
+		ncclTunerPlugin_v4.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 7, 3, 0,
+						 &channels);
 	for (int i = 1; i < 21; i++)
 		if (t[i] < t[best])
 			best = i;
@@ -144,8 +142,7 @@ static void serve(int from, int to)
 	int r = old ? 0 : 1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (write(to, &r, sizeof(r)) == sizeof(r) &&
-	       read(from, &o, sizeof(o)) == sizeof(o))
+	while (write(to, &r, sizeof(r)) == sizeof(r) && read(from, &o, sizeof(o)) == sizeof(o))
 		r = o.what == 'w' ? ask(old, true) : obey(&o, &c);
 	_exit(0);
 }
@@ -290,8 +287,7 @@ static void one_gives_up(uint32_t step, bool has_id)
 	ck_assert_int_eq(order(LATE, 'm', has_id), 0);
 	a = new_world_agrees(has_id);
 	old_world_agrees();
-	printf("# stopped at %u: commit %d, new communicator %d\n", step, rc,
-	       a);
+	printf("# stopped at %u: commit %d, new communicator %d\n", step, rc, a);
 	if (has_id)
 		ck_assert_int_eq(a, 0); /* NCCL's, as one has no place */
 	/* afterwards changes go on */
@@ -352,11 +348,8 @@ START_TEST(no_change_comes_between_ranks_without_identity)
 END_TEST
 
 UNIT_MAIN("stopped",
-	  tcase_add_loop_test(
-		  tc,
-		  a_rank_that_gives_up_and_one_that_comes_later_decide_alike, 0,
-		  NSTEPS);
-	  tcase_add_loop_test(tc, without_an_identity_too, 0, NSTEPS);
-	  tcase_add_loop_test(tc, ranks_that_all_give_up_decide_alike, 0,
+	  tcase_add_loop_test(tc, a_rank_that_gives_up_and_one_that_comes_later_decide_alike, 0,
 			      NSTEPS);
+	  tcase_add_loop_test(tc, without_an_identity_too, 0, NSTEPS);
+	  tcase_add_loop_test(tc, ranks_that_all_give_up_decide_alike, 0, NSTEPS);
 	  tcase_add_test(tc, no_change_comes_between_ranks_without_identity);)

@@ -48,8 +48,7 @@ static void *serve(void *arg)
 		else if (!fake.silent)
 			(void)!write(fd, fake.bytes, fake.size);
 		else
-			(void)!read(fd, in,
-				    sizeof(fake.in) - 1); /* until it closes */
+			(void)!read(fd, in, sizeof(fake.in) - 1); /* until it closes */
 		close(fd);
 	}
 	return NULL;
@@ -134,8 +133,7 @@ static const struct {
 	{ OK_HEAD "{\"header\":5}", NB_E_PROTOCOL, true },
 	{ OK_HEAD "{\"header\":{\"revision\":\"x\"}}", NB_E_PROTOCOL, true },
 	{ OK_HEAD "{\"header\":{\"revision\":\"-1\"}}", NB_E_PROTOCOL, true },
-	{ OK_HEAD "{\"header\":{\"revision\":\"9223372036854775808\"}}",
-	  NB_E_PROTOCOL, true },
+	{ OK_HEAD "{\"header\":{\"revision\":\"9223372036854775808\"}}", NB_E_PROTOCOL, true },
 	{ OK_HEAD "{" HEADER ",\"succeeded\":\"yes\"}", NB_E_PROTOCOL, true },
 	{ OK_HEAD "{" HEADER ",\"responses\":[5]}", NB_E_PROTOCOL, true },
 	{ OK_HEAD "{" HEADER ",\"responses\":[{\"response_range\":{\"kvs\":"
@@ -147,10 +145,8 @@ static const struct {
 	{ OK_HEAD "{" HEADER ",\"responses\":[{\"response_range\":{\"kvs\":"
 		  "[{\"key\":\"QQ==\",\"mod_revision\":{}}]}}]}",
 	  NB_E_PROTOCOL, true },
-	{ "HTTP/1.1 400 Bad Request\r\n\r\nCommonName of client sending",
-	  NB_E_PROTOCOL, false },
-	{ "HTTP/1.1 502 Bad Gateway\r\n\r\n<html>proxy</html>", NB_E_PROTOCOL,
-	  true },
+	{ "HTTP/1.1 400 Bad Request\r\n\r\nCommonName of client sending", NB_E_PROTOCOL, false },
+	{ "HTTP/1.1 502 Bad Gateway\r\n\r\n<html>proxy</html>", NB_E_PROTOCOL, true },
 	{ "HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: request timed out\","
 	  "\"code\":14}",
 	  NB_E_TIMEOUT, true },
@@ -178,8 +174,8 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 	const struct nb_store_txn txn = { &none, 1, &put, 1, NULL, 0 };
 
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
-	ck_assert_msg(g.err.code == replies[_i].code, "%d: %s: %d: %s", _i,
-		      bytes, g.err.code, g.err.text);
+	ck_assert_msg(g.err.code == replies[_i].code, "%d: %s: %d: %s", _i, bytes, g.err.code,
+		      g.err.text);
 	ck_assert_int_eq(g.unknown, replies[_i].unknown);
 	if (replies[_i].code)
 		ck_assert_ptr_nonnull(strstr(g.err.text, "http://127.0.0.1:"));
@@ -233,14 +229,12 @@ END_TEST
 /* Any bytes in the place of a good reply: never more than an error. */
 START_TEST(damaged_replies)
 {
-	static const char good[] =
-		"{" HEADER ",\"succeeded\":true,\"responses\":[{\"response_"
-		"range\":{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"create_"
-		"revision\":\"2\",\"mod_revision\":\"7\",\"value\":\"MQ==\"}],"
-		"\"count\":\"1\"}}]}";
-	static const char line[] =
-		"{\"result\":{" HEADER ",\"events\":[{\"type\":\"DELETE\","
-		"\"kv\":{\"key\":\"L2E=\",\"mod_revision\":\"7\"}}]}}";
+	static const char good[] = "{" HEADER ",\"succeeded\":true,\"responses\":[{\"response_"
+				   "range\":{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"create_"
+				   "revision\":\"2\",\"mod_revision\":\"7\",\"value\":\"MQ==\"}],"
+				   "\"count\":\"1\"}}]}";
+	static const char line[] = "{\"result\":{" HEADER ",\"events\":[{\"type\":\"DELETE\","
+				   "\"kv\":{\"key\":\"L2E=\",\"mod_revision\":\"7\"}}]}}";
 	unsigned accepted = 0, refused = 0;
 	char text[512];
 
@@ -255,10 +249,9 @@ START_TEST(damaged_replies)
 			memcpy(text, from, n);
 			text[at] = (char)c;
 			nb_store_decoded_init(&d);
-			int rc = nb_store_decode(&d,
-						 watch ? NB_STORE_FORM_WATCH
-						       : NB_STORE_FORM_TXN,
-						 text, n, "e", &err);
+			int rc =
+				nb_store_decode(&d, watch ? NB_STORE_FORM_WATCH : NB_STORE_FORM_TXN,
+						text, n, "e", &err);
 			accepted += !rc;
 			refused += rc == NB_E_PROTOCOL;
 			ck_assert(!rc || rc == NB_E_PROTOCOL);
@@ -276,18 +269,16 @@ START_TEST(a_token_is_whole_or_refused)
 	char text[NB_STORE_TOKEN_SIZE + 100], token[NB_STORE_TOKEN_SIZE + 1];
 	struct nb_store_decoded d;
 
-	for (size_t n = NB_STORE_TOKEN_SIZE - 1; n <= NB_STORE_TOKEN_SIZE;
-	     n++) {
+	for (size_t n = NB_STORE_TOKEN_SIZE - 1; n <= NB_STORE_TOKEN_SIZE; n++) {
 		bool fits = n < NB_STORE_TOKEN_SIZE;
 
 		memset(token, 't', n);
 		token[n] = '\0';
-		snprintf(text, sizeof(text), "{" HEADER ",\"token\":\"%s\"}",
-			 token);
+		snprintf(text, sizeof(text), "{" HEADER ",\"token\":\"%s\"}", token);
 		nb_store_decoded_init(&d);
-		ck_assert_int_eq(nb_store_decode(&d, NB_STORE_FORM_AUTH, text,
-						 strlen(text), "here", &err),
-				 fits ? 0 : NB_E_PROTOCOL);
+		ck_assert_int_eq(
+			nb_store_decode(&d, NB_STORE_FORM_AUTH, text, strlen(text), "here", &err),
+			fits ? 0 : NB_E_PROTOCOL);
 		ck_assert(!fits || !strcmp(d.token, token));
 		nb_store_decoded_fini(&d);
 	}
@@ -307,24 +298,18 @@ START_TEST(base64_there_and_back)
 		nb_buf_init(&bytes, 0);
 		nb_base64_put(&text, in, n);
 		ck_assert_uint_eq(text.size, (n + 2) / 3 * 4);
-		ck_assert_int_eq(
-			nb_base64_get(&bytes, nb_buf_text(&text), text.size),
-			0);
+		ck_assert_int_eq(nb_base64_get(&bytes, nb_buf_text(&text), text.size), 0);
 		ck_assert_uint_eq(bytes.size, n);
 		ck_assert_int_eq(n && memcmp(bytes.data, in, n), 0);
 		nb_buf_fini(&text);
 		nb_buf_fini(&bytes);
 	}
-	static const char *const bad[] = {
-		"A",	"AA",	"AAA",	"A===", "====",	   "AAA*",
-		"AB==", "AAB=", "A=AA", "AA=A", "AA==AAAA"
-	};
+	static const char *const bad[] = { "A",	   "AA",   "AAA",  "A===", "====",    "AAA*",
+					   "AB==", "AAB=", "A=AA", "AA=A", "AA==AAAA" };
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		nb_buf_init(&bytes, 0);
-		ck_assert_msg(nb_base64_get(&bytes, bad[i], strlen(bad[i])) ==
-				      -1,
-			      "%s", bad[i]);
+		ck_assert_msg(nb_base64_get(&bytes, bad[i], strlen(bad[i])) == -1, "%s", bad[i]);
 		nb_buf_fini(&bytes);
 	}
 }
@@ -337,19 +322,16 @@ START_TEST(a_prefix_ends_before_its_successor)
 	nb_buf_init(&out, 0);
 	/* "/a/" to "/a0", base64 of each */
 	ck_assert_int_eq(nb_store_encode_watch(&out, "/a/", 5, &err), 0);
-	ck_assert_str_eq(nb_buf_text(&out),
-			 "{\"create_request\":{\"key\":\"L2Ev\",\"range_end\":"
-			 "\"L2Ew\",\"start_revision\":\"5\",\"progress_notify\""
-			 ":true}}");
+	ck_assert_str_eq(nb_buf_text(&out), "{\"create_request\":{\"key\":\"L2Ev\",\"range_end\":"
+					    "\"L2Ew\",\"start_revision\":\"5\",\"progress_notify\""
+					    ":true}}");
 	nb_buf_clear(&out);
 	/* a byte that has no successor, and no prefix at all */
 	ck_assert_int_eq(nb_store_encode_watch(&out, "a\xff", 0, &err), 0);
-	ck_assert_ptr_nonnull(
-		strstr(nb_buf_text(&out), "\"range_end\":\"Yg==\""));
+	ck_assert_ptr_nonnull(strstr(nb_buf_text(&out), "\"range_end\":\"Yg==\""));
 	nb_buf_clear(&out);
 	ck_assert_int_eq(nb_store_encode_watch(&out, "", 0, &err), 0);
-	ck_assert_ptr_nonnull(strstr(
-		nb_buf_text(&out), "\"key\":\"AA==\",\"range_end\":\"AA==\""));
+	ck_assert_ptr_nonnull(strstr(nb_buf_text(&out), "\"key\":\"AA==\",\"range_end\":\"AA==\""));
 	nb_buf_fini(&out);
 }
 END_TEST
@@ -357,8 +339,7 @@ END_TEST
 START_TEST(own_authorities_replace_those_of_the_system)
 {
 	static const char *const cacert[] = { NULL, "", "/etc/hostname" };
-	struct nb_http_request q = { .url = "https://127.0.0.1:1/",
-				     .timeout_ms = 100 };
+	struct nb_http_request q = { .url = "https://127.0.0.1:1/", .timeout_ms = 100 };
 
 	ck_assert_int_eq(nb_http_new(&http, &err), 0);
 	for (unsigned i = 0; i < 3; i++) {
@@ -406,8 +387,8 @@ START_TEST(a_password_is_not_sent_in_the_clear)
 					     .user = "u",
 					     .password_file = path };
 
-		ck_assert_msg(nb_store_open(&s, http, &c, &err) == cases[i].rc,
-			      "%s", cases[i].urls);
+		ck_assert_msg(nb_store_open(&s, http, &c, &err) == cases[i].rc, "%s",
+			      cases[i].urls);
 		if (cases[i].rc)
 			ck_assert_ptr_nonnull(strstr(err.text, "unencrypted"));
 		nb_store_close(s);
@@ -432,22 +413,17 @@ START_TEST(configurations_that_are_refused)
 		{ { .endpoints = "host:2379" }, "http://" },
 		{ { .endpoints = "http://a:1,ftp://b" }, "ftp://b" },
 		{ { .endpoints = "http://a b" }, "space" },
-		{ { .endpoints = "http://a", .tls = { .cert = "/x" } },
-		  "without its key" },
-		{ { .endpoints = "http://a", .tls = { .cacert = "/none" } },
-		  "/none" },
+		{ { .endpoints = "http://a", .tls = { .cert = "/x" } }, "without its key" },
+		{ { .endpoints = "http://a", .tls = { .cacert = "/none" } }, "/none" },
 		{ { .endpoints = "http://a", .user = "u" }, "password file" },
-		{ { .endpoints = "http://a",
-		    .user = "u",
-		    .password_file = "/etc/passwd" },
+		{ { .endpoints = "http://a", .user = "u", .password_file = "/etc/passwd" },
 		  "mode 644" },
 	};
 	struct nb_store *s;
 
 	ck_assert_int_eq(nb_http_new(&http, &err), 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_assert_int_eq(nb_store_open(&s, http, &bad[i].c, &err),
-				 NB_E_SETTING);
+		ck_assert_int_eq(nb_store_open(&s, http, &bad[i].c, &err), NB_E_SETTING);
 		ck_assert_ptr_null(s);
 		ck_assert_msg(strstr(err.text, bad[i].says), "%s", err.text);
 	}
@@ -464,9 +440,7 @@ START_TEST(a_busy_member_is_asked_again)
 	static const char answer[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
 	struct sockaddr_in a = { .sin_family = AF_INET };
 	struct nb_store_config c = { .timeout_ms = 20000 };
-	struct nb_store_op put = {
-		.kind = NB_STORE_PUT, .key = "/k", .value = "1", .size = 1
-	};
+	struct nb_store_op put = { .kind = NB_STORE_PUT, .key = "/k", .value = "1", .size = 1 };
 	struct nb_store_compare none = { .key = "/k" };
 	struct nb_store_txn txn = { &none, 1, &put, 1, NULL, 0 };
 	socklen_t n = sizeof(a);
@@ -525,10 +499,8 @@ START_TEST(an_election_beside_a_dead_member_is_waited_for)
 	/* bound, so that no other program has the port; it does not listen */
 	ck_assert_int_eq(bind(dead, (struct sockaddr *)&a, n), 0);
 	getsockname(dead, (struct sockaddr *)&a, &n);
-	n = (socklen_t)snprintf(urls, sizeof(urls), "http://127.0.0.1:%u,",
-				fake.port);
-	snprintf(urls + n, sizeof(urls) - n, "http://127.0.0.1:%u",
-		 ntohs(a.sin_port));
+	n = (socklen_t)snprintf(urls, sizeof(urls), "http://127.0.0.1:%u,", fake.port);
+	snprintf(urls + n, sizeof(urls) - n, "http://127.0.0.1:%u", ntohs(a.sin_port));
 	c.endpoints = urls;
 	fake.busy = 3;
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
@@ -541,12 +513,10 @@ START_TEST(an_election_beside_a_dead_member_is_waited_for)
 }
 END_TEST
 
-UNIT_MAIN("store",
-	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
-			      (int)(sizeof(replies) / sizeof(replies[0])));
+UNIT_MAIN("store", tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
+				       (int)(sizeof(replies) / sizeof(replies[0])));
 	  tcase_add_test(tc, a_put_alone_is_no_transaction);
-	  tcase_add_test(tc, a_keepalive_waits_no_longer);
-	  tcase_add_test(tc, damaged_replies);
+	  tcase_add_test(tc, a_keepalive_waits_no_longer); tcase_add_test(tc, damaged_replies);
 	  tcase_add_test(tc, a_busy_member_is_asked_again);
 	  tcase_add_test(tc, an_election_beside_a_dead_member_is_waited_for);
 	  tcase_add_test(tc, a_token_is_whole_or_refused);

@@ -21,8 +21,8 @@ static int etcd(const char *verb, const char *dir, const char *rest)
 	char line[512];
 	const char *top = getenv("TOP");
 
-	snprintf(line, sizeof(line), "%s/test/fakes/etcd/etcd.sh %s %s %s",
-		 top ? top : ".", verb, dir, rest);
+	snprintf(line, sizeof(line), "%s/test/fakes/etcd/etcd.sh %s %s %s", top ? top : ".", verb,
+		 dir, rest);
 	int rc = system(line); // NOLINT: the test's own command
 
 	return WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
@@ -59,18 +59,15 @@ static struct nb_store *open_plain(void)
 	return s;
 }
 
-static struct nb_store *open_as(const char *cert, const char *user,
-				const char *password)
+static struct nb_store *open_as(const char *cert, const char *user, const char *password)
 {
 	char pem[32], key[32];
-	struct nb_store_config c = { .endpoints = endpoints(three),
-				     .timeout_ms = 6000 };
+	struct nb_store_config c = { .endpoints = endpoints(three), .timeout_ms = 6000 };
 	struct nb_store *s;
 
 	snprintf(pem, sizeof(pem), "%s.pem", cert);
 	snprintf(key, sizeof(key), "%s.key", cert);
-	c.tls = (struct nb_http_tls){ file(three, "ca.pem"), file(three, pem),
-				      file(three, key) };
+	c.tls = (struct nb_http_tls){ file(three, "ca.pem"), file(three, pem), file(three, key) };
 	c.user = user;
 	c.password_file = file(three, password);
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
@@ -89,8 +86,7 @@ static void end(void)
 
 static void put(struct nb_store *s, const char *key, const char *value)
 {
-	WAIT(g, nb_store_put(s, key, value, strlen(value), 0, keep_reply, &g,
-			     &err));
+	WAIT(g, nb_store_put(s, key, value, strlen(value), 0, keep_reply, &g, &err));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 }
 
@@ -117,17 +113,15 @@ START_TEST(keys_and_ranges)
 	ck_assert_str_eq(g.kv[2].key, "/k/c");
 	ck_assert_uint_eq(g.kv[2].size, 3);
 
-	struct nb_store_op few = { .kind = NB_STORE_GET_PREFIX,
-				   .key = "/k/",
-				   .limit = 2,
-				   .keys_only = true };
+	struct nb_store_op few = {
+		.kind = NB_STORE_GET_PREFIX, .key = "/k/", .limit = 2, .keys_only = true
+	};
 
 	WAIT(g, nb_store_do(s, &few, keep_reply, &g, &err));
 	ck_assert_uint_eq(g.nkv, 2);
 	ck_assert_uint_eq(g.more, 1);
 	ck_assert_str_eq(g.kv[0].value, "");
-	few = (struct nb_store_op){ .kind = NB_STORE_DELETE_PREFIX,
-				    .key = "/k/" };
+	few = (struct nb_store_op){ .kind = NB_STORE_DELETE_PREFIX, .key = "/k/" };
 	WAIT(g, nb_store_do(s, &few, keep_reply, &g, &err));
 	WAIT(g, store_range(s, "/k", keep_reply, &g, &err));
 	ck_assert_uint_eq(g.nkv, 1);
@@ -144,18 +138,12 @@ START_TEST(a_transaction_is_all_or_other)
 	int64_t rev = g.revision;
 	struct nb_store_compare cmp[2] = { { .key = "/t/a", .revision = rev },
 					   { .key = "/t/new" } };
-	struct nb_store_op then[3] = { { .kind = NB_STORE_PUT,
-					 .key = "/t/a",
-					 .value = "x",
-					 .size = 1 },
-				       { .kind = NB_STORE_PUT,
-					 .key = "/t/new",
-					 .value = "y",
-					 .size = 1 },
-				       { .kind = NB_STORE_GET,
-					 .key = "/t/new" } };
-	struct nb_store_op otherwise = { .kind = NB_STORE_GET_PREFIX,
-					 .key = "/t/" };
+	struct nb_store_op then[3] = {
+		{ .kind = NB_STORE_PUT, .key = "/t/a", .value = "x", .size = 1 },
+		{ .kind = NB_STORE_PUT, .key = "/t/new", .value = "y", .size = 1 },
+		{ .kind = NB_STORE_GET, .key = "/t/new" }
+	};
+	struct nb_store_op otherwise = { .kind = NB_STORE_GET_PREFIX, .key = "/t/" };
 	struct nb_store_txn txn = { cmp, 2, then, 3, &otherwise, 1 };
 
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
@@ -290,8 +278,7 @@ START_TEST(a_compacted_revision_is_reported)
 
 	put(s, "/c/a", "2");
 	put(s, "/c/a", "3");
-	snprintf(rev, sizeof(rev), "compact %lld >/dev/null",
-		 (long long)g.revision);
+	snprintf(rev, sizeof(rev), "compact %lld >/dev/null", (long long)g.revision);
 	ck_assert_int_eq(etcd("ctl", one, rev), 0);
 	w = nb_store_watch(s, "/c/", first, keep_seen, &seen, &err);
 	UNTIL(seen.lost, 1);
@@ -314,16 +301,13 @@ START_TEST(what_cannot_be_is_refused)
 	ck_assert_int_eq(nb_store_get(s, key, keep_reply, &g, &err), NB_E_ARG);
 	key[NB_STORE_KEY_SIZE - 1] = '\0';
 	WAIT(g, nb_store_get(s, key, keep_reply, &g, &err));
-	ck_assert_int_eq(nb_store_put(s, "/big", big, sizeof(big), 0,
-				      keep_reply, &g, &err),
+	ck_assert_int_eq(nb_store_put(s, "/big", big, sizeof(big), 0, keep_reply, &g, &err),
 			 NB_E_ARG);
 	ck_assert_ptr_nonnull(strstr(err.text, "1048577"));
-	WAIT(g, nb_store_put(s, "/big", big, NB_STORE_VALUE_SIZE, 0, keep_reply,
-			     &g, &err));
+	WAIT(g, nb_store_put(s, "/big", big, NB_STORE_VALUE_SIZE, 0, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, 0);
 	for (int i = 0; i <= NB_STORE_OPS; i++)
-		many[i] = (struct nb_store_op){ .kind = NB_STORE_GET,
-						.key = "/a" };
+		many[i] = (struct nb_store_op){ .kind = NB_STORE_GET, .key = "/a" };
 	ck_assert_int_eq(nb_store_txn(s, &txn, keep_reply, &g, &err), NB_E_ARG);
 	txn.nthen--;
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
@@ -352,8 +336,7 @@ START_TEST(certificates_decide)
 	/* a server of another authority is refused by us */
 	struct nb_store_config c = { .endpoints = endpoints(three) };
 
-	c.tls = (struct nb_http_tls){ file(three, "other-ca.pem"),
-				      file(three, "client.pem"),
+	c.tls = (struct nb_http_tls){ file(three, "other-ca.pem"), file(three, "client.pem"),
 				      file(three, "client.key") };
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
 	WAIT(g, nb_store_put(s, "/ncclbpf/a", "1", 1, 0, keep_reply, &g, &err));
@@ -447,8 +430,7 @@ START_TEST(members_die_hang_and_return)
 	WAIT(g, nb_store_get(s, "/ncclbpf/m/a", keep_reply, &g, &err));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 	do { /* no leader yet: it is unknown what became of a write */
-		WAIT(g, nb_store_put(s, "/ncclbpf/m/b", "2", 1, 0, keep_reply,
-				     &g, &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/b", "2", 1, 0, keep_reply, &g, &err));
 	} while (g.err.code);
 	UNTIL(seen.opened, 2);
 	UNTIL(seen.puts, 2);
@@ -464,14 +446,12 @@ START_TEST(members_die_hang_and_return)
 	unsigned broken = seen.broken;
 	char number[2] = "1";
 
-	while (strcmp(nb_store_endpoint(s, (unsigned)(number[0] - '1')),
-		      seen.endpoint) != 0)
+	while (strcmp(nb_store_endpoint(s, (unsigned)(number[0] - '1')), seen.endpoint) != 0)
 		number[0]++;
 	etcd("pause", three, number);
 	UNTIL(seen.broken, broken + 1);
 	do {
-		WAIT(g, nb_store_put(s, "/ncclbpf/m/c", "3", 1, 0, keep_reply,
-				     &g, &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/c", "3", 1, 0, keep_reply, &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/m/c");
 	etcd("resume", three, number);
@@ -479,14 +459,12 @@ START_TEST(members_die_hang_and_return)
 	/* without a majority nobody answers, and a write has not happened */
 	etcd("kill", three, "1");
 	etcd("kill", three, "2");
-	WAIT(g,
-	     nb_store_put(s, "/ncclbpf/m/d", "4", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/ncclbpf/m/d", "4", 1, 0, keep_reply, &g, &err));
 	ck_assert(g.err.code == NB_E_STORE || g.err.code == NB_E_TIMEOUT);
 	etcd("restart", three, "1");
 	etcd("restart", three, "2");
 	do {
-		WAIT(g, nb_store_put(s, "/ncclbpf/m/e", "5", 1, 0, keep_reply,
-				     &g, &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/e", "5", 1, 0, keep_reply, &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/m/e");
 	ck_assert(!seen.twice);
@@ -501,8 +479,7 @@ END_TEST
 START_TEST(a_watch_renews_its_token)
 {
 	struct nb_store *s = open_as("client", "operator", "password.operator");
-	struct nb_store *other =
-		open_as("client", "operator", "password.operator");
+	struct nb_store *other = open_as("client", "operator", "password.operator");
 	struct seen seen = { .opened = 0 };
 
 	nb_store_watch(s, "/ncclbpf/t/", 0, keep_seen, &seen, &err);
@@ -512,8 +489,7 @@ START_TEST(a_watch_renews_its_token)
 	for (char i[2] = "1"; *i <= '3'; ++*i)
 		etcd("restart", three, i);
 	do {
-		WAIT(g, nb_store_put(other, "/ncclbpf/t/a", "1", 1, 0,
-				     keep_reply, &g, &err));
+		WAIT(g, nb_store_put(other, "/ncclbpf/t/a", "1", 1, 0, keep_reply, &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/t/a");
 	nb_store_close(s);
@@ -585,8 +561,7 @@ int main(void)
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_set_fork_status(sr, CK_NOFORK);
-	srunner_run_all(sr,
-			getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
+	srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;

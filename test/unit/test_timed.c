@@ -31,31 +31,23 @@ static void image_of(struct nb_buf *out, const struct text *t, uint32_t n)
 		uint32_t half = t[i].second;
 		size_t size;
 
-		ck_assert_msg(!nb_asm(slots[i], SLOTS, &size, t[i].text, &err),
-			      "%s", err.text);
-		funcs[i][0] =
-			(struct nb_func){ .name = "f",
-					  .end = half ? half : (uint32_t)size };
-		funcs[i][1] = (struct nb_func){ .name = "g",
-						.start = half,
-						.end = (uint32_t)size };
-		progs[i] =
-			(struct nb_prog){ .name = names[i],
-					  .section =
-						  nb_spec_hook(t[i].hook)->word,
-					  .hook = t[i].hook,
-					  .slots = slots[i],
-					  .nslots = (uint32_t)size,
-					  .funcs = funcs[i],
-					  .nfuncs = half ? 2 : 1 };
+		ck_assert_msg(!nb_asm(slots[i], SLOTS, &size, t[i].text, &err), "%s", err.text);
+		funcs[i][0] = (struct nb_func){ .name = "f", .end = half ? half : (uint32_t)size };
+		funcs[i][1] = (struct nb_func){ .name = "g", .start = half, .end = (uint32_t)size };
+		progs[i] = (struct nb_prog){ .name = names[i],
+					     .section = nb_spec_hook(t[i].hook)->word,
+					     .hook = t[i].hook,
+					     .slots = slots[i],
+					     .nslots = (uint32_t)size,
+					     .funcs = funcs[i],
+					     .nfuncs = half ? 2 : 1 };
 	}
 	nb_buf_init(out, 0);
-	ck_assert_msg(!nb_image_write(out,
-				      &(struct nb_image){ .name = "timed",
-							  .progs = progs,
-							  .nprogs = n },
-				      &err),
-		      "%s", err.text);
+	ck_assert_msg(
+		!nb_image_write(out,
+				&(struct nb_image){ .name = "timed", .progs = progs, .nprogs = n },
+				&err),
+		"%s", err.text);
 }
 
 /* The hooks of a generation of these programs that read times. */
@@ -68,8 +60,7 @@ static uint32_t timed(const struct text *t, uint32_t n)
 	uint32_t bits, hooks = 0;
 
 	image_of(&b, t, n);
-	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, NULL, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, NULL, &err), "%s", err.text);
 	nb_buf_fini(&b);
 	ck_assert_msg(!nb_gen_new(&g, &p, 1, NULL, &err), "%s", err.text);
 	for (uint32_t i = 0; i < n; i++)
@@ -83,8 +74,7 @@ static uint32_t timed(const struct text *t, uint32_t n)
 
 static uint32_t done(const char *text, uint32_t second)
 {
-	uint32_t bits =
-		timed(&(struct text){ NB_HOOK_VERBS_DONE, text, second }, 1);
+	uint32_t bits = timed(&(struct text){ NB_HOOK_VERBS_DONE, text, second }, 1);
 
 	ck_assert_uint_eq(bits & ~(1u << NB_HOOK_VERBS_DONE), 0);
 	return bits != 0;
@@ -165,7 +155,6 @@ START_TEST(an_unverified_policy_is_timed)
 END_TEST
 
 UNIT_MAIN("timed", tcase_add_test(tc, a_program_that_reads_a_time_is_timed);
-	  tcase_add_test(tc,
-			 also_by_another_pointer_on_one_path_or_in_a_function);
+	  tcase_add_test(tc, also_by_another_pointer_on_one_path_or_in_a_function);
 	  tcase_add_test(tc, each_hook_by_itself);
 	  tcase_add_test(tc, an_unverified_policy_is_timed);)

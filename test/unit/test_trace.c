@@ -20,8 +20,7 @@
 
 /* ---- formats ------------------------------------------------------------ */
 
-static int format(char out[128], const char *fmt, uint64_t a, uint64_t b,
-		  uint64_t c)
+static int format(char out[128], const char *fmt, uint64_t a, uint64_t b, uint64_t c)
 {
 	const uint64_t arg[3] = { a, b, c };
 
@@ -73,17 +72,14 @@ END_TEST
 START_TEST(other_formats_are_refused)
 {
 	static const char *const bad[] = {
-		"%",   "%s",  "%l",   "%ll",	  "%lll",	   "%llld",
-		"%5d", "%-d", "%02x", "%hd",	  "%zu",	   "%f",
-		"%lp", "%lc", "%l%",  "%n",	  "%*d",	   "x %",
-		"%X",  "%o",  "%\n",  "%d%d%d%d", "ok %u then %s", "%#x",
-		"% d", "%.3d"
+		"%",   "%s",  "%l",  "%ll",	 "%lll",	  "%llld", "%5d", "%-d", "%02x",
+		"%hd", "%zu", "%f",  "%lp",	 "%lc",		  "%l%",   "%n",  "%*d", "x %",
+		"%X",  "%o",  "%\n", "%d%d%d%d", "ok %u then %s", "%#x",   "% d", "%.3d"
 	};
 	char out[128];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_assert_msg(format(out, bad[i], 1, 2, 3) == -EINVAL, "%s",
-			      bad[i]);
+		ck_assert_msg(format(out, bad[i], 1, 2, 3) == -EINVAL, "%s", bad[i]);
 		ck_assert_str_eq(out, "");
 	}
 }
@@ -130,12 +126,10 @@ START_TEST(numbers_print_as_in_libc)
 		uint64_t v = s >> (s >> 58);
 
 		format(out, "%d %u %x", v, v, v);
-		snprintf(want, sizeof(want), "%d %u %x", (int)v, (unsigned)v,
-			 (unsigned)v);
+		snprintf(want, sizeof(want), "%d %u %x", (int)v, (unsigned)v, (unsigned)v);
 		ck_assert_str_eq(out, want);
 		format(out, "%lld %lu %llx", v, v, v);
-		snprintf(want, sizeof(want), "%" PRId64 " %" PRIu64 " %" PRIx64,
-			 (int64_t)v, v, v);
+		snprintf(want, sizeof(want), "%" PRId64 " %" PRIu64 " %" PRIx64, (int64_t)v, v, v);
 		ck_assert_str_eq(out, want);
 	}
 }
@@ -287,8 +281,7 @@ START_TEST(every_line_of_many_writers_has_a_number)
 	int there = 0, a, b;
 
 	for (int i = 0; i < WRITERS; i++)
-		ck_assert_int_eq(
-			pthread_create(&thread[i], NULL, write_lines, t), 0);
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, write_lines, t), 0);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(nb_trace_next(t), WRITERS * EACH);
@@ -308,8 +301,8 @@ END_TEST
 
 /* ---- helper bodies ------------------------------------------------------ */
 
-static uint64_t call(int32_t id, struct nb_run *run, const void *a,
-		     const void *b, const void *c, uint64_t d)
+static uint64_t call(int32_t id, struct nb_run *run, const void *a, const void *b, const void *c,
+		     uint64_t d)
 {
 	nb_helper_fn *fn = nb_helper_body(id);
 
@@ -324,8 +317,7 @@ START_TEST(every_row_has_a_body_and_nothing_else)
 
 	/* but those that engines execute themselves */
 	for (size_t i = 0; i < n; i++)
-		ck_assert((nb_helper_body(h[i].id) != NULL) ==
-			  (h[i].effect != NB_EFFECT_CALLS));
+		ck_assert((nb_helper_body(h[i].id) != NULL) == (h[i].effect != NB_EFFECT_CALLS));
 	for (int32_t id = -1000; id < 0x21000; id++)
 		found += nb_helper_body(id) != NULL;
 	ck_assert_uint_eq(found, n - 2);
@@ -343,15 +335,12 @@ START_TEST(map_helpers_answer_as_the_map)
 
 	ck_assert_int_eq(nb_map_new(&m, &def, NULL), 0);
 	ck_assert_uint_eq(call(1, &run, m, &one, NULL, 0), 0);
-	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, NB_EXIST),
-			 -ENOENT);
+	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, NB_EXIST), -ENOENT);
 	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, 0), 0);
-	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, NB_NOEXIST),
-			 -EEXIST);
+	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, NB_NOEXIST), -EEXIST);
 	ck_assert_int_eq((int64_t)call(2, &run, m, &two, &v, 0), -E2BIG);
 	ck_assert_int_eq((int64_t)call(2, &run, m, &two, &v, 9), -EINVAL);
-	ck_assert_uint_eq(call(1, &run, m, &one, NULL, 0),
-			  (uintptr_t)nb_map_lookup(m, &one, 0));
+	ck_assert_uint_eq(call(1, &run, m, &one, NULL, 0), (uintptr_t)nb_map_lookup(m, &one, 0));
 	ck_assert_int_eq((int64_t)call(3, &run, m, &one, NULL, 0), 0);
 	ck_assert_int_eq((int64_t)call(3, &run, m, &one, NULL, 0), -ENOENT);
 	ck_assert_uint_eq(run.cpu, UINT32_MAX); /* nobody asked */
@@ -363,15 +352,13 @@ START_TEST(percpu_helpers_use_the_run_s_cpu)
 {
 	const struct nb_map_def def = { "p", NB_MAP_PERCPU_ARRAY, 4, 8, 2, 0 };
 	uint32_t one = 1, cpu = nb_ncpus() - 1;
-	struct nb_run run = { .trace = NULL, .cpu = cpu },
-		      fresh = { .cpu = UINT32_MAX };
+	struct nb_run run = { .trace = NULL, .cpu = cpu }, fresh = { .cpu = UINT32_MAX };
 	uint64_t v = 77;
 	struct nb_map *m;
 
 	ck_assert_int_eq(nb_map_new(&m, &def, NULL), 0);
 	ck_assert_int_eq((int64_t)call(2, &run, m, &one, &v, 0), 0);
-	ck_assert_uint_eq(call(1, &run, m, &one, NULL, 0),
-			  (uintptr_t)nb_map_lookup(m, &one, cpu));
+	ck_assert_uint_eq(call(1, &run, m, &one, NULL, 0), (uintptr_t)nb_map_lookup(m, &one, cpu));
 	memcpy(&v, nb_map_lookup(m, &one, cpu), 8);
 	ck_assert_uint_eq(v, 77);
 	ck_assert_uint_ne(call(1, &fresh, m, &one, NULL, 0), 0);
@@ -382,8 +369,7 @@ END_TEST
 
 START_TEST(cpu_is_asked_for_once_a_run)
 {
-	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX },
-		      fixed = { .cpu = nb_ncpus() - 1 },
+	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX }, fixed = { .cpu = nb_ncpus() - 1 },
 		      outside = { .cpu = nb_ncpus() };
 	uint64_t cpu = call(8, &run, NULL, NULL, NULL, 0);
 
@@ -444,19 +430,15 @@ START_TEST(trace_printk_writes_a_line)
 	struct nb_trace_line line;
 	nb_helper_fn *print = nb_helper_body(6);
 
-	ck_assert_int_eq((int64_t)print(&run, (uintptr_t)fmt, sizeof(fmt),
-					1ull << 40, (uint64_t)-3, 0),
-			 27);
+	ck_assert_int_eq(
+		(int64_t)print(&run, (uintptr_t)fmt, sizeof(fmt), 1ull << 40, (uint64_t)-3, 0), 27);
 	ck_assert(nb_trace_read(run.trace, 0, &line));
 	ck_assert_str_eq(line.text, "size 1099511627776 chan -3");
-	ck_assert_int_eq((int64_t)print(&run, (uintptr_t) "%s", 3, 0, 0, 0),
-			 -EINVAL);
+	ck_assert_int_eq((int64_t)print(&run, (uintptr_t) "%s", 3, 0, 0, 0), -EINVAL);
 	ck_assert_uint_eq(nb_trace_next(run.trace), 1);
 	nb_trace_free(run.trace);
 	run.trace = NULL;
-	ck_assert_int_eq(
-		(int64_t)print(&run, (uintptr_t)fmt, sizeof(fmt), 0, 0, 0),
-		-EINVAL);
+	ck_assert_int_eq((int64_t)print(&run, (uintptr_t)fmt, sizeof(fmt), 0, 0, 0), -EINVAL);
 }
 END_TEST
 
@@ -473,7 +455,6 @@ UNIT_MAIN("trace", tcase_add_test(tc, formats_print_as_the_kernel_documents);
 	  tcase_add_test(tc, every_row_has_a_body_and_nothing_else);
 	  tcase_add_test(tc, map_helpers_answer_as_the_map);
 	  tcase_add_test(tc, percpu_helpers_use_the_run_s_cpu);
-	  tcase_add_test(tc, cpu_is_asked_for_once_a_run);
-	  tcase_add_test(tc, time_is_monotonic);
+	  tcase_add_test(tc, cpu_is_asked_for_once_a_run); tcase_add_test(tc, time_is_monotonic);
 	  tcase_add_test(tc, random_numbers_fill_32_bits);
 	  tcase_add_test(tc, trace_printk_writes_a_line);)

@@ -33,8 +33,7 @@ static struct nb_seg_slot *slot_of(int s, int rank)
 static void set_up(void)
 {
 	for (int s = 0; s < SITES; s++) {
-		site[s] = aligned_alloc(4096, (sizeof(struct site) + 4095) /
-						      4096 * 4096);
+		site[s] = aligned_alloc(4096, (sizeof(struct site) + 4095) / 4096 * 4096);
 		ck_assert_ptr_nonnull(site[s]);
 		memset(site[s], 0, sizeof(struct site));
 		site[s]->seg.comm[0].comm_id = COMM;
@@ -86,12 +85,10 @@ static void all_decide(uint64_t n)
 static void write_all(void)
 {
 	for (int s = 0; s < SITES; s++) {
-		struct nb_job job = { &site[s]->seg, sizeof(struct site),
-				      NULL };
+		struct nb_job job = { &site[s]->seg, sizeof(struct site), NULL };
 
 		nb_buf_clear(&track[s]);
-		ck_assert(nb_tracks_write(&job, false, 0, NB_TRACKS_ROOM,
-					  &track[s]));
+		ck_assert(nb_tracks_write(&job, false, 0, NB_TRACKS_ROOM, &track[s]));
 	}
 }
 
@@ -103,8 +100,7 @@ static int compare(size_t n, bool one)
 	int rc;
 
 	for (size_t s = 0; s < n; s++)
-		all[s] = (struct nb_tracks){ names[s], track[s].data,
-					     track[s].size };
+		all[s] = (struct nb_tracks){ names[s], track[s].data, track[s].size };
 	nb_buf_clear(&text);
 	nb_json_init(&j, &text);
 	nb_json_obj(&j);
@@ -155,14 +151,12 @@ START_TEST(a_site_that_differs_is_found)
 	all_decide(10);
 	write_all();
 	ck_assert_int_eq(compare(SITES, false), 0);
-	ck_assert_msg(says("\"verdict\":\"diverged\""), "%s",
-		      nb_buf_text(&text));
+	ck_assert_msg(says("\"verdict\":\"diverged\""), "%s", nb_buf_text(&text));
 	ck_assert(says("\"agree\":false") && says("\"seq\":400"));
 	/* both ranks of the site, also the one whose ring did not travel */
-	ck_assert(says("\"site\":\"south\",\"slot\":0,\"rank\":4") &&
-		  says("\"bytes\":7") && says("\"bytes\":8"));
-	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":5"),
-			 "\"differs\":true") != NULL);
+	ck_assert(says("\"site\":\"south\",\"slot\":0,\"rank\":4") && says("\"bytes\":7") &&
+		  says("\"bytes\":8"));
+	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":5"), "\"differs\":true") != NULL);
 	/* without that site nothing differs */
 	ck_assert_int_eq(compare(2, false), 0);
 	ck_assert(says("\"verdict\":\"agreed\"") && says("\"here\":4"));
@@ -179,10 +173,8 @@ START_TEST(a_rank_that_differs_within_its_site_is_found)
 	write_all();
 	ck_assert_int_eq(compare(SITES, false), 0);
 	ck_assert(says("\"verdict\":\"diverged\"") && says("\"seq\":50"));
-	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":3"),
-			 "\"differs\":true") != NULL);
-	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":2"),
-			 "\"differs\":false") != NULL);
+	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":3"), "\"differs\":true") != NULL);
+	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":2"), "\"differs\":false") != NULL);
 }
 END_TEST
 

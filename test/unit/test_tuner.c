@@ -26,8 +26,7 @@ START_TEST(both_readings_of_a_table_agree_with_nccl)
 		best = pick(t, 21, 3.6e9f);
 		ck_assert_uint_eq(a.usable, b.usable);
 		ck_assert_uint_eq(a.best, b.best);
-		ck_assert_int_eq(best,
-				 a.best == NB_COSTS_NONE ? -1 : (int)a.best);
+		ck_assert_int_eq(best, a.best == NB_COSTS_NONE ? -1 : (int)a.best);
 		ck_assert(a.best_cost == b.best_cost);
 	}
 }
@@ -49,8 +48,7 @@ START_TEST(readings_agree_with_nccl_2_31)
 		nb_costs_scan(t, 21, &b);
 		best = pick_last(t, t, 21, 3.6e9f);
 		ck_assert_uint_eq(a.best, b.best);
-		ck_assert_int_eq(best,
-				 a.best == NB_COSTS_NONE ? -1 : (int)a.best);
+		ck_assert_int_eq(best, a.best == NB_COSTS_NONE ? -1 : (int)a.best);
 	}
 }
 END_TEST
@@ -90,8 +88,7 @@ START_TEST(no_policy_is_no_missing_generation)
 	for (int i = 0; i < 3; i++) {
 		table(t);
 		ck_assert_int_eq(ncclTunerPlugin_v3.get_coll_info(
-					 ctx, 4, 4096, 1, (float **)(void *)t,
-					 7, 3, &channels),
+					 ctx, 4, 4096, 1, (float **)(void *)t, 7, 3, &channels),
 				 0);
 	}
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
@@ -114,8 +111,7 @@ START_TEST(table_that_offers_nothing_is_left_alone)
 		for (int i = 0; i < 21; i++)
 			t[i] = -1.0f;
 		ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(
-					 c, 4, 4096, 0, (float **)(void *)t, 7,
-					 3, 0, &channels),
+					 c, 4, 4096, 0, (float **)(void *)t, 7, 3, 0, &channels),
 				 0);
 		for (int i = 0; i < 21; i++)
 			ck_assert(t[i] == -1.0f);
@@ -195,8 +191,7 @@ START_TEST(a_table_is_known_again_by_every_entry)
 	nb_seen_fill(s, t, 7, 3, 4, NB_PACKED_BYTES + 1);
 	ck_assert(!nb_seen_is(s, t, 4, NB_PACKED_BYTES + 1));
 	for (uint64_t b = 0; b < 10000; b++)
-		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) <
-			  seen + NB_SEEN);
+		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) < seen + NB_SEEN);
 }
 END_TEST
 
@@ -208,9 +203,7 @@ START_TEST(sizes_of_one_collective_are_kept_side_by_side)
 		bool taken[NB_SEEN] = { false };
 
 		for (unsigned i = 3; i < 40; i++) {
-			ptrdiff_t at =
-				nb_seen_slot(seen, UINT64_C(1) << i, coll) -
-				seen;
+			ptrdiff_t at = nb_seen_slot(seen, UINT64_C(1) << i, coll) - seen;
 
 			ck_assert(!taken[at]);
 			taken[at] = true;
@@ -226,14 +219,11 @@ START_TEST(packed_decisions_come_back_whole_or_not_at_all)
 
 	ck_assert(!nb_unpack(&p, 0, &d)); /* never written */
 	packed_store(&p, 70000, NB_PACKED_BYTES,
-		     UINT64_C(0x3fffff) |
-			     (UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
+		     UINT64_C(0x3fffff) | (UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
 			     UINT64_C(1) << NB_PACKED_AT_REG_BUFF,
-		     4095 | UINT64_C(4) << NB_PACKED_AT_COLL |
-			     UINT64_C(20) << NB_PACKED_AT_BEST |
+		     4095 | UINT64_C(4) << NB_PACKED_AT_COLL | UINT64_C(20) << NB_PACKED_AT_BEST |
 			     nb_packed_outcome(3, 15, NB_NREFUSED - 1, 64),
-		     nb_packed_float(1.5f) | nb_packed_float(-1.0f)
-						     << NB_PACKED_AT_BEST_COST);
+		     nb_packed_float(1.5f) | nb_packed_float(-1.0f) << NB_PACKED_AT_BEST_COST);
 	ck_assert(nb_unpack(&p, 70000, &d));
 	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
 	ck_assert_uint_eq(d.generation, NB_FENCE_MAX_GEN);
@@ -342,14 +332,11 @@ START_TEST(answers_that_nccl_cannot_have_are_refused)
 					     .channels = c[i].channels };
 		uint32_t index, channels;
 
-		ck_assert_msg(nb_tuner_check(&ctx, &costs, t, 32, &index,
-					     &channels) == c[i].why,
+		ck_assert_msg(nb_tuner_check(&ctx, &costs, t, 32, &index, &channels) == c[i].why,
 			      "case %zu", i);
-		ck_assert_msg((index == NB_COSTS_NONE ? -1 : (int)index) ==
-				      c[i].index,
+		ck_assert_msg((index == NB_COSTS_NONE ? -1 : (int)index) == c[i].index,
 			      "case %zu: entry %u", i, index);
-		ck_assert_msg(channels == c[i].got, "case %zu: %u", i,
-			      channels);
+		ck_assert_msg(channels == c[i].got, "case %zu: %u", i, channels);
 	}
 }
 END_TEST
@@ -384,33 +371,23 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 		table(t[v]);
 	}
 #define TABLE(v) (float **)(void *)t[v]
-	ncclTunerPlugin_v2.get_coll_info(c[2], 4, 1024, 0, 0, 1, &algo, &proto,
-					 &n[2]);
-	ncclTunerPlugin_v3.get_coll_info(c[3], 4, 1024, 1, TABLE(3), 7, 3,
-					 &n[3]);
-	ncclTunerPlugin_v4.get_coll_info(c[4], 4, 1024, 1, TABLE(4), 7, 3, 1,
-					 &n[4]);
-	ncclTunerPlugin_v5.get_coll_info(c[5], 4, 1024, 1, TABLE(5), 7, 3, 1,
-					 &n[5]);
-	ncclTunerPlugin_v6.get_coll_info(c[6], 4, 1024, 1, TABLE(6), 7, 3, 1,
-					 &n[6]);
+	ncclTunerPlugin_v2.get_coll_info(c[2], 4, 1024, 0, 0, 1, &algo, &proto, &n[2]);
+	ncclTunerPlugin_v3.get_coll_info(c[3], 4, 1024, 1, TABLE(3), 7, 3, &n[3]);
+	ncclTunerPlugin_v4.get_coll_info(c[4], 4, 1024, 1, TABLE(4), 7, 3, 1, &n[4]);
+	ncclTunerPlugin_v5.get_coll_info(c[5], 4, 1024, 1, TABLE(5), 7, 3, 1, &n[5]);
+	ncclTunerPlugin_v6.get_coll_info(c[6], 4, 1024, 1, TABLE(6), 7, 3, 1, &n[6]);
 #undef TABLE
 	ck_assert_int_eq(algo, RING);
 	ck_assert_int_eq(proto, SIMPLE);
 	for (int v = 2; v <= 6; v++) {
 		ck_assert_int_eq(n[v], 9);
 		if (v > 2)
-			ck_assert_int_eq(pick(t[v], 21, 3.6e9f),
-					 RING * 3 + SIMPLE);
+			ck_assert_int_eq(pick(t[v], 21, 3.6e9f), RING * 3 + SIMPLE);
 	}
 	/* policies have no say in it */
-	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(c[6], 4, 1024, 1, 2,
-							   1, &chunk),
-			 0);
+	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(c[6], 4, 1024, 1, 2, 1, &chunk), 0);
 	ck_assert_uint_eq(chunk, 1 << 17);
-	ck_assert_int_eq(
-		ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2, 1, NULL),
-		0);
+	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2, 1, NULL), 0);
 	ncclTunerPlugin_v2.finalize(c[2]);
 	ncclTunerPlugin_v3.finalize(c[3]);
 	ncclTunerPlugin_v4.finalize(c[4]);
@@ -428,27 +405,19 @@ START_TEST(nothing_that_nccl_passes_is_fatal)
 	begin_with(MADE_CHOOSE(1, 2));
 	c = rank_of(1, 1);
 	table(t);
-	ck_assert_int_eq(
-		ncclTunerPlugin_v5.init(NULL, 1, 1, 1, logger, NULL, NULL), 0);
+	ck_assert_int_eq(ncclTunerPlugin_v5.init(NULL, 1, 1, 1, logger, NULL, NULL), 0);
 	for (int coll = -2; coll < 12; coll++)
 		ask(c, coll, 1);
 	ck_assert_uint_eq(refused(NB_REFUSED_COLLECTIVE), 9);
-	ncclTunerPlugin_v5.get_coll_info(c, 4, SIZE_MAX, -5, NULL, 7, 3, -1,
-					 NULL);
-	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, 0, 3,
-					 0, NULL);
-	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t,
-					 1 << 30, 1 << 30, 0, &n);
-	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, -1,
-					 -1, 0, &n);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, SIZE_MAX, -5, NULL, 7, 3, -1, NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, 0, 3, 0, NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, 1 << 30, 1 << 30, 0, &n);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, -1, -1, 0, &n);
 	ck_assert_uint_eq(refused(NB_REFUSED_COST_TABLE), 4);
-	ncclTunerPlugin_v5.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
-					 0, NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3, 0, NULL);
 	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
-	ncclTunerPlugin_v5.get_coll_info(NULL, 4, 1, 1, (float **)(void *)t, 7,
-					 3, 0, &n);
-	ncclTunerPlugin_v2.get_coll_info(NULL, 4, 1, 0, 0, 1, &algo, &proto,
-					 &n);
+	ncclTunerPlugin_v5.get_coll_info(NULL, 4, 1, 1, (float **)(void *)t, 7, 3, 0, &n);
+	ncclTunerPlugin_v2.get_coll_info(NULL, 4, 1, 0, 0, 1, &algo, &proto, &n);
 	ck_assert_uint_eq(refused(NB_REFUSED_NO_CONTEXT), 2);
 	ncclTunerPlugin_v2.get_coll_info(c, 4, 1, 0, 0, 1, NULL, NULL, NULL);
 	ncclTunerPlugin_v2.get_coll_info(c, 4, 1, 0, 0, 1, &algo, NULL, NULL);
@@ -466,8 +435,7 @@ START_TEST(v2_answers_only_what_is_safe_unchecked)
 	/* Ring with LL128 depends on hardware that v2 says nothing of */
 	begin_with(MADE_CHOOSE(1, 1));
 	ncclTunerPlugin_v2.init(8, 1, logger, &c);
-	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto,
-					 &n);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto, &n);
 	ck_assert_int_eq(algo, -1);
 	ck_assert_int_eq(proto, -1);
 	ck_assert_uint_eq(refused(NB_REFUSED_UNUSABLE), 1);
@@ -482,8 +450,7 @@ START_TEST(v2_keeps_the_users_filter)
 	setenv("NCCL_PROTO", "LL", 1);
 	begin_with(MADE_CHOOSE(1, 2));
 	ncclTunerPlugin_v2.init(8, 1, logger, &c);
-	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto,
-					 &n);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto, &n);
 	ck_assert_int_eq(algo, -1);
 	ck_assert_int_eq(proto, -1);
 }
@@ -576,8 +543,7 @@ START_TEST(numbers_beyond_their_bits_are_clamped)
 					     .nproto = 3 });
 	ck_assert(t[5] == 0.0f);
 	table(t);
-	ncclTunerPlugin_v5.get_coll_info(c, 77, SIZE_MAX, -3,
-					 (float **)(void *)t, 7, 3, 0, NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 77, SIZE_MAX, -3, (float **)(void *)t, 7, 3, 0, NULL);
 	nb_lock(NB_LOCK_STATE);
 	ck_assert(nb_comm_decision(c, 0, &d));
 	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
@@ -608,8 +574,7 @@ UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
 	  tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
 	  tcase_add_test(tc, each_reason_has_a_word);
-	  tcase_add_test(tc,
-			 policy_of_the_environment_decides_in_every_version);
+	  tcase_add_test(tc, policy_of_the_environment_decides_in_every_version);
 	  tcase_add_test(tc, nothing_that_nccl_passes_is_fatal);
 	  tcase_add_test(tc, v2_answers_only_what_is_safe_unchecked);
 	  tcase_add_test(tc, v2_keeps_the_users_filter);

@@ -68,11 +68,10 @@ static void many_changes(void)
 	const char *name = "chan";
 
 	for (uint32_t i = 0; i < 20; i++) {
-		int rc = i ? stage_limit(i, digest)
-			   : stage_use(&name, 1, digest, NULL);
+		int rc = i ? stage_limit(i, digest) : stage_use(&name, 1, digest, NULL);
 
-		committed += !rc && !commit(digest, NULL) &&
-			     last.comm[0].state == NB_CHANGE_COMMITTED;
+		committed +=
+			!rc && !commit(digest, NULL) && last.comm[0].state == NB_CHANGE_COMMITTED;
 		sweep();
 	}
 }
@@ -152,8 +151,7 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	bool staged, has_last;
 	struct got before = ask(c, 4, 1024);
 
-	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err),
-			 NB_E_NOENT);
+	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err), NB_E_NOENT);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
 	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
@@ -164,8 +162,7 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
 	use("chan");
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
-	ck_assert_int_eq(nb_change_stage_map("limits", &op, 1, digest, &err),
-			 0);
+	ck_assert_int_eq(nb_change_stage_map("limits", &op, 1, digest, &err), 0);
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
 	ck_assert_int_eq(commit(digest, &err), 0);
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
@@ -184,8 +181,7 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	/* many more changes than generations can be kept */
 	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
 		use(i % 2 ? "ring" : "chan");
-		ck_assert_int_eq(ask(c, 4, 1024).index,
-				 i % 2 ? 5 : before.index);
+		ck_assert_int_eq(ask(c, 4, 1024).index, i % 2 ? 5 : before.index);
 	}
 	nb_comm_free(c);
 }
@@ -203,8 +199,7 @@ START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
-	ck_assert_int_eq(
-		nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
+	ck_assert_int_eq(nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
 	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 5);
 	for (int k = 0; k < 5; k++)
 		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
@@ -215,8 +210,7 @@ START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
 	/* and one that is not held by this process is counted, once */
 	memset(digest, 7, sizeof(digest));
-	ck_assert_int_eq(
-		nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
+	ck_assert_int_eq(nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
 	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 0);
 	for (int k = 0; k < 5; k++)
 		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
@@ -261,13 +255,11 @@ START_TEST(what_is_behind_a_fence_stays_until_it_is_taken)
 		const uint64_t before = c->seg->record.word;
 		uint64_t fence = c->fence.seq + 5, to_ring, to_tree;
 
-		to_ring = nb_fence_word(NB_FENCE_COMMIT,
-					stage_one("ring", ring), fence);
+		to_ring = nb_fence_word(NB_FENCE_COMMIT, stage_one("ring", ring), fence);
 		c->seg->record.word = to_ring;
 		for (int k = 0; k < 4; k++)
 			ck_assert_int_ne(ask(c, 4, 1024).index, 5);
-		to_tree = nb_fence_word(NB_FENCE_COMMIT,
-					stage_one("tree", tree), fence);
+		to_tree = nb_fence_word(NB_FENCE_COMMIT, stage_one("tree", tree), fence);
 		/* nothing but the rank knows of it now */
 		c->seg->record.word = before;
 		ck_assert(kept(ring));
@@ -310,11 +302,9 @@ START_TEST(a_change_reaches_those_that_it_is_for)
 	struct got before = ask(c, 4, 1024);
 
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_int_eq(nb_change_stage_for(&none, &name, 1, digest, &err),
-			 NB_E_NOENT);
+	ck_assert_int_eq(nb_change_stage_for(&none, &name, 1, digest, &err), NB_E_NOENT);
 	ck_assert_ptr_nonnull(strstr(err.text, "00000000000000bb"));
-	ck_assert_msg(!nb_change_stage_for(&one, &name, 1, digest, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_change_stage_for(&one, &name, 1, digest, &err), "%s", err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 	e = rank_of(0xcc, 1);
 	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
@@ -326,8 +316,7 @@ START_TEST(a_change_reaches_those_that_it_is_for)
 	d = rank_of(0xbb, 1);
 	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
 	nb_comm_free(d);
-	ck_assert_msg(!nb_change_stage_common(&one, digest, &err), "%s",
-		      err.text);
+	ck_assert_msg(!nb_change_stage_common(&one, digest, &err), "%s", err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 	d = rank_of(0xbb, 1);
 	ck_assert_int_eq(ask(d, 4, 1024).index, before.index);
@@ -335,19 +324,15 @@ START_TEST(a_change_reaches_those_that_it_is_for)
 	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
 		name = i % 2 ? "ring" : "chan";
 		hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
-		ck_assert_msg(
-			!nb_change_stage_for(&one, &name, 1, digest, &err),
-			"%s", err.text);
+		ck_assert_msg(!nb_change_stage_for(&one, &name, 1, digest, &err), "%s", err.text);
 		ck_assert_msg(!commit(digest, &err), "%s", err.text);
 		ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
-		ck_assert_int_eq(ask(d, 4, 1024).index,
-				 i % 2 ? 5 : before.index);
+		ck_assert_int_eq(ask(d, 4, 1024).index, i % 2 ? 5 : before.index);
 		ask(e, 4, 1024);
 	}
 	nb_lock(NB_LOCK_STATE);
-	ck_assert_uint_eq(
-		nb_held_counts(nb_held_find("ring", NULL)->policy, 0).runs,
-		2 + 3 * NB_MAX_GENS / 2);
+	ck_assert_uint_eq(nb_held_counts(nb_held_find("ring", NULL)->policy, 0).runs,
+			  2 + 3 * NB_MAX_GENS / 2);
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 	nb_comm_free(d);
@@ -396,11 +381,9 @@ START_TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
 	ask(e, 4, 1024);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
-	__atomic_store_n(&e->fence.slot->announced, UINT64_C(1) << 41,
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->fence.slot->announced, UINT64_C(1) << 41, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(commit(digest, &err), NB_E_BUSY);
-	ck_assert_msg(strstr(err.text, "0eee") && strstr(err.text, "2^40"),
-		      "%s", err.text);
+	ck_assert_msg(strstr(err.text, "0eee") && strstr(err.text, "2^40"), "%s", err.text);
 	nb_comm_free(c);
 	nb_comm_free(e);
 }
@@ -419,14 +402,12 @@ START_TEST(communicators_without_identity_keep_what_they_have)
 	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
 	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "v4"));
 	table(t);
-	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
-					 0, &got.channels);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3, 0, &got.channels);
 	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
 	ncclTunerPlugin_v4.finalize(c);
 	ncclTunerPlugin_v4.init(1, 1, logger, &c);
 	table(t);
-	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
-					 0, &got.channels);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3, 0, &got.channels);
 	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
 	ncclTunerPlugin_v4.finalize(c);
 }
@@ -537,23 +518,16 @@ END_TEST
 UNIT_MAIN("tuner_changes", tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
-	  tcase_add_test(tc,
-			 rank_stopped_before_its_look_up_finds_its_generation);
+	  tcase_add_test(tc, rank_stopped_before_its_look_up_finds_its_generation);
 	  tcase_add_test(tc, a_sweep_does_not_wait_for_a_rank_that_looks_up);
-	  tcase_add_test(tc,
-			 nothing_is_missing_before_a_fence_or_without_a_policy);
+	  tcase_add_test(tc, nothing_is_missing_before_a_fence_or_without_a_policy);
 	  tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
 	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
 	  tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
-	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change); tcase_add_test(
-		  tc,
-		  a_failed_change_names_the_communicator_that_was_rolled_back);
-	  tcase_add_test(tc,
-			 communicators_without_identity_keep_what_they_have);
-	  tcase_add_test(tc,
-			 change_waits_for_a_communicator_that_is_being_made);
-	  tcase_add_test(
-		  tc,
-		  communicators_of_several_hosts_begin_as_the_environment_says);
+	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	  tcase_add_test(tc, a_failed_change_names_the_communicator_that_was_rolled_back);
+	  tcase_add_test(tc, communicators_without_identity_keep_what_they_have);
+	  tcase_add_test(tc, change_waits_for_a_communicator_that_is_being_made);
+	  tcase_add_test(tc, communicators_of_several_hosts_begin_as_the_environment_says);
 	  tcase_add_test(tc, policy_in_use_is_not_discarded);
 	  tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);)

@@ -48,10 +48,8 @@ START_TEST(explain_of_what_was_not_seen_has_the_channels)
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_explain ex;
 
-	hold("force", "mov %r2, 6\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
-	     NULL, 0);
-	hold("many", "mov %r2, 999\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
-	     NULL, 0);
+	hold("force", "mov %r2, 6\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
+	hold("many", "mov %r2, 999\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
 	use("force");
 	ask(c, 4, 4096);
 	nb_lock(NB_LOCK_STATE);
@@ -78,9 +76,7 @@ START_TEST(explain_counts_as_decisions_do)
 	struct nb_comm *c[2] = { rank_of(1, 1), rank_of(2, 1) };
 	struct nb_explain ex;
 
-	hold("seq",
-	     "ldxdw %r2, [%r1+16]\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
-	     NULL, 0);
+	hold("seq", "ldxdw %r2, [%r1+16]\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
 	use("seq");
 	/* the first one's clock counts calls of NCCL's API */
 	__atomic_store_n(&c[0]->fence.slot->calls, 1 + 500, __ATOMIC_RELEASE);
@@ -130,11 +126,9 @@ static uint32_t ring_ns(const float t[21])
 	double best = -1;
 
 	for (int i = RING * 3; i < RING * 3 + 3; i++)
-		if (t[i] >= 0 && t[i] < 3.6e9f &&
-		    (best < 0 || (double)t[i] < best))
+		if (t[i] >= 0 && t[i] < 3.6e9f && (best < 0 || (double)t[i] < best))
 			best = (double)t[i];
-	return best < 0 ? UINT32_MAX
-			: (uint32_t)(uint64_t)(best * 1000.0 + 0.5);
+	return best < 0 ? UINT32_MAX : (uint32_t)(uint64_t)(best * 1000.0 + 0.5);
 }
 
 START_TEST(policies_see_the_costs_of_their_decision)
@@ -150,11 +144,10 @@ START_TEST(policies_see_the_costs_of_their_decision)
 
 		wild_table(t);
 		memcpy(was, t, sizeof(t));
-		ck_assert_int_eq(
-			ncclTunerPlugin_v5.get_coll_info(c, 4, 4096 + i % 200,
-							 1, (float **)(void *)t,
-							 7, 3, 0, &channels),
-			0);
+		ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(c, 4, 4096 + i % 200, 1,
+								  (float **)(void *)t, 7, 3, 0,
+								  &channels),
+				 0);
 		ck_assert_uint_eq(c->ctx.channels, ring_ns(was));
 		ck_assert_int_eq(c->ctx.algo, c->ctx.nccl_algo);
 		ck_assert_int_eq(c->ctx.proto, c->ctx.nccl_proto);
@@ -181,15 +174,13 @@ START_TEST(costs_come_in_every_version)
 	ncclTunerPlugin_v3.init(8, 1, logger, &c);
 	for (int i = 0; i < 18; i++) /* before 2.23: six algorithms */
 		t[i] = 100.0f + (float)i;
-	ncclTunerPlugin_v3.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 6,
-					 3, &n);
+	ncclTunerPlugin_v3.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 6, 3, &n);
 	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, 103000);
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, TREE);
 	ncclTunerPlugin_v3.finalize(c);
 	/* v2 tells what is offered, not what it costs */
 	ncclTunerPlugin_v2.init(8, 1, logger, &c);
-	ncclTunerPlugin_v2.get_coll_info(c, 4, 1024, 0, 0, 1, &algo, &proto,
-					 &n);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1024, 0, 0, 1, &algo, &proto, &n);
 	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, UINT32_MAX);
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, -1);
 	ncclTunerPlugin_v2.finalize(c);

@@ -74,8 +74,7 @@ static void *decide(void *arg)
 		if (k % 256 == 255)
 			usleep(100);
 		/* NCCL's ranks wait for each other's kernels in the end */
-		while (k > slowest() + 1000 &&
-		       !__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		while (k > slowest() + 1000 && !__atomic_load_n(&stop, __ATOMIC_RELAXED))
 			sched_yield();
 	}
 	return NULL;
@@ -93,9 +92,8 @@ static void compare_answers(void)
 		seen |= 1u << answer[0][k];
 		for (int i = 1; i < RANKS; i++)
 			ck_assert_msg(answer[i][k] == answer[0][k],
-				      "decision %llu: rank 0 %d, rank %d %d",
-				      (unsigned long long)k, answer[0][k], i,
-				      answer[i][k]);
+				      "decision %llu: rank 0 %d, rank %d %d", (unsigned long long)k,
+				      answer[0][k], i, answer[i][k]);
 	}
 	ck_assert_uint_eq(seen, 1u << 0 | 1u << 3 | 1u << 5);
 	ck_assert_uint_gt(least, 1000);
@@ -134,8 +132,7 @@ static void use_in_the_end(const char *name)
 	int rc = NB_E_BUSY;
 
 	for (int i = 0; i < 20 && rc == NB_E_BUSY; i++) {
-		ck_assert_int_eq(stage_use(&name, name ? 1 : 0, digest, &err),
-				 0);
+		ck_assert_int_eq(stage_use(&name, name ? 1 : 0, digest, &err), 0);
 		rc = commit(digest, &err);
 	}
 	ck_assert_msg(!rc, "%s", err.text);
@@ -201,8 +198,7 @@ START_TEST(communicators_come_and_go_on_many_threads)
 
 	begin_with(MADE_CHOOSE(1, 2));
 	for (int i = 0; i < RANKS; i++)
-		pthread_create(&t[i], NULL, come_and_go,
-			       (void *)(uintptr_t)(i + 1));
+		pthread_create(&t[i], NULL, come_and_go, (void *)(uintptr_t)(i + 1));
 	for (int i = 0; i < RANKS; i++)
 		pthread_join(t[i], NULL);
 	ck_assert_uint_eq(nb_comms.n, 0);
@@ -240,17 +236,14 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 		for (int i = 0; i < 100; i++)
 			if (ask(c, 4, 1).index != 5)
 				_exit(1);
-		if (c->seg || !nb_process_ready(NULL) ||
-		    nb_self.pid != getpid())
+		if (c->seg || !nb_process_ready(NULL) || nb_self.pid != getpid())
 			_exit(2);
 		own = rank_of(1, 1);
-		if (ask(own, 4, 1).index != 5 || !own->seg ||
-		    !nb_self.seg->shared)
+		if (ask(own, 4, 1).index != 5 || !own->seg || !nb_self.seg->shared)
 			_exit(3);
 		/* a sweep waits for threads that search; there are none */
 		hold("more", MADE_CHOOSE(1, 1), NULL, 0);
-		if (stage_use(&more, 1, digest, NULL) ||
-		    stage_use(NULL, 0, digest, NULL))
+		if (stage_use(&more, 1, digest, NULL) || stage_use(NULL, 0, digest, NULL))
 			_exit(4);
 		nb_comm_free(own);
 		nb_comm_free(c);
@@ -296,9 +289,8 @@ START_TEST(processes_that_begin_differently_use_no_policy)
 		pid[i] = fork();
 		if (!pid[i]) {
 			close(go[1]);
-			_exit(other_rank(i ? MADE_CHOOSE(1, 2)
-					   : MADE_CHOOSE(0, 0),
-					 here[1], go[0]));
+			_exit(other_rank(i ? MADE_CHOOSE(1, 2) : MADE_CHOOSE(0, 0), here[1],
+					 go[0]));
 		}
 		ck_assert_int_eq(read(here[0], &ch, 1), 1);
 	}
@@ -356,8 +348,7 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 	entry = a->seg;
 	ck_assert_ptr_nonnull(entry);
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 1,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 1, __ATOMIC_RELEASE);
 	entry->nranks = 1; /* full: the other finds neither place nor entry */
 	b = rank_of(5, 2);
 	ck_assert_ptr_null(b->seg);
@@ -372,8 +363,7 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 	nb_comm_free(a);
 	/* the mark is gone with it */
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 0,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 0, __ATOMIC_RELEASE);
 	a = rank_of(5, 2);
 	b = rank_of(5, 2);
 	ck_assert_int_ne(ask(a, 4, 1024).index, pick(t, 21, 3.6e9f));
@@ -385,8 +375,7 @@ END_TEST
 
 static int asked_first;
 
-static int count_asked(const struct nb_wrapped_tuner *p,
-		       const struct nb_ask *ask)
+static int count_asked(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 {
 	(void)p, (void)ask;
 	asked_first++;
@@ -403,8 +392,7 @@ START_TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
 	entry = a->seg;
 	ck_assert_ptr_nonnull(entry);
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 1,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 1, __ATOMIC_RELEASE);
 	entry->nranks = 1;
 	b = rank_of(5, 2);
 	ck_assert_ptr_null(b->seg);
@@ -463,8 +451,7 @@ START_TEST(process_without_room_for_the_segment_decides_as_its_peers)
 	if (!pid) {
 		setrlimit(RLIMIT_FSIZE, &small);
 		c = rank_of(5, 2);
-		if (nb_self.seg->shared || write(ready[1], "x", 1) != 1 ||
-		    read(go[0], &ch, 1) != 1)
+		if (nb_self.seg->shared || write(ready[1], "x", 1) != 1 || read(go[0], &ch, 1) != 1)
 			_exit(1);
 		_exit(ask(c, 4, 1024).index == pick(t, 21, 3.6e9f) ? 0 : 2);
 	}
@@ -490,9 +477,7 @@ START_TEST(process_without_a_socket_says_so)
 	setenv("NCCLBPF_CONTROL", "on", 1);
 	nb_comm_free(rank_of(1, 1));
 	ck_assert_ptr_null(nb_process_socket());
-	ck_assert_uint_eq(nb_self.seg->mem->proc[nb_self.seg->proc].flags &
-				  NB_SEG_PROC_CONTROL,
-			  0);
+	ck_assert_uint_eq(nb_self.seg->mem->proc[nb_self.seg->proc].flags & NB_SEG_PROC_CONTROL, 0);
 }
 END_TEST
 
@@ -528,18 +513,16 @@ START_TEST(process_that_has_not_staged_stops_a_change)
 }
 END_TEST
 
-UNIT_MAIN(
-	"tuner_ranks", tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN("tuner_ranks", tcase_add_checked_fixture(tc, set_up, tear_down);
 
-	tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
-	tcase_add_test(
-		tc, process_without_room_for_the_segment_decides_as_its_peers);
-	tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
-	tcase_add_test(tc, communicators_come_and_go_on_many_threads);
-	tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
-	tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
-	tcase_add_test(tc, mismatch_is_logged_in_every_process);
-	tcase_add_test(tc, rank_without_a_place_makes_its_peers_use_no_policy);
-	tcase_add_test(tc, rank_without_a_place_does_not_ask_the_chained_tuner);
-	tcase_add_test(tc, process_without_a_socket_says_so);
-	tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
+	  tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
+	  tcase_add_test(tc, process_without_room_for_the_segment_decides_as_its_peers);
+	  tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
+	  tcase_add_test(tc, communicators_come_and_go_on_many_threads);
+	  tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
+	  tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
+	  tcase_add_test(tc, mismatch_is_logged_in_every_process);
+	  tcase_add_test(tc, rank_without_a_place_makes_its_peers_use_no_policy);
+	  tcase_add_test(tc, rank_without_a_place_does_not_ask_the_chained_tuner);
+	  tcase_add_test(tc, process_without_a_socket_says_so);
+	  tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)

@@ -198,11 +198,8 @@ START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
 }
 END_TEST
 
-UNIT_MAIN("verbs_unseen",
-	  tcase_add_test(tc, releases_from_2_29_on_may_ask_some_ranks_only);
+UNIT_MAIN("verbs_unseen", tcase_add_test(tc, releases_from_2_29_on_may_ask_some_ranks_only);
 	  tcase_add_test(tc, each_of_two_nccls_in_a_process_has_its_version);
 	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
 	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
-	  tcase_add_test(
-		  tc,
-		  releases_with_gin_before_2_29_crash_unless_told_otherwise);)
+	  tcase_add_test(tc, releases_with_gin_before_2_29_crash_unless_told_otherwise);)

@@ -18,8 +18,7 @@ static struct nb_verdict *verify(const struct nb_verify_opts *o)
 	return v;
 }
 
-static struct nb_verdict *verify_text(const char *text,
-				      const struct nb_verify_opts *o)
+static struct nb_verdict *verify_text(const char *text, const struct nb_verify_opts *o)
 {
 	struct nb_err err = { 0 };
 
@@ -66,10 +65,7 @@ static const struct {
 	{ "call through a register", { R0(0), { 0x8d, 0, 0, 0 }, EXIT }, 3, 1 },
 	{ "load with an immediate", { { 0x79, 0x10, 0, 1 }, EXIT }, 2, 0 },
 	{ "atomic unknown", { R0(0), { 0xdb, 0x1a, -8, 0x30 }, EXIT }, 3, 1 },
-	{ "xchg without fetch",
-	  { R0(0), { 0xdb, 0xa, -8, 0xe0 }, EXIT },
-	  3,
-	  1 },
+	{ "xchg without fetch", { R0(0), { 0xdb, 0xa, -8, 0xe0 }, EXIT }, 3, 1 },
 	{ "atomic of 2 bytes", { R0(0), { 0xcb, 0xa, -8, 0 }, EXIT }, 3, 1 },
 	{ "atomic of 1 byte", { R0(0), { 0xd3, 0xa, -8, 0 }, EXIT }, 3, 1 },
 	{ "lddw's second slot", { { 0x18, 0, 0, 1 }, R0(1), EXIT }, 3, 0 },
@@ -77,27 +73,19 @@ static const struct {
 	{ "lddw of a variable", { { 0x18, 0x30, 0, 1 }, { 0 }, EXIT }, 3, 0 },
 	{ "address space cast", { { 0xbf, 0x10, 1, 0 }, EXIT }, 2, 0 },
 	{ "packet load", { { 0x20, 0, 0, 0 }, EXIT }, 2, 0 },
-	{ "a map that is not there",
-	  { { 0x18, 0x11, 0, 99 }, { 0 }, R0(0), EXIT },
-	  4,
-	  0 },
-	{ "a value of a hash map",
-	  { { 0x18, 0x21, 0, 2 }, { 0 }, R0(0), EXIT },
-	  4,
-	  0 },
+	{ "a map that is not there", { { 0x18, 0x11, 0, 99 }, { 0 }, R0(0), EXIT }, 4, 0 },
+	{ "a value of a hash map", { { 0x18, 0x21, 0, 2 }, { 0 }, R0(0), EXIT }, 4, 0 },
 };
 
 START_TEST(encoding)
 {
-	struct nb_verdict *v =
-		verify_slots(encodings[_i].slots, encodings[_i].n);
+	struct nb_verdict *v = verify_slots(encodings[_i].slots, encodings[_i].n);
 
 	ck_assert_msg(!v->accepted, "%s is accepted", encodings[_i].what);
-	ck_assert_msg(v->finding.cls == NB_FIND_ENCODING, "%s: class %d",
-		      encodings[_i].what, (int)v->finding.cls);
+	ck_assert_msg(v->finding.cls == NB_FIND_ENCODING, "%s: class %d", encodings[_i].what,
+		      (int)v->finding.cls);
 	/* A bad second slot may be told of either slot. */
-	ck_assert_msg(v->finding.pc == encodings[_i].pc ||
-			      v->finding.pc == encodings[_i].pc + 1,
+	ck_assert_msg(v->finding.pc == encodings[_i].pc || v->finding.pc == encodings[_i].pc + 1,
 		      "%s: slot %u", encodings[_i].what, v->finding.pc);
 	ck_assert(v->finding.known && *v->finding.known);
 	nb_verdict_free(v);
@@ -141,8 +129,8 @@ static const char *hungry(void)
 	size_t n = 0;
 
 	for (int i = 1; i <= 64; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "stdw [%%r10-%d], %d\n", i * 8, i);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "stdw [%%r10-%d], %d\n", i * 8,
+				      i);
 	snprintf(text + n, sizeof(text) - n,
 		 "mov %%r6, %%r1\nmov %%r7, 0\nl:\nldxdw %%r3, [%%r6+8]\n"
 		 "jeq %%r3, 5, m\nmov %%r8, 0\nm:\nadd %%r7, 1\n"
@@ -185,8 +173,7 @@ START_TEST(largest_program)
 	s[n - 2] = (struct nb_slot){ 0xb7, 0, 0, 0 };
 	s[n - 1] = (struct nb_slot){ 0x95, 0, 0, 0 };
 	for (uint32_t i = 1; i + 2 < n; i++)
-		s[i].off = (int16_t)(n - 2 - i - 1 > INT16_MAX ? 1
-							       : n - 2 - i - 1);
+		s[i].off = (int16_t)(n - 2 - i - 1 > INT16_MAX ? 1 : n - 2 - i - 1);
 	case_init(&c, n);
 	c.prog.slots = s;
 	c.func.end = n;
@@ -234,8 +221,7 @@ START_TEST(facts_of_slots)
 	ck_assert_uint_eq(v->aux[2], NB_AUX_REACHED | NB_AUX_NONZERO);
 	ck_assert_uint_eq(v->aux[3], NB_AUX_REACHED);
 	ck_assert_uint_eq(v->aux[5], NB_AUX_REACHED | NB_AUX_BRANCH_FALLS);
-	ck_assert_uint_eq(v->aux[6], NB_AUX_REACHED | NB_AUX_BRANCH_TAKEN |
-					     NB_AUX_BRANCH_FALLS);
+	ck_assert_uint_eq(v->aux[6], NB_AUX_REACHED | NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
 	nb_verdict_free(v);
 }
 END_TEST
@@ -272,8 +258,7 @@ START_TEST(trace_of_states)
 			"stxdw [%r10-8], %r2\nmov %r0, 0\nexit",
 			&o);
 	ck_assert(v->accepted);
-	ck_assert_ptr_nonnull(
-		strstr(nb_buf_text(&b), "r1: pointer to the context"));
+	ck_assert_ptr_nonnull(strstr(nb_buf_text(&b), "r1: pointer to the context"));
 	ck_assert_ptr_nonnull(strstr(nb_buf_text(&b), "r2: number 0 to 7"));
 	ck_assert_ptr_nonnull(strstr(nb_buf_text(&b), "r10-8: number 0 to 7"));
 	nb_verdict_free(v);
@@ -356,22 +341,21 @@ START_TEST(json_for_scripts)
 	nb_buf_init(&b, 0);
 	nb_json_init(&j, &b);
 	nb_verdict_json(v, &c.img, 0, &j);
-	ck_assert_str_eq(
-		nb_buf_text(&b),
-		"{\"accepted\":false,\"hook\":\"tuner\",\"policy\":"
-		"\"size_aware\",\"program\":\"decide\",\"class\":\"ctx_newer\","
-		"\"text\":\"a context field that this ncclbpf does not have\","
-		"\"pc\":0,\"reg\":1,\"insn\":\"r0 = *(u32 *)(r1 +84)\","
-		"\"required\":\"a field of struct ncclbpf_tuner as this "
-		"ncclbpf has it (80 bytes)\",\"known\":\"field fabric is not "
-		"known to this ncclbpf: the policy was built for a newer "
-		"one\",\"hint\":\"update ncclbpf, or build the policy against "
-		"the older ncclbpf_policy.h\",\"function\":\"decide\",\"file\":"
-		"\"policies/size_aware.bpf.c\",\"line\":30,\"column\":2,"
-		"\"source\":\"\\tv = bpf_map_lookup();\",\"path\":[],"
-		"\"notes\":[],"
-		"\"stats\":{\"insns_walked\":1,\"states_peak\":0,"
-		"\"stack_depth\":0}}");
+	ck_assert_str_eq(nb_buf_text(&b),
+			 "{\"accepted\":false,\"hook\":\"tuner\",\"policy\":"
+			 "\"size_aware\",\"program\":\"decide\",\"class\":\"ctx_newer\","
+			 "\"text\":\"a context field that this ncclbpf does not have\","
+			 "\"pc\":0,\"reg\":1,\"insn\":\"r0 = *(u32 *)(r1 +84)\","
+			 "\"required\":\"a field of struct ncclbpf_tuner as this "
+			 "ncclbpf has it (80 bytes)\",\"known\":\"field fabric is not "
+			 "known to this ncclbpf: the policy was built for a newer "
+			 "one\",\"hint\":\"update ncclbpf, or build the policy against "
+			 "the older ncclbpf_policy.h\",\"function\":\"decide\",\"file\":"
+			 "\"policies/size_aware.bpf.c\",\"line\":30,\"column\":2,"
+			 "\"source\":\"\\tv = bpf_map_lookup();\",\"path\":[],"
+			 "\"notes\":[],"
+			 "\"stats\":{\"insns_walked\":1,\"states_peak\":0,"
+			 "\"stack_depth\":0}}");
 	nb_verdict_free(v);
 	nb_buf_fini(&b);
 }
@@ -386,8 +370,7 @@ static const struct {
 	  "ldxdw %r1, [%r0]\njgt %r1, 8, o\nlsh %r1, 3\nadd %r0, %r1\n"
 	  "ldxdw %r2, [%r0]\no:\nmov %r0, 0\nexit",
 	  "add: if (index >= 8) return 0;" },
-	{ "mov %r0, 0\nadd %r10, 8\nexit",
-	  "copy r10 to another register first" },
+	{ "mov %r0, 0\nadd %r10, 8\nexit", "copy r10 to another register first" },
 	{ "ldxdw %r2, [%r1+8]\njsgt %r2, 8, o\nmov %r3, %r10\n"
 	  "add %r3, %r2\no:\nmov %r0, 0\nexit",
 	  "the number may be negative: use an unsigned type, or test i >= 0 too" },
@@ -405,11 +388,10 @@ END_TEST
 
 START_TEST(path_of_branches)
 {
-	struct nb_verdict *v =
-		verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, a\njeq %r2, 2, b\n"
-			    "mov %r0, 0\nexit\na:\nmov %r0, 0\nexit\nb:\n"
-			    "ldxdw %r0, [%r2]\nexit",
-			    NULL);
+	struct nb_verdict *v = verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, a\njeq %r2, 2, b\n"
+					   "mov %r0, 0\nexit\na:\nmov %r0, 0\nexit\nb:\n"
+					   "ldxdw %r0, [%r2]\nexit",
+					   NULL);
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.npath, 2);
@@ -425,11 +407,10 @@ END_TEST
 /* The walk goes straight on first, the shortest way jumps at once. */
 START_TEST(path_is_the_shortest)
 {
-	struct nb_verdict *v =
-		verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, bad\n"
-			    "jeq %r2, 2, +0\njeq %r2, 3, +0\nbad:\n"
-			    "ldxdw %r0, [%r2]\nexit",
-			    NULL);
+	struct nb_verdict *v = verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, bad\n"
+					   "jeq %r2, 2, +0\njeq %r2, 3, +0\nbad:\n"
+					   "ldxdw %r0, [%r2]\nexit",
+					   NULL);
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.npath, 1);
@@ -443,10 +424,9 @@ END_TEST
 /* Branches that could not go otherwise count for nothing. */
 START_TEST(path_of_a_counted_loop)
 {
-	struct nb_verdict *v =
-		verify_text("mov %r2, 0\nl:\nadd %r2, 1\njne %r2, 50, l\n"
-			    "ldxdw %r0, [%r2]\nexit",
-			    NULL);
+	struct nb_verdict *v = verify_text("mov %r2, 0\nl:\nadd %r2, 1\njne %r2, 50, l\n"
+					   "ldxdw %r0, [%r2]\nexit",
+					   NULL);
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.npath, 50);
@@ -458,18 +438,16 @@ END_TEST
 
 START_TEST(notes_of_a_value)
 {
-	struct nb_verdict *v =
-		verify_text("ldxw %r2, [%r1+28]\nand %r2, 15\nlsh %r2, 3\n"
-			    "stxdw [%r10-8], %r2\nldxdw %r3, [%r10-8]\n"
-			    "ldxdw %r0, [%r3]\nexit",
-			    NULL);
+	struct nb_verdict *v = verify_text("ldxw %r2, [%r1+28]\nand %r2, 15\nlsh %r2, 3\n"
+					   "stxdw [%r10-8], %r2\nldxdw %r3, [%r10-8]\n"
+					   "ldxdw %r0, [%r3]\nexit",
+					   NULL);
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.nnotes, 5);
-	ck_assert_str_eq(
-		v->finding.notes[4].text,
-		"r3 = *(u64 *)(r10 -8); now r3 = (ctx->ranks & 15) * 8, "
-		"number 0 to 120, a multiple of 8");
+	ck_assert_str_eq(v->finding.notes[4].text,
+			 "r3 = *(u64 *)(r10 -8); now r3 = (ctx->ranks & 15) * 8, "
+			 "number 0 to 120, a multiple of 8");
 	nb_verdict_free(v);
 }
 END_TEST
@@ -481,8 +459,8 @@ START_TEST(the_same_words_every_time)
 	nb_buf_init(&a, 0);
 	nb_buf_init(&b, 0);
 	for (int i = 0; i < 2; i++) {
-		struct nb_verdict *v = verify_text(
-			"call 7\njset %r0, 1, +1\nmov %r1, 0\nexit", NULL);
+		struct nb_verdict *v =
+			verify_text("call 7\njset %r0, 1, +1\nmov %r1, 0\nexit", NULL);
 
 		nb_verdict_text(v, &c.img, 0, i ? &b : &a);
 		nb_verdict_free(v);
@@ -557,8 +535,7 @@ static bool fills(const char *size)
 		 "call 7\nmov %%r1, %%r10\nadd %%r1, -8\nand %%r0, 15\n"
 		 "%sadd %%r1, %%r0\n%scall 9999\nldxdw %%r0, [%%r10-8]\n"
 		 "mov %%r0, 0\nexit",
-		 *size == '+' ? "" : "mov %r0, 0\n",
-		 *size == '+' ? size + 1 : size);
+		 *size == '+' ? "" : "mov %r0, 0\n", *size == '+' ? size + 1 : size);
 	ck_assert(!case_asm(&c, text, NULL));
 	v = verify(&o);
 	accepted = v->accepted;
@@ -576,22 +553,15 @@ START_TEST(helper_writes_memory)
 }
 END_TEST
 
-UNIT_MAIN("verify",
-	  tcase_add_loop_test(tc, encoding, 0,
-			      sizeof(encodings) / sizeof(encodings[0]));
+UNIT_MAIN("verify", tcase_add_loop_test(tc, encoding, 0, sizeof(encodings) / sizeof(encodings[0]));
 	  tcase_add_test(tc, no_slots); tcase_add_test(tc, instruction_limit);
 	  tcase_add_test(tc, memory_limit); tcase_add_test(tc, largest_program);
 	  tcase_add_test(tc, coherence_off); tcase_add_test(tc, facts_of_slots);
-	  tcase_add_loop_test(tc, divisors_of_both_ways, 0, 4);
-	  tcase_add_test(tc, trace_of_states);
-	  tcase_add_test(tc, no_such_program);
-	  tcase_add_test(tc, text_for_people);
+	  tcase_add_loop_test(tc, divisors_of_both_ways, 0, 4); tcase_add_test(tc, trace_of_states);
+	  tcase_add_test(tc, no_such_program); tcase_add_test(tc, text_for_people);
 	  tcase_add_test(tc, json_for_scripts);
 	  tcase_add_loop_test(tc, hint, 0, sizeof(hints) / sizeof(hints[0]));
-	  tcase_add_test(tc, path_of_branches);
-	  tcase_add_test(tc, path_is_the_shortest);
-	  tcase_add_test(tc, path_of_a_counted_loop);
-	  tcase_add_test(tc, notes_of_a_value);
-	  tcase_add_test(tc, the_same_words_every_time);
-	  tcase_add_test(tc, helper_writes_memory);
+	  tcase_add_test(tc, path_of_branches); tcase_add_test(tc, path_is_the_shortest);
+	  tcase_add_test(tc, path_of_a_counted_loop); tcase_add_test(tc, notes_of_a_value);
+	  tcase_add_test(tc, the_same_words_every_time); tcase_add_test(tc, helper_writes_memory);
 	  tcase_add_test(tc, helper_reads_no_memory);)

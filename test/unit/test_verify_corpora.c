@@ -46,8 +46,8 @@ static bool read_bytes(const char *path)
 	return true;
 }
 
-static void try_one(const char *path, const struct nb_image *img, uint32_t prog,
-		    uint32_t plain, struct em_trial t)
+static void try_one(const char *path, const struct nb_image *img, uint32_t prog, uint32_t plain,
+		    struct em_trial t)
 {
 	tally.programs++;
 	if (!em_take(img, prog, plain)) {
@@ -57,8 +57,7 @@ static void try_one(const char *path, const struct nb_image *img, uint32_t prog,
 	t.prog = prog;
 	t.max_insns = ROOM;
 	t.times = strstr(path, ".bpf.o") ? FEW : TIMES;
-	ck_assert_msg(em_try(&t, 1 + tally.programs), "%s, program %u: %s",
-		      path, prog, t.why);
+	ck_assert_msg(em_try(&t, 1 + tally.programs), "%s, program %u: %s", path, prog, t.why);
 	tally.accepted += t.accepted;
 	tally.held += t.accepted && t.held;
 	tally.coherent += t.coherent;
@@ -75,8 +74,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 }
 
 /* @fn for each file of @folder whose name ends in @end. */
-static unsigned each(const char *top, const char *folder, const char *end,
-		     file_fn *fn)
+static unsigned each(const char *top, const char *folder, const char *end, file_fn *fn)
 {
 	char path[1024];
 	struct dirent **e = NULL;
@@ -89,8 +87,7 @@ static unsigned each(const char *top, const char *folder, const char *end,
 		size_t size = strlen(e[i]->d_name), tail = strlen(end);
 
 		if (size > tail && !strcmp(e[i]->d_name + size - tail, end)) {
-			snprintf(path, sizeof(path), "%s/%s/%s", top, folder,
-				 e[i]->d_name);
+			snprintf(path, sizeof(path), "%s/%s/%s", top, folder, e[i]->d_name);
 			ck_assert_msg(read_bytes(path), "%s", path);
 			fn(path);
 			done++;
@@ -108,8 +105,8 @@ static void report(const char *what)
 	printf("# %s: %u programs, %u accepted, %u of them with every state "
 	       "known, %u coherent; %u runs, %u cut short; %u that the machine "
 	       "has no room for, %u with a helper it lacks\n",
-	       what, t->programs, t->accepted, t->held, t->coherent, t->runs,
-	       t->cut, t->no_room, t->lacking);
+	       what, t->programs, t->accepted, t->held, t->coherent, t->runs, t->cut, t->no_room,
+	       t->lacking);
 	fflush(stdout);
 }
 
@@ -128,19 +125,15 @@ static void assembled(const char *path)
 	t.wide_shift = opts && strstr(opts, "wideshift");
 	/* those in accept/ need not be coherent */
 	t.unlabelled = !strstr(path, "/coherence/");
-	try_one(path, &c.img, 0, mem ? (uint32_t)strtoul(mem + 4, NULL, 10) : 0,
-		t);
+	try_one(path, &c.img, 0, mem ? (uint32_t)strtoul(mem + 4, NULL, 10) : 0, t);
 }
 
 START_TEST(corpus_of_the_verifier)
 {
 	const char *top = setting("TOP", ".");
 
-	ck_assert_uint_gt(
-		each(top, "test/corpus/verify/accept", ".asm", assembled), 150);
-	ck_assert_uint_gt(
-		each(top, "test/corpus/verify/coherence", ".asm", assembled),
-		80);
+	ck_assert_uint_gt(each(top, "test/corpus/verify/accept", ".asm", assembled), 150);
+	ck_assert_uint_gt(each(top, "test/corpus/verify/coherence", ".asm", assembled), 80);
 	/* some of these are refused only as incoherent, or not at all */
 	each(top, "test/corpus/verify/reject", ".asm", assembled);
 	report("corpus of the verifier");
@@ -157,10 +150,9 @@ static void object(const char *path)
 	struct nb_buf out;
 
 	nb_buf_init(&out, 0);
-	ck_assert_msg(!nb_object_image(&out, bytes, nbytes, "test", &err),
-		      "%s: %s", path, err.text);
-	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s",
-		      path, err.text);
+	ck_assert_msg(!nb_object_image(&out, bytes, nbytes, "test", &err), "%s: %s", path,
+		      err.text);
+	ck_assert_msg(!nb_image_read(&img, out.data, out.size, &err), "%s: %s", path, err.text);
 	nb_buf_fini(&out);
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		try_one(path, img, i, 0, (struct em_trial){ 0 });
@@ -233,8 +225,7 @@ static void section(const char *name, char *to, size_t size)
 		const char *word = at + 3;
 
 		if (!strncmp(at, "-- ", 3))
-			in = !strncmp(word, name, len) &&
-			     strcspn(word, " \r\n") == len;
+			in = !strncmp(word, name, len) && strcspn(word, " \r\n") == len;
 		else if (in && n + line + 2 < size) {
 			memcpy(to + n, at, line);
 			n += line;

@@ -75,8 +75,7 @@ static void add(range raw)
 		return;
 	}
 	v->n = members(&r, v->has);
-	ck_assert_msg(v->n == n && !memcmp(v->has, before, n),
-		      "agreement lost a member");
+	ck_assert_msg(v->n == n && !memcmp(v->has, before, n), "agreement lost a member");
 	if (!n || nset + 1 == MAX_SET)
 		return;
 	v->r = r;
@@ -173,61 +172,53 @@ static void build(unsigned bits, unsigned mixtures)
 		add(random_raw());
 }
 
-static void show(const char *what, int fn, unsigned bits, const range *a,
-		 const range *b, uint64_t x, uint64_t y)
+static void show(const char *what, int fn, unsigned bits, const range *a, const range *b,
+		 uint64_t x, uint64_t y)
 {
 	printf("# %s %d/%u bits: u %llx..%llx s %lld..%lld t %llx/%llx with "
 	       "u %llx..%llx s %lld..%lld t %llx/%llx, members %llx %llx\n",
-	       what, fn, bits, (unsigned long long)a->umin,
-	       (unsigned long long)a->umax, (long long)a->smin,
-	       (long long)a->smax, (unsigned long long)a->t.value,
+	       what, fn, bits, (unsigned long long)a->umin, (unsigned long long)a->umax,
+	       (long long)a->smin, (long long)a->smax, (unsigned long long)a->t.value,
 	       (unsigned long long)a->t.mask, (unsigned long long)b->umin,
-	       (unsigned long long)b->umax, (long long)b->smin,
-	       (long long)b->smax, (unsigned long long)b->t.value,
-	       (unsigned long long)b->t.mask, (unsigned long long)x,
+	       (unsigned long long)b->umax, (long long)b->smin, (long long)b->smax,
+	       (unsigned long long)b->t.value, (unsigned long long)b->t.mask, (unsigned long long)x,
 	       (unsigned long long)y);
 }
 
-static void alu_pair(enum nb_fn fn, unsigned bits, const struct value *a,
-		     const struct value *b)
+static void alu_pair(enum nb_fn fn, unsigned bits, const struct value *a, const struct value *b)
 {
 	range r = nb_range_alu(fn, bits, &a->r, &b->r);
 
 	for (unsigned i = 0; i < a->n; i++) {
 		for (unsigned j = 0; j < b->n; j++) {
-			uint64_t v =
-				concrete_alu(fn, bits, a->has[i], b->has[j]);
+			uint64_t v = concrete_alu(fn, bits, a->has[i], b->has[j]);
 
 			if (nb_range_has(&r, v))
 				continue;
-			show("alu", (int)fn, bits, &a->r, &b->r, a->has[i],
-			     b->has[j]);
+			show("alu", (int)fn, bits, &a->r, &b->r, a->has[i], b->has[j]);
 			ck_abort_msg("a concrete result is outside");
 		}
 	}
 	if (nb_range_is_const(&a->r) && nb_range_is_const(&b->r))
-		ck_assert_msg(nb_range_is_const(&r) || fn == NB_FN_DIV ||
-				      fn == NB_FN_MOD || fn == NB_FN_SDIV ||
-				      fn == NB_FN_SMOD,
+		ck_assert_msg(nb_range_is_const(&r) || fn == NB_FN_DIV || fn == NB_FN_MOD ||
+				      fn == NB_FN_SDIV || fn == NB_FN_SMOD,
 			      "constants give no constant");
 }
 
-static void jump_pair(enum nb_fn fn, unsigned bits, const struct value *a,
-		      const struct value *b, bool taken)
+static void jump_pair(enum nb_fn fn, unsigned bits, const struct value *a, const struct value *b,
+		      bool taken)
 {
 	range x = a->r, y = b->r;
 	bool can = nb_range_branch(fn, bits, taken, &x, &y);
 
 	for (unsigned i = 0; i < a->n; i++) {
 		for (unsigned j = 0; j < b->n; j++) {
-			if (concrete_jump(fn, bits, a->has[i], b->has[j]) !=
-			    taken)
+			if (concrete_jump(fn, bits, a->has[i], b->has[j]) != taken)
 				continue;
-			if (can && nb_range_has(&x, a->has[i]) &&
-			    nb_range_has(&y, b->has[j]))
+			if (can && nb_range_has(&x, a->has[i]) && nb_range_has(&y, b->has[j]))
 				continue;
-			show(can ? "jump loses" : "jump denies", (int)fn, bits,
-			     &a->r, &b->r, a->has[i], b->has[j]);
+			show(can ? "jump loses" : "jump denies", (int)fn, bits, &a->r, &b->r,
+			     a->has[i], b->has[j]);
 			ck_abort_msg("a branch loses a member");
 		}
 	}
@@ -240,8 +231,7 @@ static unsigned more(void)
 	return s && atoi(s) > 0 ? (unsigned)atoi(s) : 1;
 }
 
-static void try_all(void (*pair)(unsigned bits, const struct value *a,
-				 const struct value *b),
+static void try_all(void (*pair)(unsigned bits, const struct value *a, const struct value *b),
 		    unsigned step)
 {
 	step = step > more() ? step / more() : 1;
@@ -261,16 +251,14 @@ static bool counts_fit(enum nb_fn fn)
 	       (fn != NB_FN_LSH && fn != NB_FN_RSH && fn != NB_FN_ARSH);
 }
 
-static void each_alu(unsigned bits, const struct value *a,
-		     const struct value *b)
+static void each_alu(unsigned bits, const struct value *a, const struct value *b)
 {
 	for (unsigned f = 0; f < COUNT(alu_fns); f++)
 		if (counts_fit(alu_fns[f]))
 			alu_pair(alu_fns[f], bits, a, b);
 }
 
-static void each_jump(unsigned bits, const struct value *a,
-		      const struct value *b)
+static void each_jump(unsigned bits, const struct value *a, const struct value *b)
 {
 	for (unsigned f = 0; f < COUNT(jump_fns); f++) {
 		jump_pair(jump_fns[f], bits, a, b, true);
@@ -300,8 +288,7 @@ START_TEST(constants_and_fields)
 		for (unsigned at = 0; at < 4; at++) {
 			range k = nb_range_const(at), b;
 			range sum = nb_range_plus(&set[i].r, (int)at - 4);
-			range shifted =
-				nb_range_alu(NB_FN_RSH, 4, &set[i].r, &k);
+			range shifted = nb_range_alu(NB_FN_RSH, 4, &set[i].r, &k);
 
 			for (unsigned bits = 1; bits <= 4; bits++) {
 				b = nb_range_zext(&shifted, bits);
@@ -319,9 +306,7 @@ END_TEST
 /* Larger widths: pairs are this far apart. */
 static const struct {
 	unsigned bits, mixtures, step;
-} wider[] = {
-	{ 5, 100, 400 }, { 6, 100, 5000 }, { 7, 300, 800 }, { 8, 400, 400 }
-};
+} wider[] = { { 5, 100, 400 }, { 6, 100, 5000 }, { 7, 300, 800 }, { 8, 400, 400 } };
 
 START_TEST(alu_at_more_bits)
 {
@@ -361,8 +346,7 @@ START_TEST(extensions_and_sets)
 				uint64_t v = set[i].has[k];
 
 				ck_assert(nb_range_has(&z, v & nb_ones(bits)));
-				ck_assert(nb_range_has(
-					&s, (uint64_t)nb_sext(v, bits)));
+				ck_assert(nb_range_has(&s, (uint64_t)nb_sext(v, bits)));
 			}
 		}
 		for (unsigned j = 0; j < nset; j++) {
@@ -376,8 +360,7 @@ START_TEST(extensions_and_sets)
 
 				ck_assert(!a || !within || b);
 				ck_assert((!a && !b) || nb_range_has(&hull, v));
-				ck_assert(!(a && b) ||
-					  (met && nb_range_has(&both, v)));
+				ck_assert(!(a && b) || (met && nb_range_has(&both, v)));
 			}
 		}
 	}
@@ -406,26 +389,18 @@ static void tnum_all(enum nb_fn fn, tnum_fn *op, unsigned bits)
 			r = op(a, b);
 			/* All members: walk the subsets of both masks. */
 			for (uint64_t x = a.mask;; x = (x - 1) & a.mask) {
-				for (uint64_t y = b.mask;;
-				     y = (y - 1) & b.mask) {
-					uint64_t v = concrete_alu(fn, bits,
-								  a.value | x,
-								  b.value | y);
+				for (uint64_t y = b.mask;; y = (y - 1) & b.mask) {
+					uint64_t v =
+						concrete_alu(fn, bits, a.value | x, b.value | y);
 
 					if (!nb_tnum_has(r, v))
-						ck_abort_msg(
-							"known bits %d: "
-							"%llx/%llx "
-							"%llx/%llx",
-							(int)fn,
-							(unsigned long long)
-								a.value,
-							(unsigned long long)
-								a.mask,
-							(unsigned long long)
-								b.value,
-							(unsigned long long)
-								b.mask);
+						ck_abort_msg("known bits %d: "
+							     "%llx/%llx "
+							     "%llx/%llx",
+							     (int)fn, (unsigned long long)a.value,
+							     (unsigned long long)a.mask,
+							     (unsigned long long)b.value,
+							     (unsigned long long)b.mask);
 					if (!y)
 						break;
 				}
@@ -562,8 +537,8 @@ START_TEST(random_at_64_bits)
 		}
 		fn = jump_fns[rnd() % COUNT(jump_fns)];
 		is = concrete_jump(fn, bits, x, y);
-		if (!nb_range_branch(fn, bits, is, &a, &b) ||
-		    !nb_range_has(&a, x) || !nb_range_has(&b, y)) {
+		if (!nb_range_branch(fn, bits, is, &a, &b) || !nb_range_has(&a, x) ||
+		    !nb_range_has(&b, y)) {
 			show("jump", (int)fn, bits, &a, &b, x, y);
 			ck_abort_msg("a branch loses a member");
 		}
@@ -576,12 +551,10 @@ START_TEST(moves_and_swaps_at_64_bits)
 	static const struct {
 		enum nb_fn fn;
 		unsigned bits;
-	} ops[] = { { NB_FN_MOVSX8, 32 },  { NB_FN_MOVSX16, 32 },
-		    { NB_FN_MOVSX8, 64 },  { NB_FN_MOVSX16, 64 },
-		    { NB_FN_MOVSX32, 64 }, { NB_FN_LE, 16 },
-		    { NB_FN_LE, 32 },	   { NB_FN_LE, 64 },
-		    { NB_FN_BE, 16 },	   { NB_FN_BE, 32 },
-		    { NB_FN_BE, 64 },	   { NB_FN_BSWAP, 16 },
+	} ops[] = { { NB_FN_MOVSX8, 32 },  { NB_FN_MOVSX16, 32 }, { NB_FN_MOVSX8, 64 },
+		    { NB_FN_MOVSX16, 64 }, { NB_FN_MOVSX32, 64 }, { NB_FN_LE, 16 },
+		    { NB_FN_LE, 32 },	   { NB_FN_LE, 64 },	  { NB_FN_BE, 16 },
+		    { NB_FN_BE, 32 },	   { NB_FN_BE, 64 },	  { NB_FN_BSWAP, 16 },
 		    { NB_FN_BSWAP, 32 },   { NB_FN_BSWAP, 64 } };
 
 	dom_bits = 64;
@@ -682,14 +655,9 @@ START_TEST(what_must_be_known)
 END_TEST
 
 UNIT_MAIN("verify domains", tcase_add_test(tc, alu_at_4_bits);
-	  tcase_add_test(tc, branches_at_4_bits);
-	  tcase_add_test(tc, constants_and_fields);
+	  tcase_add_test(tc, branches_at_4_bits); tcase_add_test(tc, constants_and_fields);
 	  tcase_add_loop_test(tc, alu_at_more_bits, 0, 4);
-	  tcase_add_loop_test(tc, branches_at_more_bits, 0, 4);
-	  tcase_add_test(tc, views_agree);
-	  tcase_add_test(tc, extensions_and_sets);
-	  tcase_add_test(tc, known_bits_at_small_widths);
-	  tcase_add_test(tc, known_bits_of_an_interval);
-	  tcase_add_test(tc, random_at_64_bits);
-	  tcase_add_test(tc, moves_and_swaps_at_64_bits);
-	  tcase_add_test(tc, what_must_be_known);)
+	  tcase_add_loop_test(tc, branches_at_more_bits, 0, 4); tcase_add_test(tc, views_agree);
+	  tcase_add_test(tc, extensions_and_sets); tcase_add_test(tc, known_bits_at_small_widths);
+	  tcase_add_test(tc, known_bits_of_an_interval); tcase_add_test(tc, random_at_64_bits);
+	  tcase_add_test(tc, moves_and_swaps_at_64_bits); tcase_add_test(tc, what_must_be_known);)

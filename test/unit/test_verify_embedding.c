@@ -43,8 +43,7 @@ static void judge(uint64_t p)
 	em_forget();
 	if (!em_generate(p * 0x9e3779b97f4a7c15ull))
 		return;
-	ck_assert_msg(em_try(&t, p), "program %llu: %s", (unsigned long long)p,
-		      t.why);
+	ck_assert_msg(em_try(&t, p), "program %llu: %s", (unsigned long long)p, t.why);
 	ck_assert_msg(!t.lacks, "a helper that the machine does not have");
 	/* Where loops are widened, and near the limits, either walk may come
 	 * further: nothing is wrong with that. */
@@ -66,12 +65,10 @@ static void report(void)
 	       "pass where less matters, %llu that only pass where all does; "
 	       "%llu accepted as coherent, where %llu pairs of runs took "
 	       "different ways; %llu runs cut short\n",
-	       (ull)all.programs, (ull)all.safe, (ull)all.loose,
-	       (ull)all.exactly, (ull)all.coherent, (ull)all.apart,
-	       (ull)all.cut);
+	       (ull)all.programs, (ull)all.safe, (ull)all.loose, (ull)all.exactly,
+	       (ull)all.coherent, (ull)all.apart, (ull)all.cut);
 	for (int i = 0; i < EM_NFEATURES; i++)
-		printf("# %7llu with %s\n", (unsigned long long)all.with[i],
-		       em_feature_words[i]);
+		printf("# %7llu with %s\n", (unsigned long long)all.with[i], em_feature_words[i]);
 	fflush(stdout);
 }
 
@@ -86,19 +83,13 @@ START_TEST(accepted_programs_keep_their_promises)
 	report();
 	if (runs < PROGRAMS)
 		return;
-	ck_assert_msg(all.safe * 2 > runs,
-		      "the generator makes too few good ones");
-	ck_assert_msg(all.coherent * 5 > runs,
-		      "the generator makes too few coherent ones");
-	ck_assert_msg(all.exactly * 1000 < runs,
-		      "walks for a job refuse what exact ones accept");
-	ck_assert_msg(all.cut * 20 < all.safe * RUNS,
-		      "too many runs are cut short");
+	ck_assert_msg(all.safe * 2 > runs, "the generator makes too few good ones");
+	ck_assert_msg(all.coherent * 5 > runs, "the generator makes too few coherent ones");
+	ck_assert_msg(all.exactly * 1000 < runs, "walks for a job refuse what exact ones accept");
+	ck_assert_msg(all.cut * 20 < all.safe * RUNS, "too many runs are cut short");
 	for (int i = 0; i < EM_NFEATURES; i++)
-		ck_assert_msg(all.with[i], "no program with %s",
-			      em_feature_words[i]);
+		ck_assert_msg(all.with[i], "no program with %s", em_feature_words[i]);
 }
 END_TEST
 
-UNIT_MAIN("verify embedding",
-	  tcase_add_test(tc, accepted_programs_keep_their_promises);)
+UNIT_MAIN("verify embedding", tcase_add_test(tc, accepted_programs_keep_their_promises);)

@@ -87,8 +87,7 @@ static bool marked(const char *path)
 {
 	const char *text = read_file(path, NULL);
 
-	return text &&
-	       (strstr(text, "\n# golden\n") || strstr(text, "\n// golden\n"));
+	return text && (strstr(text, "\n# golden\n") || strstr(text, "\n// golden\n"));
 }
 
 static void list(const char *folder, const char *suffix)
@@ -105,12 +104,10 @@ static void list(const char *folder, const char *suffix)
 
 		if (n <= k || n > 100 || strcmp(e->d_name + n - k, suffix) != 0)
 			continue;
-		snprintf(f->path, sizeof(f->path), "%s/%.100s", path,
-			 e->d_name);
+		snprintf(f->path, sizeof(f->path), "%s/%.100s", path, e->d_name);
 		f->golden = marked(f->path);
 		ngolden += f->golden;
-		snprintf(f->name, sizeof(f->name), "%.*s", (int)(n - k),
-			 e->d_name);
+		snprintf(f->name, sizeof(f->name), "%.*s", (int)(n - k), e->d_name);
 		f->object = suffix[1] == 'b';
 		f->coherent = f->object || strstr(folder, "coherence");
 		nfiles++;
@@ -139,10 +136,9 @@ static void add_lines(struct case_image *c, const struct file *f, char *text)
 			size--;
 		if (!size || at[size - 1] == ':' || pc >= c->prog.nslots)
 			continue;
-		snprintf(line_text[n], sizeof(line_text[n]), "%.*s",
-			 (int)(size < 120 ? size : 120), at);
-		lines[n] = (struct nb_line){ pc, number, 1, f->name,
-					     line_text[n] };
+		snprintf(line_text[n], sizeof(line_text[n]), "%.*s", (int)(size < 120 ? size : 120),
+			 at);
+		lines[n] = (struct nb_line){ pc, number, 1, f->name, line_text[n] };
 		pc += c->slots[pc].opcode == 0x18 ? 2 : 1;
 		n++;
 	}
@@ -170,8 +166,7 @@ struct words {
 };
 
 /* The verdict's words; its class. */
-static enum nb_finding_class judge(const struct nb_image *img,
-				   const struct nb_verify_opts *o,
+static enum nb_finding_class judge(const struct nb_image *img, const struct nb_verify_opts *o,
 				   struct words *w)
 {
 	enum nb_finding_class cls = NB_FIND_NONE;
@@ -225,10 +220,10 @@ static enum nb_finding_class judge_object(const struct file *f, struct words *w)
 	if (!bytes)
 		return NB_NFINDINGS;
 	nb_buf_init(&image, 0);
-	ck_assert_msg(!nb_object_image(&image, bytes, size, f->name, &err),
-		      "%s: %s", f->name, err.text);
-	ck_assert_msg(!nb_image_read(&img, image.data, image.size, &err),
-		      "%s: %s", f->name, err.text);
+	ck_assert_msg(!nb_object_image(&image, bytes, size, f->name, &err), "%s: %s", f->name,
+		      err.text);
+	ck_assert_msg(!nb_image_read(&img, image.data, image.size, &err), "%s: %s", f->name,
+		      err.text);
 	cls = judge(img, NULL, w);
 	nb_image_free(img);
 	nb_buf_fini(&image);
@@ -239,28 +234,24 @@ static enum nb_finding_class judge_object(const struct file *f, struct words *w)
  * about it; of a policy in C the source line with a caret. */
 static void whole(const struct file *f, const char *text)
 {
-	static const char *const parts[] = { "  insn:     ", "\n  required: ",
-					     "\n  known:    ",
+	static const char *const parts[] = { "  insn:     ", "\n  required: ", "\n  known:    ",
 					     "\n  hint:     " };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		ck_assert_msg(strstr(text, parts[i]) != NULL,
-			      "%s: no \"%s\" in\n%s", f->name, parts[i], text);
-	ck_assert_msg(!f->object || strstr(text, "^\n"), "%s: no caret in\n%s",
-		      f->name, text);
+		ck_assert_msg(strstr(text, parts[i]) != NULL, "%s: no \"%s\" in\n%s", f->name,
+			      parts[i], text);
+	ck_assert_msg(!f->object || strstr(text, "^\n"), "%s: no caret in\n%s", f->name, text);
 }
 
 /* ---- golden files ---- */
 
-static void compare(const struct file *f, const char *suffix,
-		    const struct nb_buf *is)
+static void compare(const struct file *f, const char *suffix, const struct nb_buf *is)
 {
 	const char *record = getenv("GOLDEN");
 	char path[512], *want;
 	FILE *to;
 
-	snprintf(path, sizeof(path), "%s/test/corpus/golden/verify/%s.%s",
-		 top(), f->name, suffix);
+	snprintf(path, sizeof(path), "%s/test/corpus/golden/verify/%s.%s", top(), f->name, suffix);
 	if (record && !strcmp(record, "record")) {
 		to = fopen(path, "w");
 		ck_assert_msg(to != NULL, "%s cannot be written", path);
@@ -323,9 +314,8 @@ START_TEST(every_class_has_its_words)
 		met[unmet[i].cls] = true;
 	for (unsigned c = 1; c < NB_NFINDINGS; c++)
 		if (!met[c])
-			snprintf(missing + strlen(missing),
-				 sizeof(missing) - strlen(missing), " %s",
-				 rows[c]);
+			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
+				 " %s", rows[c]);
 	ck_assert_msg(!*missing,
 		      "no golden words for:%s (write \"# golden\" into a "
 		      "program of the corpus that meets it, then make golden)",
@@ -342,17 +332,15 @@ START_TEST(templates_name_known_words)
 	};
 	size_t n;
 
-	ck_assert_str_eq(nb_rule_unknown_word("a {r} and {nothing}", &n),
-			 "nothing}");
+	ck_assert_str_eq(nb_rule_unknown_word("a {r} and {nothing}", &n), "nothing}");
 	ck_assert_uint_eq(n, strlen("nothing"));
 	for (unsigned i = 0; i < NB_NRULES; i++)
 		for (unsigned k = 1; k < 4; k++) {
 			const char *bad = nb_rule_unknown_word(rows[i][k], &n);
 
-			ck_assert_msg(!bad, "%s: {%.*s} is no word", rows[i][0],
-				      (int)n, bad ? bad : "");
-			ck_assert_msg(k == 3 || *rows[i][k], "%s: no text",
-				      rows[i][0]);
+			ck_assert_msg(!bad, "%s: {%.*s} is no word", rows[i][0], (int)n,
+				      bad ? bad : "");
+			ck_assert_msg(k == 3 || *rows[i][k], "%s: no text", rows[i][0]);
 		}
 }
 END_TEST
@@ -378,20 +366,18 @@ START_TEST(every_rule_is_broken_by_a_program)
 		nb_buf_fini(&w.json);
 	}
 	for (size_t i = 0; i < sizeof(unbroken) / sizeof(unbroken[0]); i++) {
-		ck_assert_msg(!broken[unbroken[i].rule],
-			      "%s is broken after all", rows[unbroken[i].rule]);
+		ck_assert_msg(!broken[unbroken[i].rule], "%s is broken after all",
+			      rows[unbroken[i].rule]);
 		broken[unbroken[i].rule] = true;
 	}
 	for (unsigned i = 0; objects && i < NB_NRULES; i++)
 		if (!broken[i])
-			snprintf(missing + strlen(missing),
-				 sizeof(missing) - strlen(missing), " %s",
-				 rows[i]);
-	ck_assert_msg(
-		!*missing,
-		"no program of the corpus breaks:%s (write one, or say in "
-		"this file why there is none)",
-		missing);
+			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
+				 " %s", rows[i]);
+	ck_assert_msg(!*missing,
+		      "no program of the corpus breaks:%s (write one, or say in "
+		      "this file why there is none)",
+		      missing);
 }
 END_TEST
 
@@ -412,18 +398,15 @@ START_TEST(every_golden_file_has_its_program)
 		if (*e->d_name == '.' || !strcmp(e->d_name, "README.md"))
 			continue;
 		snprintf(key.name, sizeof(key.name), "%.*s", (int)n, e->d_name);
-		ck_assert_msg(bsearch(&key, files, (size_t)nfiles, sizeof(key),
-				      by_name),
-			      "%s/%s: no program is marked so", path,
-			      e->d_name);
+		ck_assert_msg(bsearch(&key, files, (size_t)nfiles, sizeof(key), by_name),
+			      "%s/%s: no program is marked so", path, e->d_name);
 	}
 	closedir(d);
 }
 END_TEST
 
 UNIT_MAIN("verify golden", list("test/corpus/verify/reject", ".asm");
-	  list("test/corpus/verify/coherence", ".asm");
-	  list("test/corpus/reject", ".bpf.c");
+	  list("test/corpus/verify/coherence", ".asm"); list("test/corpus/reject", ".bpf.c");
 	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_name);
 	  tcase_add_loop_test(tc, words, 0, ngolden);
 	  tcase_add_test(tc, templates_name_known_words);

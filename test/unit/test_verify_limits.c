@@ -28,8 +28,7 @@ static void functions(uint32_t n)
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i + 1 < n; i++, at++)
-		s[at] = (struct nb_slot){ 0x85, 0x10, 0,
-					  (int32_t)(n + 1 + 2 * i - at - 1) };
+		s[at] = (struct nb_slot){ 0x85, 0x10, 0, (int32_t)(n + 1 + 2 * i - at - 1) };
 	s[at++] = (struct nb_slot){ 0xb7, 0, 0, 0 };
 	s[at++] = (struct nb_slot){ 0x95, 0, 0, 0 };
 	for (uint32_t i = 0; i + 1 < n; i++) {
@@ -54,8 +53,7 @@ START_TEST(policy_steps)
 	struct nb_verify_opts o = { .policy_insns = 10, .policy_spent = 8 };
 	struct nb_err err = { 0 };
 
-	ck_assert_msg(!case_asm(&c, "mov %r0, 0\nadd %r0, 0\nexit", &err), "%s",
-		      err.text);
+	ck_assert_msg(!case_asm(&c, "mov %r0, 0\nadd %r0, 0\nexit", &err), "%s", err.text);
 	ck_assert_int_eq(class_of(&o), NB_FIND_POLICY_WORK);
 	o.policy_spent = 7;
 	ck_assert_int_eq(class_of(&o), NB_FIND_NONE);
@@ -173,8 +171,7 @@ START_TEST(little_memory)
 			enough = true;
 			continue;
 		}
-		ck_assert_msg(cls == NB_FIND_MEMORY,
-			      "%s: class %d within %zu bytes",
+		ck_assert_msg(cls == NB_FIND_MEMORY, "%s: class %d within %zu bytes",
 			      programs[_i].what, (int)cls, max);
 	}
 	ck_assert_msg(enough, "%s: no limit was enough", programs[_i].what);
@@ -182,8 +179,6 @@ START_TEST(little_memory)
 END_TEST
 
 UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
-	  tcase_add_test(tc, too_many_slots);
-	  tcase_add_test(tc, too_many_open_ways);
+	  tcase_add_test(tc, too_many_slots); tcase_add_test(tc, too_many_open_ways);
 	  tcase_add_test(tc, policy_steps);
-	  tcase_add_loop_test(tc, little_memory, 0,
-			      sizeof(programs) / sizeof(programs[0]));)
+	  tcase_add_loop_test(tc, little_memory, 0, sizeof(programs) / sizeof(programs[0]));)

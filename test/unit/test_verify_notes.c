@@ -20,8 +20,7 @@ static const char *folder(void)
 	static char path[400];
 	const char *top = getenv("TOP");
 
-	snprintf(path, sizeof(path), "%s/test/corpus/verify/notes",
-		 top ? top : ".");
+	snprintf(path, sizeof(path), "%s/test/corpus/verify/notes", top ? top : ".");
 	return path;
 }
 
@@ -37,8 +36,7 @@ static void list(void)
 
 	while (d && (e = readdir(d)) && nfiles < MAX_FILES)
 		if (strstr(e->d_name, ".asm"))
-			snprintf(names[nfiles++], sizeof(names[0]), "%.100s",
-				 e->d_name);
+			snprintf(names[nfiles++], sizeof(names[0]), "%.100s", e->d_name);
 	if (d)
 		closedir(d);
 	qsort(names, (size_t)nfiles, sizeof(names[0]), by_name);
@@ -76,12 +74,10 @@ static void found(const char *name, const char *text, char *to, size_t size)
 	for (uint32_t i = 0; i < v->nnotes && n < size; i++) {
 		const struct nb_note *note = &v->notes[i];
 
-		ck_assert_msg(*note->text && *note->hint &&
-				      !strchr(note->text, '{') &&
+		ck_assert_msg(*note->text && *note->hint && !strchr(note->text, '{') &&
 				      !strchr(note->hint, '{'),
 			      "%s: %s; %s", name, note->text, note->hint);
-		n += (size_t)snprintf(to + n, size - n, "%s %u; ", note->word,
-				      note->pc);
+		n += (size_t)snprintf(to + n, size - n, "%s %u; ", note->word, note->pc);
 	}
 	nb_verdict_free(v);
 }
@@ -95,8 +91,7 @@ static void wanted(const char *text, char *to, size_t size)
 	*to = '\0';
 	while ((text = strstr(text, mark)) && n < size) {
 		text += sizeof(mark) - 1;
-		n += (size_t)snprintf(to + n, size - n, "%.*s; ",
-				      (int)strcspn(text, "\n"), text);
+		n += (size_t)snprintf(to + n, size - n, "%.*s; ", (int)strcspn(text, "\n"), text);
 	}
 }
 
@@ -108,12 +103,10 @@ START_TEST(corpus)
 
 	wanted(text, want, sizeof(want));
 	found(name, text, is, sizeof(is));
-	ck_assert_msg(!strcmp(want, is), "%s: want %s, found %s", name, want,
-		      is);
+	ck_assert_msg(!strcmp(want, is), "%s: want %s, found %s", name, want, is);
 	if (!*want)
 		return; /* it is a twin itself */
-	ck_assert_msg(near_twin(twin, sizeof(twin), text) > 0, "%s: no twin",
-		      name);
+	ck_assert_msg(near_twin(twin, sizeof(twin), text) > 0, "%s: no twin", name);
 	found(name, twin, is, sizeof(is));
 	ck_assert_msg(!*is, "%s, twin: %s", name, is);
 }
@@ -143,8 +136,7 @@ END_TEST
 START_TEST(only_answers_are_missed)
 {
 	static struct case_image c;
-	static const enum nb_hook hooks[] = { NB_HOOK_CONTROLLER,
-					      NB_HOOK_COLL_DONE };
+	static const enum nb_hook hooks[] = { NB_HOOK_CONTROLLER, NB_HOOK_COLL_DONE };
 	struct nb_err err = { 0 };
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
@@ -164,8 +156,7 @@ END_TEST
 START_TEST(none_in_the_policy_header)
 {
 	static struct case_image c;
-	static struct nb_line line = { 0, 9, 1, "a/ncclbpf_policy.h",
-				       "while (0)" };
+	static struct nb_line line = { 0, 9, 1, "a/ncclbpf_policy.h", "while (0)" };
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
 
@@ -186,6 +177,5 @@ START_TEST(none_in_the_policy_header)
 END_TEST
 
 UNIT_MAIN("verify notes", list(); tcase_add_loop_test(tc, corpus, 0, nfiles);
-	  tcase_add_test(tc, each_class_has_a_program);
-	  tcase_add_test(tc, only_answers_are_missed);
+	  tcase_add_test(tc, each_class_has_a_program); tcase_add_test(tc, only_answers_are_missed);
 	  tcase_add_test(tc, none_in_the_policy_header);)

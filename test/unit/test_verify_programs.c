@@ -14,8 +14,7 @@
 enum { NEAR = 6 /* lines that differ, at most */ };
 
 /* What was found, as a line, and the text it would be shown with. */
-static void judge(const struct file *f, char *found, size_t size,
-		  struct nb_buf *text)
+static void judge(const struct file *f, char *found, size_t size, struct nb_buf *text)
 {
 	static struct case_image c;
 	struct nb_verify_opts o = { .coherence_off = !f->coherent };
@@ -25,20 +24,17 @@ static void judge(const struct file *f, char *found, size_t size,
 
 	set_options(&o, src);
 	ck_assert_msg(!case_asm(&c, src, &err), "%s: %s", f->name, err.text);
-	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name,
-		      err.text);
+	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name, err.text);
 	if (v->accepted && strstr(src, "# expect: accept iteration"))
-		snprintf(found, size,
-			 "accept iteration %u first %u iter_steps %u",
-			 v->iteration, v->first, v->iter_steps);
+		snprintf(found, size, "accept iteration %u first %u iter_steps %u", v->iteration,
+			 v->first, v->iter_steps);
 	else if (v->accepted && strstr(src, "# expect: accept constant"))
-		snprintf(found, size, "accept constant %u",
-			 v->constant_iterations);
+		snprintf(found, size, "accept constant %u", v->constant_iterations);
 	else if (v->accepted)
 		snprintf(found, size, "accept");
 	else
-		snprintf(found, size, "reject %s %u",
-			 word_of(v, &c, word, sizeof(word)), v->finding.pc);
+		snprintf(found, size, "reject %s %u", word_of(v, &c, word, sizeof(word)),
+			 v->finding.pc);
 	nb_verdict_text(v, &c.img, 0, text);
 	nb_verdict_free(v);
 }
@@ -51,12 +47,11 @@ START_TEST(corpus)
 	struct nb_buf text;
 
 	ck_assert_msg(line != NULL, "%s expects nothing", f->path);
-	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"),
-		 line + 10);
+	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"), line + 10);
 	nb_buf_init(&text, 0);
 	judge(f, found, sizeof(found), &text);
-	ck_assert_msg(!strcmp(want, found), "%s: want %s, found %s\n%s",
-		      f->path, want, found, nb_buf_text(&text));
+	ck_assert_msg(!strcmp(want, found), "%s: want %s, found %s\n%s", f->path, want, found,
+		      nb_buf_text(&text));
 	/* Words for people: none is empty where something is refused. */
 	if (!strncmp(found, "reject", 6)) {
 		ck_assert_ptr_nonnull(strstr(nb_buf_text(&text), "required:"));
@@ -84,16 +79,13 @@ static void has_twin(const struct file *f)
 	uint32_t walked;
 
 	if (!is_refused(src)) {
-		ck_assert_msg(!differ, "%s is accepted and has a twin",
-			      f->path);
+		ck_assert_msg(!differ, "%s is accepted and has a twin", f->path);
 		return;
 	}
 	ck_assert_msg(differ > 0 && differ <= NEAR,
-		      "%s: the nearest accepted program differs in %u lines",
-		      f->path, differ);
+		      "%s: the nearest accepted program differs in %u lines", f->path, differ);
 	set_options(&o, src);
-	ck_assert_msg(!case_asm(&c, twin, &err), "%s, twin: %s", f->path,
-		      err.text);
+	ck_assert_msg(!case_asm(&c, twin, &err), "%s, twin: %s", f->path, err.text);
 	verdict_on(&c, &o, NULL, found, sizeof(found), &walked);
 	ck_assert_msg(!strcmp(found, "accept"), "%s, twin: %s", f->path, found);
 }
@@ -125,19 +117,16 @@ START_TEST(leaks_of_each_kind)
 		line = strstr(src, "\n# flow: ");
 		ck_assert_msg(line != NULL, "%s: no flow", files[i].path);
 		line += strlen("\n# flow: ");
-		while (k < NKINDS &&
-		       (strncmp(line, kinds[k], strlen(kinds[k])) ||
-			line[strlen(kinds[k])] != '\n'))
+		while (k < NKINDS && (strncmp(line, kinds[k], strlen(kinds[k])) ||
+				      line[strlen(kinds[k])] != '\n'))
 			k++;
-		ck_assert_msg(k < NKINDS, "%s: flow: %.20s", files[i].path,
-			      line);
+		ck_assert_msg(k < NKINDS, "%s: flow: %.20s", files[i].path, line);
 		count[k]++;
 		leaks++;
 	}
 	ck_assert_uint_ge(leaks, 100);
 	for (unsigned k = 0; k < NKINDS; k++)
-		ck_assert_msg(count[k] >= 2, "%s: %u leaks", kinds[k],
-			      count[k]);
+		ck_assert_msg(count[k] >= 2, "%s: %u leaks", kinds[k], count[k]);
 }
 END_TEST
 

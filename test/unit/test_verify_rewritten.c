@@ -30,14 +30,12 @@ START_TEST(rewritten)
 	verdict_on(&was, &o, NULL, want, sizeof(want), &walked);
 	/* Of long walks the end is a matter of limits. */
 	for (int how = 0; how < NSAMES && walked < LONG; how++) {
-		n = same_rewrite((enum same)how, was.slots, was.prog.nslots,
-				 c.slots, origin);
+		n = same_rewrite((enum same)how, was.slots, was.prog.nslots, c.slots, origin);
 		if (!n)
 			continue;
 		case_init(&c, n);
 		verdict_on(&c, &o, origin, found, sizeof(found), &walked);
-		same = where_differs(how, want) ? strcspn(want, "0123456789")
-						: sizeof(want);
+		same = where_differs(how, want) ? strcspn(want, "0123456789") : sizeof(want);
 		ck_assert_msg(!strncmp(want, found, same),
 			      "%s, rewriting %d: %s, not "
 			      "%s",
@@ -46,5 +44,4 @@ START_TEST(rewritten)
 }
 END_TEST
 
-UNIT_MAIN("verify rewritten", list_files();
-	  tcase_add_loop_test(tc, rewritten, 0, nfiles);)
+UNIT_MAIN("verify rewritten", list_files(); tcase_add_loop_test(tc, rewritten, 0, nfiles);)

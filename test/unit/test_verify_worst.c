@@ -29,8 +29,7 @@ static bool accept;
 
 static void emit(uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
 {
-	slots[at++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4),
-					(int16_t)off, imm };
+	slots[at++] = (struct nb_slot){ op, (uint8_t)(dst | src << 4), (int16_t)off, imm };
 }
 
 static void end(void)
@@ -280,8 +279,7 @@ static struct nb_verdict *judge(int i, int32_t most, double *took)
 static bool is_cost(const struct nb_verdict *v)
 {
 	return v->accepted || v->finding.cls == NB_FIND_COMPLEXITY ||
-	       v->finding.cls == NB_FIND_MEMORY ||
-	       v->finding.cls == NB_FIND_STACK_DEPTH;
+	       v->finding.cls == NB_FIND_MEMORY || v->finding.cls == NB_FIND_STACK_DEPTH;
 }
 
 static void check_cost(int i, const struct nb_verdict *v, double took)
@@ -290,9 +288,8 @@ static void check_cost(int i, const struct nb_verdict *v, double took)
 
 	printf("# %s: %s, %d iterations, %u instructions, %u states, %zu KiB, "
 	       "%.2f s\n",
-	       name, v->accepted ? "accepted" : "refused", (int)iterations,
-	       v->stats.insns_walked, v->stats.states_peak,
-	       v->stats.memory >> 10, took);
+	       name, v->accepted ? "accepted" : "refused", (int)iterations, v->stats.insns_walked,
+	       v->stats.states_peak, v->stats.memory >> 10, took);
 	ck_assert_msg(is_cost(v), "%s: %s", name, v->finding.known);
 	ck_assert_uint_le(v->stats.memory, MEMORY);
 	ck_assert_msg(took < LIMIT, "%s: %.1f s", name, took);
@@ -340,8 +337,7 @@ START_TEST(is_accepted_in_time)
 
 	accept = true;
 	if (worst && !strcmp(worst, "find"))
-		printf("# %s: at most %d iterations\n", cases[_i].name,
-		       (int)find(_i));
+		printf("# %s: at most %d iterations\n", cases[_i].name, (int)find(_i));
 	v = judge(_i, worst ? most : most / 10 + 1, &took);
 	check_cost(_i, v, took);
 	ck_assert_msg(v->accepted, "%s: %s", cases[_i].name, v->finding.known);
@@ -349,7 +345,6 @@ START_TEST(is_accepted_in_time)
 }
 END_TEST
 
-UNIT_MAIN("verify worst", tcase_add_loop_test(tc, ends_in_time, 0,
-					      sizeof(cases) / sizeof(cases[0]));
-	  tcase_add_loop_test(tc, is_accepted_in_time, 0,
-			      sizeof(cases) / sizeof(cases[0]));)
+UNIT_MAIN("verify worst",
+	  tcase_add_loop_test(tc, ends_in_time, 0, sizeof(cases) / sizeof(cases[0]));
+	  tcase_add_loop_test(tc, is_accepted_in_time, 0, sizeof(cases) / sizeof(cases[0]));)

@@ -64,15 +64,14 @@ static uint32_t weight(const char *text, int map, int helper, uint32_t insns)
 	char src[1024];
 	uint32_t first;
 
-	snprintf(src, sizeof(src),
-		 "%slddw map %%r1, %d\ncall %d\nmov %%r0, 0\nexit\n", text, map,
+	snprintf(src, sizeof(src), "%slddw map %%r1, %d\ncall %d\nmov %%r0, 0\nexit\n", text, map,
 		 helper);
 	ck_assert_msg(!case_asm(&c, src, &err), "%s", err.text);
 	c.img.maps = maps;
 	c.img.nmaps = NMAPS;
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s", err.text);
-	ck_assert_msg(v->accepted, "map %s, helper %d: %s", maps[map].name,
-		      helper, v->finding.required);
+	ck_assert_msg(v->accepted, "map %s, helper %d: %s", maps[map].name, helper,
+		      v->finding.required);
 	first = v->first;
 	nb_verdict_free(v);
 	ck_assert_uint_ge(first, insns);
@@ -101,9 +100,7 @@ START_TEST(each_helper_is_measured)
 
 		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
 			found |= calls(rows[k].call, h[i].id);
-		ck_assert_msg(found,
-			      "no row of test/bench/weight_rows.h calls bpf_%s",
-			      h[i].name);
+		ck_assert_msg(found, "no row of test/bench/weight_rows.h calls bpf_%s", h[i].name);
 	}
 }
 END_TEST
@@ -113,10 +110,8 @@ START_TEST(a_hash_by_the_keys_of_a_bucket)
 {
 	enum { LOOKUP = 1, DELETE = 3, KEY = 20, CHAIN = 32 * 2 };
 
-	ck_assert_uint_eq(weight(by_key, HASH, LOOKUP, BY_KEY),
-			  KEY / 16 + CHAIN);
-	ck_assert_uint_eq(weight(by_key, HASH, DELETE, BY_KEY),
-			  KEY / 16 + CHAIN);
+	ck_assert_uint_eq(weight(by_key, HASH, LOOKUP, BY_KEY), KEY / 16 + CHAIN);
+	ck_assert_uint_eq(weight(by_key, HASH, DELETE, BY_KEY), KEY / 16 + CHAIN);
 }
 END_TEST
 
@@ -223,13 +218,11 @@ START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
 
 	ck_assert_uint_eq(weight(by_key, LRU, LOOKUP, BY_KEY),
 			  weight(by_key, HASH, LOOKUP, BY_KEY));
-	ck_assert_uint_eq(update, weight(by_both, HASH, UPDATE, BY_KEY + 2) +
-					  2 * (1024 + CHAIN));
+	ck_assert_uint_eq(update, weight(by_both, HASH, UPDATE, BY_KEY + 2) + 2 * (1024 + CHAIN));
 }
 END_TEST
 
-UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS);
-	  tcase_add_test(tc, each_helper_is_measured);
+UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS); tcase_add_test(tc, each_helper_is_measured);
 	  tcase_add_test(tc, an_iteration_has_its_limit);
 	  tcase_add_test(tc, a_format_by_its_length);
 	  tcase_add_test(tc, an_update_of_an_lru_hash_by_what_it_passes);

@@ -58,11 +58,9 @@ START_TEST(every_row_parses)
 
 		ck_assert_uint_le(s->most, NB_WIRE_ARGS);
 		for (unsigned given = 0; given <= s->most + 1; given++) {
-			n = (size_t)snprintf(text, sizeof(text), "@%u %s", c,
-					     s->words);
+			n = (size_t)snprintf(text, sizeof(text), "@%u %s", c, s->words);
 			for (unsigned i = 0; i < given; i++)
-				n += (size_t)snprintf(
-					text + n, sizeof(text) - n, " a%u", i);
+				n += (size_t)snprintf(text + n, sizeof(text) - n, " a%u", i);
 			if (given >= s->least && given <= s->most) {
 				ck_assert_int_eq(parse(text), 0);
 				ck_assert_uint_eq(req.cmd, c);
@@ -88,8 +86,7 @@ START_TEST(ids)
 	ck_assert_int_eq(parse("@9007199254740992 status"), 0);
 	ck_assert_uint_eq(req.id, NB_WIRE_MAX_ID);
 	ck_assert_int_eq(parse("@9007199254740993 status"), NB_E_PROTOCOL);
-	ck_assert_int_eq(parse("@99999999999999999999999 status"),
-			 NB_E_PROTOCOL);
+	ck_assert_int_eq(parse("@99999999999999999999999 status"), NB_E_PROTOCOL);
 	ck_assert_int_eq(parse("@ status"), NB_E_PROTOCOL);
 	ck_assert_int_eq(parse("@-1 status"), NB_E_PROTOCOL);
 	ck_assert_int_eq(parse("@7status"), NB_E_PROTOCOL);
@@ -150,8 +147,7 @@ START_TEST(options)
 	ck_assert(strstr(err.text, "follow="));
 	ck_assert_int_eq(parse("map dump m imit=1"), NB_E_USAGE);
 	ck_assert_int_eq(parse("map dump m limit=1 limit=2"), NB_E_USAGE);
-	ck_assert_int_eq(parse("status a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1"),
-			 NB_E_LIMIT);
+	ck_assert_int_eq(parse("status a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1"), NB_E_LIMIT);
 	/* only an unquoted name= is one, and none after -- */
 	ck_assert_int_eq(parse("policy dump \"a\"=b"), 0);
 	ck_assert_str_eq(req.arg[0], "a=b");
@@ -226,10 +222,8 @@ START_TEST(hexadecimal)
 	ck_assert_int_eq(nb_wire_hex(b, 4, "00ff", "key", &err), NB_E_ARG);
 	ck_assert(strstr(err.text, "8 needed for 4 bytes"));
 	ck_assert_int_eq(nb_wire_hex(b, 4, "00ffa17", "key", &err), NB_E_ARG);
-	ck_assert_int_eq(nb_wire_hex(b, 4, "00ffa17eaa", "key", &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_wire_hex(b, 4, "00ffa17g", "value", &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_wire_hex(b, 4, "00ffa17eaa", "key", &err), NB_E_ARG);
+	ck_assert_int_eq(nb_wire_hex(b, 4, "00ffa17g", "value", &err), NB_E_ARG);
 	ck_assert(strstr(err.text, "character 8"));
 	ck_assert_int_eq(nb_wire_hex(b, 4, "0x000000", "key", &err), NB_E_ARG);
 	ck_assert_mem_eq(b, "\x00\xff\xa1\x7e", 4);
@@ -242,17 +236,12 @@ START_TEST(numbers_sizes_ids)
 
 	ck_assert_int_eq(nb_wire_number(&v, "10", 1, 10, "COUNT", &err), 0);
 	ck_assert_uint_eq(v, 10);
-	ck_assert_int_eq(nb_wire_number(&v, "11", 1, 10, "COUNT", &err),
-			 NB_E_ARG);
+	ck_assert_int_eq(nb_wire_number(&v, "11", 1, 10, "COUNT", &err), NB_E_ARG);
 	ck_assert(strstr(err.text, "COUNT") && strstr(err.text, "1 to 10"));
-	ck_assert_int_eq(nb_wire_number(&v, "", 0, 10, "COUNT", &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_wire_number(&v, "1x", 0, 10, "COUNT", &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_wire_number(&v, "-1", 0, 10, "COUNT", &err),
-			 NB_E_ARG);
-	ck_assert_int_eq(nb_wire_number(&v, "18446744073709551616", 0,
-					UINT64_MAX, "COUNT", &err),
+	ck_assert_int_eq(nb_wire_number(&v, "", 0, 10, "COUNT", &err), NB_E_ARG);
+	ck_assert_int_eq(nb_wire_number(&v, "1x", 0, 10, "COUNT", &err), NB_E_ARG);
+	ck_assert_int_eq(nb_wire_number(&v, "-1", 0, 10, "COUNT", &err), NB_E_ARG);
+	ck_assert_int_eq(nb_wire_number(&v, "18446744073709551616", 0, UINT64_MAX, "COUNT", &err),
 			 NB_E_ARG);
 
 	ck_assert_int_eq(nb_wire_size(&v, "4096", "SIZE", &err), 0);
@@ -293,21 +282,18 @@ START_TEST(replies)
 	nb_json_ku64(&j, "n", 1);
 	nb_json_end_obj(&j);
 	nb_reply_close(&j);
-	ck_assert_str_eq(nb_buf_text(&out),
-			 "{\"id\":7,\"ok\":true,\"data\":{\"n\":1}}\n");
+	ck_assert_str_eq(nb_buf_text(&out), "{\"id\":7,\"ok\":true,\"data\":{\"n\":1}}\n");
 	nb_buf_clear(&out);
 	nb_reply_end(&out, &req);
-	ck_assert_str_eq(nb_buf_text(&out),
-			 "{\"id\":7,\"ok\":true,\"end\":true}\n");
+	ck_assert_str_eq(nb_buf_text(&out), "{\"id\":7,\"ok\":true,\"end\":true}\n");
 	nb_buf_clear(&out);
 	nb_fail(&err, NB_E_VERIFY, 12, "no \"good\"");
 	nb_hint(&err, "do");
 	nb_reply_error(&out, NULL, &err, extra, more);
-	ck_assert_str_eq(nb_buf_text(&out),
-			 "{\"id\":null,\"ok\":false,\"error\":{\"code\":"
-			 "\"verify_rejected\",\"message\":\"no "
-			 "\\\"good\\\"\",\"at\":12,\"hint\":\"do\",\"text\":"
-			 "\"two\\nlines\"}}\n");
+	ck_assert_str_eq(nb_buf_text(&out), "{\"id\":null,\"ok\":false,\"error\":{\"code\":"
+					    "\"verify_rejected\",\"message\":\"no "
+					    "\\\"good\\\"\",\"at\":12,\"hint\":\"do\",\"text\":"
+					    "\"two\\nlines\"}}\n");
 	nb_buf_fini(&out);
 }
 END_TEST
@@ -333,8 +319,7 @@ static void send_fds(int sock, size_t n)
 			    .msg_iovlen = 1,
 			    .msg_control = ctl.bytes,
 			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	int fd[2] = { open("/dev/null", O_RDONLY),
-		      open("/dev/null", O_RDONLY) };
+	int fd[2] = { open("/dev/null", O_RDONLY), open("/dev/null", O_RDONLY) };
 
 	memset(&ctl, 0, sizeof(ctl));
 	ctl.head.cmsg_level = SOL_SOCKET;
@@ -370,10 +355,9 @@ START_TEST(one_descriptor_is_kept)
 END_TEST
 
 UNIT_MAIN("wire", tcase_add_test(tc, one_descriptor_is_kept);
-	  tcase_add_test(tc, words_and_arguments);
-	  tcase_add_test(tc, every_row_parses); tcase_add_test(tc, ids);
-	  tcase_add_test(tc, quoting); tcase_add_test(tc, options);
+	  tcase_add_test(tc, words_and_arguments); tcase_add_test(tc, every_row_parses);
+	  tcase_add_test(tc, ids); tcase_add_test(tc, quoting); tcase_add_test(tc, options);
 	  tcase_add_test(tc, unknown_commands_name_the_nearest);
-	  tcase_add_test(tc, bytes_that_are_no_text);
-	  tcase_add_test(tc, longest_lines); tcase_add_test(tc, hexadecimal);
-	  tcase_add_test(tc, numbers_sizes_ids); tcase_add_test(tc, replies);)
+	  tcase_add_test(tc, bytes_that_are_no_text); tcase_add_test(tc, longest_lines);
+	  tcase_add_test(tc, hexadecimal); tcase_add_test(tc, numbers_sizes_ids);
+	  tcase_add_test(tc, replies);)

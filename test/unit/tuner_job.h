@@ -61,8 +61,7 @@ static inline int pick(const float *t, int n, float limit)
  * What NCCL 2.31 and later pick: the last of the least, negative ones too,
  * among the entries that were offered.
  */
-static inline int pick_last(const float *t, const float *offered, int n,
-			    float limit)
+static inline int pick_last(const float *t, const float *offered, int n, float limit)
 {
 	float least = limit;
 	int best = -1;
@@ -115,8 +114,8 @@ static inline void wild_table(float t[21])
 static char dir[64];
 static char lines[8192];
 
-static inline void logger(int level, unsigned long flags, const char *file,
-			  int line, const char *fmt, ...)
+static inline void logger(int level, unsigned long flags, const char *file, int line,
+			  const char *fmt, ...)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	va_list ap;
@@ -155,9 +154,8 @@ static inline void tear_down(void)
 	ck_assert_int_eq(system(cmd), 0);
 }
 
-static inline void write_policy(const char *name, const char *text,
-				const struct nb_map_spec *maps, uint32_t nmaps,
-				char path[128])
+static inline void write_policy(const char *name, const char *text, const struct nb_map_spec *maps,
+				uint32_t nmaps, char path[128])
 {
 	struct nb_buf b;
 	int fd;
@@ -183,9 +181,7 @@ static inline struct nb_comm *rank_of(uint64_t id, size_t ranks)
 	void *ctx = NULL;
 	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
 
-	ck_assert_int_eq(
-		ncclTunerPlugin_v5.init(&ctx, id, ranks, 1, logger, &nvl, NULL),
-		0);
+	ck_assert_int_eq(ncclTunerPlugin_v5.init(&ctx, id, ranks, 1, logger, &nvl, NULL), 0);
 	return ctx;
 }
 
@@ -199,9 +195,8 @@ static inline struct got ask(struct nb_comm *c, int coll, size_t bytes)
 	float t[21];
 
 	table(t);
-	ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(c, coll, bytes, 1,
-							  (float **)(void *)t,
-							  7, 3, 0, &g.channels),
+	ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(c, coll, bytes, 1, (float **)(void *)t, 7,
+							  3, 0, &g.channels),
 			 0);
 	g.index = pick(t, 21, 3.6e9f);
 	return g;
@@ -219,8 +214,8 @@ static inline uint64_t refused(enum nb_refused why)
 
 /* ---- changes ---- */
 
-static inline void hold(const char *name, const char *text,
-			const struct nb_map_spec *maps, uint32_t nmaps)
+static inline void hold(const char *name, const char *text, const struct nb_map_spec *maps,
+			uint32_t nmaps)
 {
 	struct nb_held *held;
 	struct nb_err err = { 0 };
@@ -228,8 +223,7 @@ static inline void hold(const char *name, const char *text,
 
 	made_image(&b, name, text, maps, nmaps);
 	nb_lock(NB_LOCK_STATE);
-	ck_assert_msg(!nb_held_add(b.data, b.size, name, NB_SOURCE_SHELL, NULL,
-				   NULL, &held, &err),
+	ck_assert_msg(!nb_held_add(b.data, b.size, name, NB_SOURCE_SHELL, NULL, NULL, &held, &err),
 		      "%s", err.text);
 	nb_unlock(NB_LOCK_STATE);
 	nb_buf_fini(&b);
@@ -237,8 +231,7 @@ static inline void hold(const char *name, const char *text,
 
 static struct nb_change last;
 
-static inline int commit(const uint8_t digest[NB_SHA256_SIZE],
-			 struct nb_err *err)
+static inline int commit(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	return nb_change_commit(digest, NB_CHANGE_ANY, &last, err);
 }
@@ -248,8 +241,7 @@ static inline void use(const char *name)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
 
-	ck_assert_msg(!stage_use(&name, name ? 1 : 0, digest, &err), "%s",
-		      err.text);
+	ck_assert_msg(!stage_use(&name, name ? 1 : 0, digest, &err), "%s", err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 }
 

@@ -24,8 +24,7 @@ static int nfiles;
 
 static inline int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct file *)a)->path,
-		      ((const struct file *)b)->path);
+	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
 static inline void list_folder(const char *folder)
@@ -35,18 +34,15 @@ static inline void list_folder(const char *folder)
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/test/corpus/verify/%s",
-		 top ? top : ".", folder);
+	snprintf(path, sizeof(path), "%s/test/corpus/verify/%s", top ? top : ".", folder);
 	d = opendir(path);
 	while (d && (e = readdir(d))) {
 		struct file *f = &files[nfiles];
 		size_t n = strlen(e->d_name);
 
-		if (n < 5 || n > 120 || strcmp(e->d_name + n - 4, ".asm") ||
-		    nfiles == MAX_FILES)
+		if (n < 5 || n > 120 || strcmp(e->d_name + n - 4, ".asm") || nfiles == MAX_FILES)
 			continue;
-		snprintf(f->path, sizeof(f->path), "%.250s/%.120s", path,
-			 e->d_name);
+		snprintf(f->path, sizeof(f->path), "%.250s/%.120s", path, e->d_name);
 		snprintf(f->name, sizeof(f->name), "%.120s", e->d_name);
 		f->coherent = !strcmp(folder, "coherence");
 		nfiles++;
@@ -67,9 +63,8 @@ static inline char *read_file(const char *path)
 	return text;
 }
 
-static inline const char *word_of(const struct nb_verdict *v,
-				  const struct case_image *c, char *word,
-				  size_t size)
+static inline const char *word_of(const struct nb_verdict *v, const struct case_image *c,
+				  char *word, size_t size)
 {
 	struct nb_buf b;
 	struct nb_json j;
@@ -108,10 +103,8 @@ static inline void list_files(void)
 }
 
 /* The verdict on slots of which @origin says where they come from. */
-static inline void verdict_on(struct case_image *c,
-			      const struct nb_verify_opts *o,
-			      const uint32_t *origin, char *found, size_t size,
-			      uint32_t *walked)
+static inline void verdict_on(struct case_image *c, const struct nb_verify_opts *o,
+			      const uint32_t *origin, char *found, size_t size, uint32_t *walked)
 {
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
@@ -122,8 +115,7 @@ static inline void verdict_on(struct case_image *c,
 	if (v->accepted)
 		snprintf(found, size, "accept");
 	else
-		snprintf(found, size, "reject %s %u",
-			 word_of(v, c, word, sizeof(word)),
+		snprintf(found, size, "reject %s %u", word_of(v, c, word, sizeof(word)),
 			 origin ? origin[v->finding.pc] : v->finding.pc);
 	nb_verdict_free(v);
 }

@@ -41,11 +41,7 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .value_size = 64,
 	  .max_entries = 4,
 	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 16,
-	  .max_entries = 8 },
+	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 8, .value_size = 16, .max_entries = 8 },
 	{ .name = "chosen",
 	  .type = NB_MAP_HASH,
 	  .key_size = 8,
@@ -87,8 +83,7 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	{ .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 };
 
-static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80,
-						    8 } };
+static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };
 
 /* Everything but the slots, of which there are @n. */
 static inline void case_init(struct case_image *c, uint32_t n)
@@ -137,8 +132,7 @@ static inline void case_names(char *to, size_t size, const char *text)
 }
 
 /* 0, or what nb_asm says. */
-static inline int case_asm(struct case_image *c, const char *text,
-			   struct nb_err *err)
+static inline int case_asm(struct case_image *c, const char *text, struct nb_err *err)
 {
 	static char buf[64 << 10];
 	size_t n = 0;

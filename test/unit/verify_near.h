@@ -34,8 +34,7 @@ static inline unsigned near_twin(char *to, size_t size, const char *text)
 				from++;
 			while (end && isspace((unsigned char)text[end - 1]))
 				end--;
-			differ += end != len - from ||
-				  strncmp(text, text + from, end) != 0;
+			differ += end != len - from || strncmp(text, text + from, end) != 0;
 		}
 		for (; from < len && n + 2 < size; from++)
 			to[n++] = text[from];

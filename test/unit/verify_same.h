@@ -35,8 +35,7 @@ static bool same_is_jump(const struct nb_slot *s)
 {
 	unsigned class = s->opcode & 7;
 
-	return (class == 5 || class == 6) && s->opcode != S_CALL &&
-	       s->opcode != S_EXIT;
+	return (class == 5 || class == 6) && s->opcode != S_CALL && s->opcode != S_EXIT;
 }
 
 /* Where a jump, a call or the address of a function leads; -1: nowhere. */
@@ -150,8 +149,7 @@ static void same_block(struct same_made *m, uint32_t lo, uint32_t hi, bool last)
 }
 
 /* A function: its first block, then the others, backwards. */
-static void same_move(struct same_made *m, const uint8_t *begins, uint32_t lo,
-		      uint32_t hi)
+static void same_move(struct same_made *m, const uint8_t *begins, uint32_t lo, uint32_t hi)
 {
 	uint32_t first = lo + 1, block = hi, end = hi;
 
@@ -168,8 +166,8 @@ static void same_move(struct same_made *m, const uint8_t *begins, uint32_t lo,
 }
 
 /* The blocks in another order: as same_rewrite. */
-static uint32_t same_reorder(const struct nb_slot *from, uint32_t n,
-			     struct nb_slot *to, uint32_t *origin)
+static uint32_t same_reorder(const struct nb_slot *from, uint32_t n, struct nb_slot *to,
+			     uint32_t *origin)
 {
 	static uint8_t begins[CASE_SLOTS + 1];
 	static struct same_made m;
@@ -202,15 +200,14 @@ static uint32_t same_reorder(const struct nb_slot *from, uint32_t n,
  * Rewrite @from into @to (CASE_SLOTS); @origin: of each new slot the old one.
  * Returns how many there are; 0: the program cannot be rewritten so.
  */
-static uint32_t same_rewrite(enum same how, const struct nb_slot *from,
-			     uint32_t n, struct nb_slot *to, uint32_t *origin)
+static uint32_t same_rewrite(enum same how, const struct nb_slot *from, uint32_t n,
+			     struct nb_slot *to, uint32_t *origin)
 {
 	static uint32_t at[CASE_SLOTS];
 	const unsigned unused = same_unused(from, n);
 	uint32_t k = 0;
 
-	if (n * 4 + 4 > CASE_SLOTS || !same_fits(from, n) ||
-	    (how == SAME_DEAD && !unused))
+	if (n * 4 + 4 > CASE_SLOTS || !same_fits(from, n) || (how == SAME_DEAD && !unused))
 		return 0;
 	if (how == SAME_MOVED)
 		return same_reorder(from, n, to, origin);
@@ -229,13 +226,11 @@ static uint32_t same_rewrite(enum same how, const struct nb_slot *from,
 			k += same_dead(to + k, unused);
 		if (how == SAME_TURNED)
 			s.regs = (uint8_t)(same_turn(s.regs & 15) |
-					   (s.opcode == S_CALL ||
-							    s.opcode == S_LDDW
+					   (s.opcode == S_CALL || s.opcode == S_LDDW
 						    ? s.regs >> 4
 						    : same_turn(s.regs >> 4))
 						   << 4);
-		if (how == SAME_SPLIT && s.opcode == S_ADD &&
-		    s.imm > INT32_MIN) {
+		if (how == SAME_SPLIT && s.opcode == S_ADD && s.imm > INT32_MIN) {
 			origin[k] = pc;
 			to[k++] = (struct nb_slot){ S_ADD, s.regs, 0, 1 };
 			s.imm--;

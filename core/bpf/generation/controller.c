@@ -65,8 +65,7 @@ struct element {
 	unsigned char *key, *value, *other;
 };
 
-static bool element_new(struct element *e, const struct nb_map *m,
-			struct nb_err *err)
+static bool element_new(struct element *e, const struct nb_map *m, struct nb_err *err)
 {
 	size_t key = nb_map_definition(m)->key_size + 1;
 	size_t value = nb_map_user_value_size(m) + 1;
@@ -106,8 +105,8 @@ bool nb_controllers_merges(const struct nb_gen *g)
  * @cpus: pack the values of all CPUs; false: pack the value of the first CPU
  * only.
  */
-static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
-		    uint32_t map, bool cpus, struct nb_err *err)
+static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp, uint32_t map, bool cpus,
+		    struct nb_err *err)
 {
 	const struct nb_map_spec *s = &gp->policy->img->maps[map];
 	const struct nb_map *m = gp->maps[map];
@@ -120,15 +119,13 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 		return NB_E_NOMEM;
 	memcpy(head.policy, gp->policy->img->digest, NB_SHA256_SIZE);
 	nb_buf_bytes(out, &head, sizeof(head));
-	for (int end = nb_map_next(m, NULL, e.key); !end;
-	     end = nb_map_next(m, e.key, e.key)) {
+	for (int end = nb_map_next(m, NULL, e.key); !end; end = nb_map_next(m, e.key, e.key)) {
 		if (!nb_buf_ok(out))
 			break;
 		if (nb_map_read(m, e.key, e.value, NULL))
 			continue;
 		for (uint32_t c = 1; c < ncpus; c++)
-			merge_words(s, e.value,
-				    e.value + (size_t)c * s->value_size);
+			merge_words(s, e.value, e.value + (size_t)c * s->value_size);
 		if (is_zero(s, e.value))
 			continue;
 		nb_buf_bytes(out, e.key, s->key_size);
@@ -141,8 +138,7 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 	return 0;
 }
 
-static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus,
-		     struct nb_err *err)
+static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus, struct nb_err *err)
 {
 	int rc = 0;
 
@@ -155,25 +151,21 @@ static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus,
 				rc = pack_map(out, gp, i, cpus, err);
 	}
 	if (!rc && out->no_memory)
-		rc = nb_fail(err, NB_E_NOMEM, 0,
-			     "no memory for the merged maps");
+		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for the merged maps");
 	if (!rc && !nb_buf_ok(out))
-		rc = nb_fail(err, NB_E_LIMIT, 0,
-			     "the merged maps are over %d bytes",
+		rc = nb_fail(err, NB_E_LIMIT, 0, "the merged maps are over %d bytes",
 			     NB_CONTROLLER_MAPS_BYTES);
 	if (rc)
 		nb_buf_fini(out);
 	return rc;
 }
 
-int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
-			struct nb_err *err)
+int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err)
 {
 	return pack_maps(out, g, true, err);
 }
 
-int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
-			       struct nb_err *err)
+int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own, struct nb_err *err)
 {
 	return pack_maps(out, own, false, err);
 }
@@ -187,8 +179,8 @@ static void copy_to_cpus(const struct nb_map_spec *s, unsigned char *value)
 		memcpy(value + (size_t)c * s->value_size, value, s->value_size);
 }
 
-static void merge_map(struct nb_map *m, const struct nb_map_spec *s,
-		      struct nb_view in, uint32_t n, uint64_t *lost)
+static void merge_map(struct nb_map *m, const struct nb_map_spec *s, struct nb_view in, uint32_t n,
+		      uint64_t *lost)
 {
 	size_t one = (size_t)s->key_size + s->value_size;
 	struct element e;
@@ -220,8 +212,8 @@ struct packed {
  * Read the packed map at *@at, and advance *@at to the next one. Returns false
  * if the bytes are damaged.
  */
-static bool read_packed(struct nb_view all, uint64_t *at,
-			const struct nb_gen *g, struct packed *out)
+static bool read_packed(struct nb_view all, uint64_t *at, const struct nb_gen *g,
+			struct packed *out)
 {
 	const struct packed_map *head = &out->head;
 	uint64_t body;
@@ -230,10 +222,8 @@ static bool read_packed(struct nb_view all, uint64_t *at,
 		return false;
 	*at += sizeof(out->head);
 	body = head->n * ((uint64_t)head->key_size + head->value_size);
-	if (head->n > NB_CONTROLLER_MAPS_BYTES ||
-	    head->key_size > NB_CONTROLLER_MAPS_BYTES ||
-	    head->value_size > NB_CONTROLLER_MAPS_BYTES ||
-	    !nb_view_has(all, *at, body))
+	if (head->n > NB_CONTROLLER_MAPS_BYTES || head->key_size > NB_CONTROLLER_MAPS_BYTES ||
+	    head->value_size > NB_CONTROLLER_MAPS_BYTES || !nb_view_has(all, *at, body))
 		return false;
 	out->gp = nb_gen_policy_of(g, head->policy);
 	out->spec = out->gp && head->map < out->gp->policy->img->nmaps
@@ -246,13 +236,11 @@ static bool read_packed(struct nb_view all, uint64_t *at,
 
 static bool has_shape(const struct packed *m)
 {
-	return m->spec && is_merged(m->spec) &&
-	       m->spec->key_size == m->head.key_size &&
+	return m->spec && is_merged(m->spec) && m->spec->key_size == m->head.key_size &&
 	       m->spec->value_size == m->head.value_size;
 }
 
-bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
-			  uint64_t *lost)
+bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size, uint64_t *lost)
 {
 	struct nb_view all = nb_view(bytes, size);
 	uint64_t at = 0;
@@ -262,8 +250,7 @@ bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 		if (!read_packed(all, &at, g, &m))
 			return false;
 		if (has_shape(&m))
-			merge_map(m.gp->maps[m.head.map], m.spec, m.elements,
-				  m.head.n, lost);
+			merge_map(m.gp->maps[m.head.map], m.spec, m.elements, m.head.n, lost);
 	}
 	return true;
 }
@@ -277,57 +264,48 @@ static bool has_keys(const struct packed *m)
 	if (nb_spec_map_type(m->spec->type)->keys != NB_KEYS_INDEX)
 		return true;
 	for (uint32_t i = 0; i < m->head.n; i++)
-		if (!nb_view_u32(m->elements, i * one, &key) ||
-		    key >= m->spec->max_entries)
+		if (!nb_view_u32(m->elements, i * one, &key) || key >= m->spec->max_entries)
 			return false;
 	return true;
 }
 
 /* @seen: a bit for each merged map that the bytes have, by policy of @g. */
-static int check_whole(const struct nb_gen *g, const uint64_t *seen,
-		       struct nb_err *err)
+static int check_whole(const struct nb_gen *g, const uint64_t *seen, struct nb_err *err)
 {
 	for (uint32_t p = 0; p < g->npolicies; p++) {
 		const struct nb_image *img = g->policy[p].policy->img;
 
 		for (uint32_t i = 0; i < img->nmaps; i++)
 			if (is_merged(&img->maps[i]) && !(seen[p] >> i & 1))
-				return nb_fail(err, NB_E_IMAGE, 0,
-					       "map %s of policy %s is missing",
+				return nb_fail(err, NB_E_IMAGE, 0, "map %s of policy %s is missing",
 					       img->maps[i].name, img->name);
 	}
 	return 0;
 }
 
-int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
-			 struct nb_err *err)
+int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size, struct nb_err *err)
 {
 	struct nb_view all = nb_view(bytes, size);
 	uint64_t seen[NB_GEN_MAX_POLICIES] = { 0 }, at = 0, bit, *of;
 	struct packed m;
 
 	if (size > NB_CONTROLLER_MAPS_BYTES)
-		return nb_fail(err, NB_E_IMAGE, 0,
-			       "%zu bytes of merged maps (allowed: %d)", size,
+		return nb_fail(err, NB_E_IMAGE, 0, "%zu bytes of merged maps (allowed: %d)", size,
 			       NB_CONTROLLER_MAPS_BYTES);
 	while (at < size) {
 		if (!read_packed(all, &at, g, &m))
-			return nb_fail(err, NB_E_IMAGE, 0,
-				       "merged maps are damaged at byte %llu",
+			return nb_fail(err, NB_E_IMAGE, 0, "merged maps are damaged at byte %llu",
 				       (unsigned long long)at);
 		if (!m.gp)
 			continue;
-		if (!has_shape(&m) || m.head.n > m.spec->max_entries ||
-		    !has_keys(&m))
-			return nb_fail(
-				err, NB_E_IMAGE, 0,
-				"policy %s has no merged map %u of that shape",
-				m.gp->policy->img->name, m.head.map);
+		if (!has_shape(&m) || m.head.n > m.spec->max_entries || !has_keys(&m))
+			return nb_fail(err, NB_E_IMAGE, 0,
+				       "policy %s has no merged map %u of that shape",
+				       m.gp->policy->img->name, m.head.map);
 		of = &seen[m.gp - g->policy];
 		bit = UINT64_C(1) << m.head.map;
 		if (*of & bit)
-			return nb_fail(err, NB_E_IMAGE, 0,
-				       "map %s of policy %s comes twice",
+			return nb_fail(err, NB_E_IMAGE, 0, "map %s of policy %s comes twice",
 				       m.spec->name, m.gp->policy->img->name);
 		*of |= bit;
 	}
@@ -347,8 +325,7 @@ struct diff {
 	uint32_t *all;
 };
 
-static void put_key(struct diff *d, uint32_t erase, const void *key,
-		    size_t size)
+static void put_key(struct diff *d, uint32_t erase, const void *key, size_t size)
 {
 	nb_buf_bytes(d->out, &erase, sizeof(erase));
 	nb_buf_bytes(d->out, key, size);
@@ -363,8 +340,8 @@ static bool diff_has_room(const struct diff *d)
 
 /* Pack the elements that were deleted since @before, then those that are new
  * or changed in @now. */
-static int diff_map(struct diff *d, const struct nb_map *now,
-		    const struct nb_map *before, struct nb_err *err)
+static int diff_map(struct diff *d, const struct nb_map *now, const struct nb_map *before,
+		    struct nb_err *err)
 {
 	size_t key = nb_map_definition(now)->key_size;
 	size_t value = nb_map_user_value_size(now);
@@ -391,8 +368,7 @@ static int diff_map(struct diff *d, const struct nb_map *now,
 }
 
 static int diff_one(struct nb_buf *out, uint32_t *all, const struct nb_gen *ran,
-		    const struct nb_gen *g, uint32_t policy, uint32_t map,
-		    struct nb_err *err)
+		    const struct nb_gen *g, uint32_t policy, uint32_t map, struct nb_err *err)
 {
 	struct packed_change head = { policy, map, 0 };
 	struct diff d = { out, 0, all };
@@ -400,8 +376,7 @@ static int diff_one(struct nb_buf *out, uint32_t *all, const struct nb_gen *ran,
 	int rc;
 
 	nb_buf_bytes(out, &head, sizeof(head));
-	rc = diff_map(&d, ran->policy[policy].maps[map],
-		      g->policy[policy].maps[map], err);
+	rc = diff_map(&d, ran->policy[policy].maps[map], g->policy[policy].maps[map], err);
 	if (rc || !nb_buf_ok(out))
 		return rc;
 	head.n = d.n;
@@ -412,9 +387,8 @@ static int diff_one(struct nb_buf *out, uint32_t *all, const struct nb_gen *ran,
 	return 0;
 }
 
-int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
-			const struct nb_gen *ran, const struct nb_gen *g,
-			struct nb_err *err)
+int nb_controllers_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ran,
+			const struct nb_gen *g, struct nb_err *err)
 {
 	int rc = 0;
 
@@ -428,13 +402,11 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
 				rc = diff_one(out, n, ran, g, p, i, err);
 	}
 	if (!rc && out->no_memory)
-		rc = nb_fail(err, NB_E_NOMEM, 0,
-			     "no memory for what a run changed");
+		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for what a run changed");
 	if (!rc && (!nb_buf_ok(out) || *n > NB_CONTROLLER_CHANGES))
-		rc = nb_fail(
-			err, NB_E_LIMIT, 0,
-			"a run changed more than %d elements or %d bytes of coherent maps",
-			NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
+		rc = nb_fail(err, NB_E_LIMIT, 0,
+			     "a run changed more than %d elements or %d bytes of coherent maps",
+			     NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
 	if (rc)
 		nb_buf_fini(out);
 	return rc;
@@ -456,8 +428,7 @@ static bool read_op(struct reader *r, const struct nb_map *m)
 	struct nb_map_op *op = &r->op[r->nops];
 	uint32_t erase;
 
-	if (r->nops == NB_CONTROLLER_CHANGES ||
-	    !nb_view_u32(r->in, r->at, &erase) || erase > 1 ||
+	if (r->nops == NB_CONTROLLER_CHANGES || !nb_view_u32(r->in, r->at, &erase) || erase > 1 ||
 	    !nb_view_has(r->in, r->at + 4, key))
 		return false;
 	*op = (struct nb_map_op){ .erase = erase, .key = r->in.p + r->at + 4 };
@@ -476,17 +447,14 @@ static bool read_change(struct reader *r)
 	const struct nb_gen_policy *gp;
 	struct packed_change head;
 
-	if (r->nchanges == NB_GEN_MAX_CHANGES ||
-	    !nb_view_get(r->in, r->at, &head, sizeof(head)) ||
+	if (r->nchanges == NB_GEN_MAX_CHANGES || !nb_view_get(r->in, r->at, &head, sizeof(head)) ||
 	    head.policy >= r->parent->npolicies)
 		return false;
 	gp = &r->parent->policy[head.policy];
-	if (head.map >= gp->policy->img->nmaps ||
-	    !is_changeable(&gp->policy->img->maps[head.map]))
+	if (head.map >= gp->policy->img->nmaps || !is_changeable(&gp->policy->img->maps[head.map]))
 		return false;
 	r->at += sizeof(head);
-	*c = (struct nb_gen_change){ head.policy, head.map, &r->op[r->nops],
-				     head.n };
+	*c = (struct nb_gen_change){ head.policy, head.map, &r->op[r->nops], head.n };
 	r->nchanges++;
 	for (uint32_t i = 0; i < head.n; i++)
 		if (!read_op(r, gp->maps[head.map]))
@@ -494,8 +462,8 @@ static bool read_change(struct reader *r)
 	return true;
 }
 
-int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent,
-			 const void *bytes, size_t size, struct nb_err *err)
+int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent, const void *bytes,
+			 size_t size, struct nb_err *err)
 {
 	struct reader *r = malloc(sizeof(*r));
 	bool fine = r;
@@ -513,8 +481,7 @@ int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent,
 	if (fine)
 		rc = nb_gen_changes(out, parent, r->change, r->nchanges, err);
 	else
-		rc = nb_fail(err, NB_E_IMAGE, 0,
-			     "a controller's change is damaged at byte %llu",
+		rc = nb_fail(err, NB_E_IMAGE, 0, "a controller's change is damaged at byte %llu",
 			     (unsigned long long)r->at);
 	free(r);
 	return rc;

@@ -37,14 +37,12 @@ bool nb_controllers_merges(const struct nb_gen *g);
  * meanwhile: each packed element was in the map at some moment. Returns 0,
  * NB_E_LIMIT (more than NB_CONTROLLER_MAPS_BYTES) or NB_E_NOMEM.
  */
-int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
-			struct nb_err *err);
+int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err);
 /*
  * Like nb_controllers_pack, for a generation into which nb_controllers_merge
  * has merged maps: in it, each CPU has the merged value.
  */
-int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
-			       struct nb_err *err);
+int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own, struct nb_err *err);
 /*
  * nb_controllers_check - check packed maps of another site before their merge
  * @g:     the generation into which they would be merged
@@ -70,8 +68,7 @@ int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
  * Returns false if the bytes are damaged; the bytes before the damage are
  * merged.
  */
-bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
-			  uint64_t *lost);
+bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size, uint64_t *lost);
 
 /* Run the controllers in order. @ctx: the context that the first one sees. */
 void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx);
@@ -83,9 +80,8 @@ void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx);
  * Returns 0, NB_E_LIMIT (NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES) or
  * NB_E_NOMEM.
  */
-int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
-			const struct nb_gen *ran, const struct nb_gen *g,
-			struct nb_err *err);
+int nb_controllers_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ran,
+			const struct nb_gen *g, struct nb_err *err);
 
 /*
  * nb_controllers_apply - make a generation from @parent with packed changes
@@ -93,7 +89,7 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
  *
  * Returns 0, NB_E_IMAGE (the bytes are damaged) or an error of nb_gen_changes.
  */
-int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent,
-			 const void *bytes, size_t size, struct nb_err *err);
+int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent, const void *bytes,
+			 size_t size, struct nb_err *err);
 
 #endif

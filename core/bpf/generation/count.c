@@ -5,16 +5,14 @@
  */
 #include "core/bpf/generation/count.h"
 
-const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1] = { 50,   100,	  200,	 500,
-						     1000, 10000, 100000 };
+const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1] = { 50, 100, 200, 500, 1000, 10000, 100000 };
 
 static uint64_t count_load(const uint64_t *n)
 {
 	return __atomic_load_n(n, __ATOMIC_RELAXED);
 }
 
-void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
-		     struct nb_gen_sum *sum)
+void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i, struct nb_gen_sum *sum)
 {
 	sum->runs += count_load(&count->runs);
 	sum->overrides += count_load(&count->overrides[i]);
@@ -71,8 +69,7 @@ void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 		if (timed)
 			times_move(&g->times[i], &count->times[i]);
 		if (more.time_ns)
-			__atomic_fetch_add(&to->time_ns, more.time_ns,
-					   __ATOMIC_RELAXED);
+			__atomic_fetch_add(&to->time_ns, more.time_ns, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&count->runs, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&count->samples, 0, __ATOMIC_RELAXED);

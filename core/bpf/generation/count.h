@@ -32,14 +32,12 @@ static inline void nb_gen_bump(uint64_t *n)
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 	__asm__("addq $1, %0" : "+m"(*n) : : "cc");
 #else
-	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 #endif
 }
 
 /* Add the counters of program @i to @sum. Any thread. */
-void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
-		     struct nb_gen_sum *sum);
+void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i, struct nb_gen_sum *sum);
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
 void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more);
 

@@ -87,9 +87,8 @@ void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 
 static void gen_set_digest(struct nb_gen *g)
 {
-	static const char domain[2][sizeof("ncclbpf generation 1")] = {
-		"ncclbpf generation 1", "ncclbpf generation 2"
-	};
+	static const char domain[2][sizeof("ncclbpf generation 1")] = { "ncclbpf generation 1",
+									"ncclbpf generation 2" };
 	struct nb_sha256 s;
 
 	if (!g->npolicies && !g->scopes.n)
@@ -98,8 +97,7 @@ static void gen_set_digest(struct nb_gen *g)
 	nb_sha256_add(&s, domain[g->scopes.n > 0], sizeof(domain[0]));
 	nb_scopes_digest(&s, &g->order, &g->scopes);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
-		nb_sha256_add(&s, g->policy[i].policy->img->digest,
-			      NB_SHA256_SIZE);
+		nb_sha256_add(&s, g->policy[i].policy->img->digest, NB_SHA256_SIZE);
 		nb_sha256_add(&s, g->policy[i].history, NB_SHA256_SIZE);
 	}
 	nb_sha256_end(&s, g->digest);
@@ -107,12 +105,10 @@ static void gen_set_digest(struct nb_gen *g)
 		memcpy(g->view[i]->digest, g->digest, NB_SHA256_SIZE);
 }
 
-const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
-					     const uint8_t *digest)
+const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g, const uint8_t *digest)
 {
 	for (uint32_t i = 0; g && i < g->npolicies; i++)
-		if (!memcmp(g->policy[i].policy->img->digest, digest,
-			    NB_SHA256_SIZE))
+		if (!memcmp(g->policy[i].policy->img->digest, digest, NB_SHA256_SIZE))
 			return &g->policy[i];
 	return NULL;
 }
@@ -121,8 +117,8 @@ const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
  * Add @p with its local maps. Coherent maps are those of @from, or new ones
  * if @from is NULL. Each part enters @g at once, so that gen_destroy frees it.
  */
-static int add_policy(struct nb_gen *g, struct nb_policy *p,
-		      const struct nb_gen_policy *from, struct nb_err *err)
+static int add_policy(struct nb_gen *g, struct nb_policy *p, const struct nb_gen_policy *from,
+		      struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[g->npolicies];
 	const struct nb_image *img = p->img;
@@ -131,8 +127,7 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	g->npolicies++;
 	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
 	if (!gp->maps)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
-			       img->name);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s", img->name);
 	if (from)
 		memcpy(gp->history, from->history, NB_SHA256_SIZE);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
@@ -151,8 +146,7 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 }
 
 /* Bind a program, and limit its runs to the bounds of its verdict. */
-static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
-		    struct nb_err *err)
+static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
 	const struct nb_policy_effort *effort = &gp->policy->effort[k];
@@ -164,12 +158,10 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	int rc;
 
 	if (*n == NB_GEN_MAX_PROGS)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"policy %s: more than %d %s programs in one generation",
-			img->name, NB_GEN_MAX_PROGS, tuner ? "tuner" : "other");
-	rc = nb_exec_new(&x, img, k, gp->maps,
-			 traced ? gp->policy->trace : NULL, err);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "policy %s: more than %d %s programs in one generation", img->name,
+			       NB_GEN_MAX_PROGS, tuner ? "tuner" : "other");
+	rc = nb_exec_new(&x, img, k, gp->maps, traced ? gp->policy->trace : NULL, err);
 	if (rc)
 		return rc;
 	nb_exec_bound(x, effort->iteration, effort->iter_steps);
@@ -186,8 +178,8 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 }
 
 /* Bind the programs of policy @i for one hook. */
-static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook,
-		     bool traced, struct nb_err *err)
+static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook, bool traced,
+		     struct nb_err *err)
 {
 	const struct nb_policy *p = g->policy[i].policy;
 	int rc = 0;
@@ -205,8 +197,7 @@ static bool knows_comm(enum nb_hook hook)
 }
 
 /* Bind the programs of policy @i. @traced: they print to its trace ring. */
-static int bind_policy(struct nb_gen *g, uint32_t i, bool traced,
-		       struct nb_err *err)
+static int bind_policy(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 {
 	bool here = nb_order_has(&g->order, i);
 	int rc = 0;
@@ -217,14 +208,12 @@ static int bind_policy(struct nb_gen *g, uint32_t i, bool traced,
 	return rc;
 }
 
-struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
-			    uint32_t prog)
+struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p, uint32_t prog)
 {
 	struct nb_exec *x = NULL;
 
 	for (uint32_t i = 0; i < g->nprogs + g->nevents; i++)
-		if (g->policy[prog_at(g, i)->policy].policy == p &&
-		    prog_at(g, i)->prog == prog)
+		if (g->policy[prog_at(g, i)->policy].policy == p && prog_at(g, i)->prog == prog)
 			return prog_at(g, i)->exec;
 	for (uint32_t i = 0; !x && i < g->nviews; i++)
 		x = nb_gen_exec(g->view[i], p, prog);
@@ -242,8 +231,7 @@ static uint32_t list_programs(const struct nb_gen *g, struct nb_exec_item *item)
 		const struct nb_policy *p = g->policy[gr->policy].policy;
 
 		if (!p->interpret)
-			item[n++] = (struct nb_exec_item){ gr->exec,
-							   p->aux[gr->prog] };
+			item[n++] = (struct nb_exec_item){ gr->exec, p->aux[gr->prog] };
 	}
 	return n;
 }
@@ -266,13 +254,11 @@ static void gen_publish(struct nb_gen *g)
 /* Compile all programs. If that fails, the interpreter runs them. */
 static int gen_compile(struct nb_gen *g, struct nb_err *err)
 {
-	struct nb_exec_item *item =
-		calloc(g->nprogs + g->nevents + 1, sizeof(*item));
+	struct nb_exec_item *item = calloc(g->nprogs + g->nevents + 1, sizeof(*item));
 	uint32_t n;
 
 	if (!item)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to compile %" PRIu32 " policies",
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory to compile %" PRIu32 " policies",
 			       g->npolicies);
 	n = list_programs(g, item);
 	if (n && !nb_exec_compile_all(item, n, &g->uncompiled))
@@ -293,8 +279,7 @@ static int gen_alloc(struct nb_gen **out, const struct nb_order *order,
 
 	*out = g;
 	if (!g)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for a generation (%zu bytes)",
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a generation (%zu bytes)",
 			       sizeof(*g));
 	g->refs = 1;
 	g->order = *order;
@@ -303,21 +288,18 @@ static int gen_alloc(struct nb_gen **out, const struct nb_order *order,
 	return 0;
 }
 
-static int check_policies(struct nb_policy *const *policies, uint32_t n,
-			  struct nb_err *err)
+static int check_policies(struct nb_policy *const *policies, uint32_t n, struct nb_err *err)
 {
 	if (n > NB_GEN_MAX_POLICIES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%u policies at once, at most %d are allowed", n,
+		return nb_fail(err, NB_E_LIMIT, 0, "%u policies at once, at most %d are allowed", n,
 			       NB_GEN_MAX_POLICIES);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (!memcmp(policies[i]->img->digest,
-				    policies[j]->img->digest, NB_SHA256_SIZE))
-				return nb_fail(
-					err, NB_E_EXISTS, i,
-					"policy %s is named twice (positions %u and %u)",
-					policies[i]->img->name, j + 1, i + 1);
+			if (!memcmp(policies[i]->img->digest, policies[j]->img->digest,
+				    NB_SHA256_SIZE))
+				return nb_fail(err, NB_E_EXISTS, i,
+					       "policy %s is named twice (positions %u and %u)",
+					       policies[i]->img->name, j + 1, i + 1);
 	return 0;
 }
 
@@ -369,9 +351,9 @@ static int bind_all(struct nb_gen *g, struct nb_err *err)
 }
 
 /* Allocate a generation of @n checked policies, which are still to be added. */
-static int gen_begin(struct nb_gen **out, struct nb_policy *const *policies,
-		     uint32_t n, const struct nb_order *common,
-		     const struct nb_scopes *scopes, struct nb_err *err)
+static int gen_begin(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
+		     const struct nb_order *common, const struct nb_scopes *scopes,
+		     struct nb_err *err)
 {
 	int rc = check_policies(policies, n, err);
 
@@ -381,32 +363,27 @@ static int gen_begin(struct nb_gen **out, struct nb_policy *const *policies,
 	return rc ? rc : gen_alloc(out, common, scopes, err);
 }
 
-int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
-		  uint32_t n, const struct nb_order *common,
-		  const struct nb_scopes *scopes, const struct nb_gen *parent,
-		  struct nb_err *err)
+int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
+		  const struct nb_order *common, const struct nb_scopes *scopes,
+		  const struct nb_gen *parent, struct nb_err *err)
 {
 	static const struct nb_scopes none;
 	struct nb_gen *g;
-	int rc = gen_begin(&g, policies, n, common, scopes ? scopes : &none,
-			   err);
+	int rc = gen_begin(&g, policies, n, common, scopes ? scopes : &none, err);
 
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = add_policy(
-			g, policies[i],
-			nb_gen_policy_of(parent, policies[i]->img->digest),
-			err);
+		rc = add_policy(g, policies[i], nb_gen_policy_of(parent, policies[i]->img->digest),
+				err);
 	if (!rc)
 		rc = bind_all(g, err);
 	return gen_result(out, g, rc);
 }
 
-int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
-		  nb_gen_fill_fn *fill, void *arg, struct nb_err *err)
+int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list, nb_gen_fill_fn *fill,
+		  void *arg, struct nb_err *err)
 {
 	struct nb_gen *g;
-	int rc = gen_begin(&g, list->policy, list->n, &list->common,
-			   &list->scopes, err);
+	int rc = gen_begin(&g, list->policy, list->n, &list->common, &list->scopes, err);
 
 	for (uint32_t i = 0; !rc && i < list->n; i++) {
 		rc = add_policy(g, list->policy[i], NULL, err);
@@ -418,25 +395,22 @@ int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
 	return gen_result(out, g, rc);
 }
 
-int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
-	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
+	       const struct nb_gen *parent, struct nb_err *err)
 {
-	struct nb_order all =
-		nb_order_all(n < NB_GEN_MAX_POLICIES ? n : NB_GEN_MAX_POLICIES);
+	struct nb_order all = nb_order_all(n < NB_GEN_MAX_POLICIES ? n : NB_GEN_MAX_POLICIES);
 
 	return nb_gen_scoped(out, policies, n, &all, NULL, parent, err);
 }
 
 /* Copy the policies and maps of @from; bind no program. */
-static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
-			struct nb_err *err)
+static int copy_unbound(struct nb_gen **out, const struct nb_gen *from, struct nb_err *err)
 {
 	struct nb_gen *g;
 	int rc = gen_alloc(&g, &from->order, &from->scopes, err);
 
 	for (uint32_t i = 0; !rc && i < from->npolicies; i++)
-		rc = add_policy(g, from->policy[i].policy, &from->policy[i],
-				err);
+		rc = add_policy(g, from->policy[i].policy, &from->policy[i], err);
 	return gen_result(out, g, rc);
 }
 
@@ -452,14 +426,13 @@ static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 	return 0;
 }
 
-static int apply_ops(struct nb_map *m, const struct nb_map_op *ops,
-		     uint32_t nops, struct nb_err *err)
+static int apply_ops(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
+		     struct nb_err *err)
 {
 	for (uint32_t i = 0; i < nops; i++) {
 		int rc = ops[i].erase
 				 ? nb_map_erase(m, ops[i].key, err)
-				 : nb_map_write(m, ops[i].key, ops[i].value,
-						ops[i].flags, err);
+				 : nb_map_write(m, ops[i].key, ops[i].value, ops[i].flags, err);
 
 		if (rc) {
 			if (err)
@@ -471,8 +444,8 @@ static int apply_ops(struct nb_map *m, const struct nb_map_op *ops,
 }
 
 /* history = SHA-256(history, the change in canonical bytes) */
-static void extend_history(struct nb_gen_policy *gp, uint32_t map,
-			   const struct nb_map_op *ops, uint32_t nops)
+static void extend_history(struct nb_gen_policy *gp, uint32_t map, const struct nb_map_op *ops,
+			   uint32_t nops)
 {
 	const struct nb_map *m = gp->maps[map];
 	const struct nb_map_def *def = nb_map_definition(m);
@@ -487,26 +460,23 @@ static void extend_history(struct nb_gen_policy *gp, uint32_t map,
 		nb_sha256_u64(&s, ops[i].erase ? 0 : ops[i].flags);
 		nb_sha256_add(&s, ops[i].key, def->key_size);
 		if (!ops[i].erase)
-			nb_sha256_add(&s, ops[i].value,
-				      nb_map_user_value_size(m));
+			nb_sha256_add(&s, ops[i].value, nb_map_user_value_size(m));
 	}
 	nb_sha256_end(&s, gp->history);
 }
 
-static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
-			uint32_t nops, struct nb_err *err)
+static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map, uint32_t nops,
+			struct nb_err *err)
 {
 	const struct nb_image *img;
 
 	if (policy >= g->npolicies)
-		return nb_fail(
-			err, NB_E_ARG, policy,
-			"policy index %u; the generation has %u policies",
-			policy, g->npolicies);
+		return nb_fail(err, NB_E_ARG, policy,
+			       "policy index %u; the generation has %u policies", policy,
+			       g->npolicies);
 	img = g->policy[policy].policy->img;
 	if (map >= img->nmaps)
-		return nb_fail(err, NB_E_ARG, map,
-			       "map index %u; policy %s has %u maps", map,
+		return nb_fail(err, NB_E_ARG, map, "map index %u; policy %s has %u maps", map,
 			       img->name, img->nmaps);
 	if (!(img->maps[map].tags & NB_MAPF_COHERENT))
 		return nb_fail(err, NB_E_READONLY, map,
@@ -514,13 +484,11 @@ static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
 			       "only coherent maps change with a generation",
 			       img->maps[map].name, img->name);
 	if (!nops)
-		return nb_fail(err, NB_E_ARG, 0, "map %s: nothing to change",
-			       img->maps[map].name);
+		return nb_fail(err, NB_E_ARG, 0, "map %s: nothing to change", img->maps[map].name);
 	return 0;
 }
 
-static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
-		      struct nb_err *err)
+static int change_one(struct nb_gen *g, const struct nb_gen_change *c, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[c->policy];
 	int rc = replace_by_clone(&gp->maps[c->map], err);
@@ -533,20 +501,17 @@ static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
 }
 
 int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
-		   const struct nb_gen_change *changes, uint32_t n,
-		   struct nb_err *err)
+		   const struct nb_gen_change *changes, uint32_t n, struct nb_err *err)
 {
 	struct nb_gen *g = NULL;
 	int rc = 0;
 
 	*out = NULL;
 	if (!n || n > NB_GEN_MAX_CHANGES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%u changes of maps at once (allowed: 1 to %d)",
+		return nb_fail(err, NB_E_LIMIT, 0, "%u changes of maps at once (allowed: 1 to %d)",
 			       n, NB_GEN_MAX_CHANGES);
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = check_change(parent, changes[i].policy, changes[i].map,
-				  changes[i].nops, err);
+		rc = check_change(parent, changes[i].policy, changes[i].map, changes[i].nops, err);
 	if (!rc)
 		rc = copy_unbound(&g, parent, err);
 	for (uint32_t i = 0; !rc && i < n; i++)
@@ -556,10 +521,8 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 	return gen_result(out, g, rc);
 }
 
-int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
-		      uint32_t policy, uint32_t map,
-		      const struct nb_map_op *ops, uint32_t nops,
-		      struct nb_err *err)
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent, uint32_t policy,
+		      uint32_t map, const struct nb_map_op *ops, uint32_t nops, struct nb_err *err)
 {
 	const struct nb_gen_change c = { policy, map, ops, nops };
 
@@ -583,8 +546,7 @@ static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
 	return rc;
 }
 
-int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
-			   struct nb_err *err)
+int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g, struct nb_err *err)
 {
 	struct nb_gen *own;
 	int rc = copy_unbound(&own, g, err);
@@ -599,8 +561,7 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 	return gen_result(out, own, rc);
 }
 
-int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
-		     struct nb_err *err)
+int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen, struct nb_err *err)
 {
 	struct nb_gen *g;
 	int rc = copy_unbound(&g, gen, err);

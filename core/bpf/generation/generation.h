@@ -19,8 +19,8 @@
  *         policy twice) or NB_E_NOTSUP.
  * Source: design, section 7.
  */
-int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
-	       uint32_t n, const struct nb_gen *parent, struct nb_err *err);
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
+	       const struct nb_gen *parent, struct nb_err *err);
 
 /*
  * nb_gen_scoped - make a generation whose communicators differ in policies
@@ -29,10 +29,9 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
  *
  * Returns the errors of nb_gen_new and nb_scopes_check.
  */
-int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
-		  uint32_t n, const struct nb_order *common,
-		  const struct nb_scopes *scopes, const struct nb_gen *parent,
-		  struct nb_err *err);
+int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
+		  const struct nb_order *common, const struct nb_scopes *scopes,
+		  const struct nb_gen *parent, struct nb_err *err);
 
 /* The policies of a generation and their orders. */
 struct nb_gen_list {
@@ -53,8 +52,8 @@ typedef int nb_gen_fill_fn(void *arg, uint32_t policy, struct nb_gen_policy *gp,
  *
  * Returns the errors of nb_gen_scoped and of @fill.
  */
-int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
-		  nb_gen_fill_fn *fill, void *arg, struct nb_err *err);
+int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list, nb_gen_fill_fn *fill,
+		  void *arg, struct nb_err *err);
 
 /* Return the part of @g that decides for communicator @comm; @comm is 0 if
  * NCCL gives no identity. @g is not a view. */
@@ -73,8 +72,7 @@ static inline const struct nb_gen *nb_gen_whole(const struct nb_gen *g)
 
 /* Return part @i of @g: 0 is @g itself, then come its views; NULL after the
  * last one. */
-static inline const struct nb_gen *nb_gen_part(const struct nb_gen *g,
-					       uint32_t i)
+static inline const struct nb_gen *nb_gen_part(const struct nb_gen *g, uint32_t i)
 {
 	return i > g->nviews ? NULL : i ? g->view[i - 1] : g;
 }
@@ -99,10 +97,8 @@ struct nb_map_op {
  * coherent), NB_E_NOMEM, or an error of nb_map_write and nb_map_erase with the
  * operation's number in err->at.
  */
-int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
-		      uint32_t policy, uint32_t map,
-		      const struct nb_map_op *ops, uint32_t nops,
-		      struct nb_err *err);
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent, uint32_t policy,
+		      uint32_t map, const struct nb_map_op *ops, uint32_t nops, struct nb_err *err);
 
 /* The changes of one map. */
 struct nb_gen_change {
@@ -120,8 +116,7 @@ enum { NB_GEN_MAX_CHANGES = 64 };
  *         more than NB_GEN_MAX_CHANGES changes.
  */
 int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
-		   const struct nb_gen_change *changes, uint32_t n,
-		   struct nb_err *err);
+		   const struct nb_gen_change *changes, uint32_t n, struct nb_err *err);
 
 /*
  * nb_gen_for_controllers - make the generation that controllers of @g run in
@@ -130,8 +125,7 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
  * and it shares @g's other local maps. *@out has one reference. Returns the
  * errors of nb_gen_new.
  */
-int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
-			   struct nb_err *err);
+int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g, struct nb_err *err);
 
 /*
  * nb_gen_rehearsal - copy a generation with all its maps
@@ -139,8 +133,7 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
  * For `explain`: runs of the copy change no map of @gen and write no trace.
  * Returns 0 or NB_E_NOMEM.
  */
-int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
-		     struct nb_err *err);
+int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen, struct nb_err *err);
 
 /*
  * Returns why the interpreter runs the programs of @g, although their policies
@@ -149,11 +142,9 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 const char *nb_gen_uncompiled(const struct nb_gen *g);
 /* Return program @prog of policy @p as @g runs it, borrowed; NULL if @g
  * does not run it. */
-struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
-			    uint32_t prog);
+struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p, uint32_t prog);
 /* Return the policy of @g with this image digest, or NULL. @g may be NULL. */
-const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
-					     const uint8_t *digest);
+const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g, const uint8_t *digest);
 
 /* Take a reference; returns @g. Any thread. */
 struct nb_gen *nb_gen_get(struct nb_gen *g);

@@ -21,8 +21,7 @@ static uint64_t to_mib(uint64_t bytes)
 /* On every host, a per-CPU map counts as a map for this many CPUs. */
 enum { COUNTED_CPUS = 256 };
 
-int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
-		     struct nb_err *err)
+int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most, struct nb_err *err)
 {
 	uint64_t size, largest = 0;
 	const char *name = "";
@@ -45,9 +44,8 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 	if (*bytes <= most)
 		return 0;
 	nb_fail(err, NB_E_LIMIT, 0,
-		"policy %s: its maps take %" PRIu64
-		" MiB, the largest, %s, %" PRIu64 " MiB; at most %" PRIu64
-		" MiB",
+		"policy %s: its maps take %" PRIu64 " MiB, the largest, %s, %" PRIu64
+		" MiB; at most %" PRIu64 " MiB",
 		img->name, to_mib(*bytes), name, to_mib(largest), most >> 20);
 	return nb_hint(
 		err,
@@ -56,8 +54,8 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		COUNTED_CPUS);
 }
 
-int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
-		      uint32_t map, struct nb_err *err)
+int nb_policy_map_new(struct nb_map **out, const struct nb_image *img, uint32_t map,
+		      struct nb_err *err)
 {
 	const struct nb_map_spec *spec = &img->maps[map];
 	struct nb_map_def def = nb_map_spec_def(spec);
@@ -86,8 +84,7 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 
 static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
 {
-	return a->type == b->type && a->key_size == b->key_size &&
-	       a->value_size == b->value_size &&
+	return a->type == b->type && a->key_size == b->key_size && a->value_size == b->value_size &&
 	       a->max_entries == b->max_entries && a->flags == b->flags;
 }
 
@@ -98,8 +95,7 @@ static bool is_shared(const struct nb_map_spec *s)
 }
 
 /* Return the shared map of another policy that @spec joins, or NULL. */
-static struct nb_map *find_shared(const struct nb_map_spec *spec,
-				  struct nb_policy *const *peers,
+static struct nb_map *find_shared(const struct nb_map_spec *spec, struct nb_policy *const *peers,
 				  uint32_t npeers)
 {
 	if (!is_shared(spec))
@@ -108,15 +104,14 @@ static struct nb_map *find_shared(const struct nb_map_spec *spec,
 		const struct nb_image *img = peers[i]->img;
 		int m = nb_image_map(img, spec->name);
 
-		if (m >= 0 && is_shared(&img->maps[m]) &&
-		    same_shape(spec, &img->maps[m]))
+		if (m >= 0 && is_shared(&img->maps[m]) && same_shape(spec, &img->maps[m]))
 			return nb_map_get(peers[i]->maps[m]);
 	}
 	return NULL;
 }
 
-static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
-		     uint32_t npeers, struct nb_err *err)
+static int make_maps(struct nb_policy *p, struct nb_policy *const *peers, uint32_t npeers,
+		     struct nb_err *err)
 {
 	for (uint32_t i = 0; i < p->img->nmaps; i++) {
 		const struct nb_map_spec *s = &p->img->maps[i];
@@ -153,9 +148,8 @@ static void policy_destroy(struct nb_policy *p)
 }
 
 int nb_policy_make(struct nb_policy **out, struct nb_image *img,
-		   const struct nb_policy_effort *effort,
-		   struct nb_policy *const *peers, uint32_t npeers,
-		   struct nb_err *err)
+		   const struct nb_policy_effort *effort, struct nb_policy *const *peers,
+		   uint32_t npeers, struct nb_err *err)
 {
 	struct nb_policy *p;
 	int rc;
@@ -164,8 +158,7 @@ int nb_policy_make(struct nb_policy **out, struct nb_image *img,
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		nb_image_free(img);
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for a policy (%zu bytes)",
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy (%zu bytes)",
 			       sizeof(*p));
 	}
 	p->img = img;
@@ -174,8 +167,7 @@ int nb_policy_make(struct nb_policy **out, struct nb_image *img,
 	p->effort = calloc(img->nprogs, sizeof(*p->effort));
 	p->trace = nb_trace_new();
 	if (!p->maps || !p->effort || !p->trace) {
-		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
-			     img->name);
+		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s", img->name);
 		goto fail;
 	}
 	if (effort)
@@ -211,7 +203,6 @@ uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration)
 
 uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration)
 {
-	return iteration * (e->iterations > e->constant_iterations
-				    ? e->iterations
-				    : e->constant_iterations);
+	return iteration *
+	       (e->iterations > e->constant_iterations ? e->iterations : e->constant_iterations);
 }

@@ -53,8 +53,8 @@ struct nb_policy {
 	/* The verifier's facts about each program's slots, for the compiler
 	 * (NB_AUX_*); NULL if unknown. */
 	uint8_t *aux[NB_IMAGE_MAX_PROGS];
-	bool interpret; /* Generations do not compile this policy's programs. */
-	bool perf_map;	/* Name the machine code of programs for perf. */
+	bool interpret;	  /* Generations do not compile this policy's programs. */
+	bool perf_map;	  /* Name the machine code of programs for perf. */
 	uint32_t max_run; /* Value of NCCLBPF_MAX_RUN; 0 means NB_RUN_LIMIT. */
 	uint32_t refs;	  /* The reference count; atomic. */
 };
@@ -73,9 +73,8 @@ struct nb_policy {
  * verifies.
  */
 int nb_policy_make(struct nb_policy **out, struct nb_image *img,
-		   const struct nb_policy_effort *effort,
-		   struct nb_policy *const *peers, uint32_t npeers,
-		   struct nb_err *err);
+		   const struct nb_policy_effort *effort, struct nb_policy *const *peers,
+		   uint32_t npeers, struct nb_err *err);
 
 /* Take a reference; returns @p. Any thread. */
 struct nb_policy *nb_policy_get(struct nb_policy *p);
@@ -95,7 +94,7 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		     struct nb_err *err);
 
 /* Create map number @map of the image with its initial contents. */
-int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
-		      uint32_t map, struct nb_err *err);
+int nb_policy_map_new(struct nb_map **out, const struct nb_image *img, uint32_t map,
+		      struct nb_err *err);
 
 #endif

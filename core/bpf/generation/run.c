@@ -7,8 +7,7 @@
 /* Add to a counter with one writer and many readers. */
 static void add_ns(int64_t *to, int64_t ns)
 {
-	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + ns,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + ns, __ATOMIC_RELAXED);
 }
 
 static void count_time(struct nb_gen_count *count, uint32_t i, int64_t ns)
@@ -21,8 +20,7 @@ static void count_time(struct nb_gen_count *count, uint32_t i, int64_t ns)
 	add_ns(&count->time_ns[i], ns);
 }
 
-int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		     struct nb_gen_count *count)
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx, struct nb_gen_count *count)
 {
 	int by = -1;
 
@@ -36,8 +34,7 @@ int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 
 		if (nb_gen_step(g, i, ctx, count))
 			by = (int)i;
-		count_time(count, i,
-			   (int64_t)nb_now_ns() - begin - (begin - before));
+		count_time(count, i, (int64_t)nb_now_ns() - begin - (begin - before));
 	}
 	return by;
 }

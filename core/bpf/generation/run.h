@@ -12,16 +12,14 @@
 #include "core/defs/ctx.h"
 
 /* Run program @i. Returns true if it changed the answer. */
-static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
-			       struct ncclbpf_tuner *ctx,
+static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i, struct ncclbpf_tuner *ctx,
 			       struct nb_gen_count *count)
 {
 	int32_t algo = ctx->algo, proto = ctx->proto;
 	uint32_t channels = ctx->channels;
 
 	nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
-	if (ctx->algo == algo && ctx->proto == proto &&
-	    ctx->channels == channels)
+	if (ctx->algo == algo && ctx->proto == proto && ctx->channels == channels)
 		return false;
 	nb_gen_bump(&count->overrides[i]);
 	return true;
@@ -29,14 +27,12 @@ static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 
 /* Run the first program, which always finds an empty answer. Returns true
  * if it set an answer. */
-static inline bool nb_gen_run_first(const struct nb_gen *g,
-				    struct ncclbpf_tuner *ctx,
+static inline bool nb_gen_run_first(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 				    struct nb_gen_count *count)
 {
 	nb_gen_bump(&count->runs);
 	nb_exec_run(g->prog[0].exec, ctx, sizeof(*ctx));
-	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF &&
-	    !ctx->channels)
+	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF && !ctx->channels)
 		return false;
 	nb_gen_bump(&count->overrides[0]);
 	return true;
@@ -52,8 +48,7 @@ static inline bool nb_gen_run_first(const struct nb_gen *g,
  * -1 if none did. No lock, allocation or system call. Any thread; @ctx and
  * @count are the caller's alone.
  */
-static inline int nb_gen_run_tuner(const struct nb_gen *g,
-				   struct ncclbpf_tuner *ctx,
+static inline int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
 	int by = -1;
@@ -76,8 +71,8 @@ static inline void nb_gen_count_event(struct nb_gen_prog *p, uint16_t holder)
 	uint16_t counter = __atomic_load_n(&p->counter, __ATOMIC_RELAXED);
 
 	if (!counter && holder &&
-	    __atomic_compare_exchange_n(&p->counter, &counter, holder, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	    __atomic_compare_exchange_n(&p->counter, &counter, holder, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
 		counter = holder;
 	if (holder && counter == holder)
 		nb_gen_bump(&p->sum.own_runs);
@@ -93,8 +88,8 @@ static inline void nb_gen_count_event(struct nb_gen_prog *p, uint16_t holder)
  * Any thread, concurrently; the caller keeps @g alive. Takes no lock and
  * allocates nothing.
  */
-static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
-				    void *ctx, uint64_t size, uint16_t holder)
+static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook, void *ctx, uint64_t size,
+				    uint16_t holder)
 {
 	for (uint32_t i = 0; i < g->nevents; i++) {
 		if (g->event[i].hook != hook)
@@ -112,7 +107,6 @@ static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
  * itself takes.
  */
 enum { NB_GEN_SAMPLE = 64 };
-int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		     struct nb_gen_count *count);
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx, struct nb_gen_count *count);
 
 #endif

@@ -31,8 +31,7 @@ struct chain {
 	uint64_t sure, limit;
 };
 
-static void add_member(struct chain *c, const struct nb_gen *g,
-		       const struct nb_gen_prog *gp)
+static void add_member(struct chain *c, const struct nb_gen *g, const struct nb_gen_prog *gp)
 {
 	const struct nb_policy *p = g->policy[gp->policy].policy;
 	struct member *m = &c->m[c->n];
@@ -41,9 +40,7 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	if (!iteration)
 		/* Programs that were not verified occur only in tests. */
 		return;
-	*m =
-		(struct member){ gp->exec, p, &p->effort[gp->prog],
-				 gp->prog, 0, 0 };
+	*m = (struct member){ gp->exec, p, &p->effort[gp->prog], gp->prog, 0, 0 };
 	m->iterations = nb_effort_loops(m->effort, iteration);
 	m->sure = nb_effort_path(m->effort, iteration) + m->iterations;
 	c->sure += m->sure;
@@ -68,18 +65,16 @@ static void name_loop(char *text, size_t size, const struct nb_prog *p,
 		return;
 	line = nb_prog_line(p, e->loop_pc);
 	if (line)
-		snprintf(where, sizeof(where), "%.64s:%" PRIu32, line->file,
-			 line->line);
+		snprintf(where, sizeof(where), "%.64s:%" PRIu32, line->file, line->line);
 	else
 		snprintf(where, sizeof(where), "slot %" PRIu32, e->loop_pc);
 	snprintf(text, size,
-		 "; its costliest loop, at %s, takes %" PRIu32
-		 " %% of its time: %" PRIu32 " iterations of %" PRIu32,
+		 "; its costliest loop, at %s, takes %" PRIu32 " %% of its time: %" PRIu32
+		 " iterations of %" PRIu32,
 		 where, e->loop_share, e->loop_iterations, e->loop_length);
 }
 
-static int fail_run_limit(const struct chain *c, uint32_t hook,
-			  struct nb_err *err)
+static int fail_run_limit(const struct chain *c, uint32_t hook, struct nb_err *err)
 {
 	const struct member *worst = &c->m[0];
 	const struct nb_prog *p;
@@ -91,13 +86,11 @@ static int fail_run_limit(const struct chain *c, uint32_t hook,
 	p = &worst->policy->img->progs[worst->prog];
 	name_loop(loop, sizeof(loop), p, worst->effort);
 	nb_fail(err, NB_E_LIMIT, 0,
-		"the policies on hook %s may take %" PRIu64
-		" weighted instructions (about %" PRIu64
+		"the policies on hook %s may take %" PRIu64 " weighted instructions (about %" PRIu64
 		" us) together, at most %" PRIu64
-		" are allowed; policy %.64s, program %.64s, takes %" PRIu64
-		"%s",
-		nb_spec_hook((enum nb_hook)hook)->word, c->sure, c->sure / 1000,
-		c->limit, worst->policy->img->name, p->name, worst->sure, loop);
+		" are allowed; policy %.64s, program %.64s, takes %" PRIu64 "%s",
+		nb_spec_hook((enum nb_hook)hook)->word, c->sure, c->sure / 1000, c->limit,
+		worst->policy->img->name, p->name, worst->sure, loop);
 	return nb_hint(err, "make its loops shorter, use fewer policies, "
 			    "or raise NCCLBPF_MAX_RUN on all ranks");
 }
@@ -118,9 +111,7 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 	/* Each loop can make at least one iteration: nb_effort_path counted
 	 * it. */
 	for (uint32_t i = 0; i < c.n; i++)
-		nb_exec_limit(c.m[i].x,
-			      nb_exec_iteration(c.m[i].x) + c.m[i].iterations +
-				      rest,
+		nb_exec_limit(c.m[i].x, nb_exec_iteration(c.m[i].x) + c.m[i].iterations + rest,
 			      nb_exec_iteration(c.m[i].x) + rest);
 	return 0;
 }

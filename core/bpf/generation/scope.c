@@ -53,10 +53,8 @@ bool nb_scopes_same(const struct nb_scopes *a, const struct nb_scopes *b)
 	for (uint32_t i = 0; i < a->n; i++) {
 		const struct nb_scope *x = &a->scope[i], *y = &b->scope[i];
 
-		if (!nb_order_same(&x->order, &y->order) ||
-		    x->ncomms != y->ncomms ||
-		    memcmp(x->comm, y->comm, x->ncomms * sizeof(x->comm[0])) !=
-			    0)
+		if (!nb_order_same(&x->order, &y->order) || x->ncomms != y->ncomms ||
+		    memcmp(x->comm, y->comm, x->ncomms * sizeof(x->comm[0])) != 0)
 			return false;
 	}
 	return true;
@@ -70,8 +68,7 @@ void nb_scopes_drop(struct nb_scopes *s, uint64_t comm)
 	if (i < 0)
 		return;
 	from->ncomms--;
-	for (uint32_t at = (uint32_t)scope_index(from, comm); at < from->ncomms;
-	     at++)
+	for (uint32_t at = (uint32_t)scope_index(from, comm); at < from->ncomms; at++)
 		from->comm[at] = from->comm[at + 1];
 	if (from->ncomms)
 		return;
@@ -81,8 +78,7 @@ void nb_scopes_drop(struct nb_scopes *s, uint64_t comm)
 
 /* Find the scope with @order, or append one; returns NULL if there are too
  * many. */
-static struct nb_scope *scope_of_order(struct nb_scopes *s,
-				       const struct nb_order *order)
+static struct nb_scope *scope_of_order(struct nb_scopes *s, const struct nb_order *order)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (nb_order_same(&s->scope[i].order, order))
@@ -99,9 +95,7 @@ static int fail_scope_limit(struct nb_err *err)
 		"communicators with policies of their own: "
 		"at most %d lists of policies, with %d communicators each, are allowed",
 		NB_GEN_MAX_SCOPES, NB_SCOPE_MAX_COMMS);
-	return nb_hint(
-		err,
-		"policy list shows the scopes; policy use common comm=ID removes one");
+	return nb_hint(err, "policy list shows the scopes; policy use common comm=ID removes one");
 }
 
 int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
@@ -126,14 +120,12 @@ int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 	return 0;
 }
 
-static int check_order(const struct nb_order *o, uint32_t npolicies,
-		       struct nb_err *err)
+static int check_order(const struct nb_order *o, uint32_t npolicies, struct nb_err *err)
 {
 	uint32_t seen = 0;
 
 	if (o->n > NB_GEN_MAX_POLICIES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "an order of %" PRIu32 " policies (allowed: %d)",
+		return nb_fail(err, NB_E_LIMIT, 0, "an order of %" PRIu32 " policies (allowed: %d)",
 			       o->n, NB_GEN_MAX_POLICIES);
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (o->at[i] >= npolicies || seen >> o->at[i] & 1)
@@ -149,8 +141,7 @@ static int check_order(const struct nb_order *o, uint32_t npolicies,
 }
 
 /* Is communicator @k of scope @i listed only once? */
-static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k,
-		      struct nb_err *err)
+static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k, struct nb_err *err)
 {
 	const struct nb_scope *c = &s->scope[i];
 
@@ -158,13 +149,12 @@ static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k,
 	    scope_index(c, c->comm[k]) == (int)k)
 		return 0;
 	return nb_fail(err, NB_E_ARG, k,
-		       "communicator %016" PRIx64
-		       ": 0 is no identity, and each may be named once",
+		       "communicator %016" PRIx64 ": 0 is no identity, and each may be named once",
 		       c->comm[k]);
 }
 
-int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
-		    uint32_t npolicies, struct nb_err *err)
+int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s, uint32_t npolicies,
+		    struct nb_err *err)
 {
 	int rc = check_order(common, npolicies, err);
 

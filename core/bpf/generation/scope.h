@@ -14,11 +14,7 @@
  * common order. A communicator is in at most one scope. Scopes are part of the
  * generation's digest, so ranks with the same generation have the same scopes.
  */
-enum {
-	NB_GEN_MAX_POLICIES = 16,
-	NB_GEN_MAX_SCOPES = 8,
-	NB_SCOPE_MAX_COMMS = 16
-};
+enum { NB_GEN_MAX_POLICIES = 16, NB_GEN_MAX_SCOPES = 8, NB_SCOPE_MAX_COMMS = 16 };
 
 /* Policies, by their number in the generation, in the order of running. */
 struct nb_order {
@@ -62,8 +58,8 @@ int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
  * order, and that each communicator is named once and has an identity.
  * Returns 0, NB_E_ARG or NB_E_LIMIT.
  */
-int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
-		    uint32_t npolicies, struct nb_err *err);
+int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s, uint32_t npolicies,
+		    struct nb_err *err);
 
 /* Add the orders and scopes to a digest; adds nothing if there are no
  * scopes. */

@@ -35,8 +35,7 @@ static bool is_zero(const void *p, size_t size)
 /* Is @m an array whose elements are always present? */
 static bool is_filled(const struct nb_map *m)
 {
-	const struct nb_map_type_spec *t =
-		nb_spec_map_type(nb_map_definition(m)->type);
+	const struct nb_map_type_spec *t = nb_spec_map_type(nb_map_definition(m)->type);
 
 	return t->keys == NB_KEYS_INDEX;
 }
@@ -46,8 +45,7 @@ static bool is_written(const struct nb_gen_policy *gp, uint32_t i)
 {
 	const struct nb_map_spec *s = &gp->policy->img->maps[i];
 
-	return gp->maps[i] && s->tags & NB_MAPF_COHERENT &&
-	       s->origin != NB_ORIGIN_RODATA &&
+	return gp->maps[i] && s->tags & NB_MAPF_COHERENT && s->origin != NB_ORIGIN_RODATA &&
 	       !is_zero(gp->history, sizeof(gp->history));
 }
 
@@ -67,8 +65,7 @@ static int fail_memory(struct nb_err *err)
 	return nb_fail(err, NB_E_NOMEM, 0, "no memory for a generation");
 }
 
-static int put_map(struct nb_buf *b, const struct nb_gen_policy *gp, uint32_t i,
-		   struct nb_err *err)
+static int put_map(struct nb_buf *b, const struct nb_gen_policy *gp, uint32_t i, struct nb_err *err)
 {
 	const struct nb_map *m = gp->maps[i];
 	const struct nb_map_def *def = nb_map_definition(m);
@@ -79,8 +76,7 @@ static int put_map(struct nb_buf *b, const struct nb_gen_policy *gp, uint32_t i,
 	if (!key)
 		return fail_memory(err);
 	put_u32(b, 0);
-	for (int rc = nb_map_next(m, NULL, key); !rc;
-	     rc = nb_map_next(m, key, key)) {
+	for (int rc = nb_map_next(m, NULL, key); !rc; rc = nb_map_next(m, key, key)) {
 		if (nb_map_read(m, key, key + def->key_size, NULL) ||
 		    (is_filled(m) && is_zero(key + def->key_size, size)))
 			continue;
@@ -93,8 +89,7 @@ static int put_map(struct nb_buf *b, const struct nb_gen_policy *gp, uint32_t i,
 	return 0;
 }
 
-static int put_maps(struct nb_buf *b, const struct nb_gen_policy *gp,
-		    struct nb_err *err)
+static int put_maps(struct nb_buf *b, const struct nb_gen_policy *gp, struct nb_err *err)
 {
 	const struct nb_image *img = gp->policy->img;
 	int rc = 0;
@@ -107,16 +102,14 @@ static int put_maps(struct nb_buf *b, const struct nb_gen_policy *gp,
 	return rc;
 }
 
-int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g,
-		       struct nb_err *err)
+int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err)
 {
 	int rc = 0;
 
 	nb_buf_bytes(out, magic, sizeof(magic));
 	put_u32(out, g->npolicies);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
-		nb_buf_bytes(out, g->policy[i].policy->img->digest,
-			     NB_SHA256_SIZE);
+		nb_buf_bytes(out, g->policy[i].policy->img->digest, NB_SHA256_SIZE);
 		nb_buf_bytes(out, g->policy[i].history, NB_SHA256_SIZE);
 	}
 	put_order(out, &g->order);
@@ -132,11 +125,9 @@ int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g,
 		rc = put_maps(out, &g->policy[i], err);
 	if (rc || nb_buf_ok(out))
 		return rc;
-	return out->no_memory
-		       ? fail_memory(err)
-		       : nb_fail(err, NB_E_LIMIT, 0,
-				 "the coherent maps have more than %zu bytes",
-				 out->limit);
+	return out->no_memory ? fail_memory(err)
+			      : nb_fail(err, NB_E_LIMIT, 0,
+					"the coherent maps have more than %zu bytes", out->limit);
 }
 
 /* The bytes that are still to be read. */
@@ -162,8 +153,7 @@ static bool take_count(struct reader *r, uint32_t *to, uint32_t most)
 
 static bool take_order(struct reader *r, struct nb_order *o)
 {
-	return take_count(r, &o->n, NB_GEN_MAX_POLICIES) &&
-	       take(r, o->at, o->n);
+	return take_count(r, &o->n, NB_GEN_MAX_POLICIES) && take(r, o->at, o->n);
 }
 
 static bool take_scopes(struct reader *r, struct nb_scopes *s)
@@ -173,8 +163,7 @@ static bool take_scopes(struct reader *r, struct nb_scopes *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct nb_scope *c = &s->scope[i];
 
-		if (!take_order(r, &c->order) ||
-		    !take_count(r, &c->ncomms, NB_SCOPE_MAX_COMMS) ||
+		if (!take_order(r, &c->order) || !take_count(r, &c->ncomms, NB_SCOPE_MAX_COMMS) ||
 		    !take(r, c->comm, c->ncomms * sizeof(c->comm[0])))
 			return false;
 	}
@@ -184,12 +173,11 @@ static bool take_scopes(struct reader *r, struct nb_scopes *s)
 static int fail_format(const struct reader *r, struct nb_err *err)
 {
 	return nb_fail(err, NB_E_FORMAT, (uint32_t)r->at,
-		       "the bytes are no generation (byte %zu of %zu)", r->at,
-		       r->v.size);
+		       "the bytes are no generation (byte %zu of %zu)", r->at, r->v.size);
 }
 
-static int take_policies(struct reader *r, struct nb_gen_list *l,
-			 nb_gen_find_fn *find, struct nb_err *err)
+static int take_policies(struct reader *r, struct nb_gen_list *l, nb_gen_find_fn *find,
+			 struct nb_err *err)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	char text[2 * NB_SHA256_SIZE + 1];
@@ -197,14 +185,12 @@ static int take_policies(struct reader *r, struct nb_gen_list *l,
 	if (!take_count(r, &l->n, NB_GEN_MAX_POLICIES))
 		return fail_format(r, err);
 	for (uint32_t i = 0; i < l->n; i++) {
-		if (!take(r, digest, sizeof(digest)) ||
-		    !take(r, r->history[i], NB_SHA256_SIZE))
+		if (!take(r, digest, sizeof(digest)) || !take(r, r->history[i], NB_SHA256_SIZE))
 			return fail_format(r, err);
 		l->policy[i] = find(digest);
 		nb_sha256_text(digest, text);
 		if (!l->policy[i])
-			return nb_fail(err, NB_E_NOENT, i,
-				       "no policy of digest %.12s is held",
+			return nb_fail(err, NB_E_NOENT, i, "no policy of digest %.12s is held",
 				       text);
 	}
 	return 0;
@@ -217,8 +203,7 @@ static int clear_map(struct nb_map *m, unsigned char *key, struct nb_err *err)
 	bool filled = is_filled(m);
 	int rc = 0;
 
-	for (int end = nb_map_next(m, NULL, key); !end && !rc;
-	     end = nb_map_next(m, key, key)) {
+	for (int end = nb_map_next(m, NULL, key); !end && !rc; end = nb_map_next(m, key, key)) {
 		rc = filled ? nb_map_write(m, key, key + key_size, NB_ANY, err)
 			    : nb_map_erase(m, key, err);
 		if (rc == NB_E_NOKEY) /* an empty slot of a program array */
@@ -238,8 +223,7 @@ static int read_map(struct reader *r, struct nb_map *m, struct nb_err *err)
 
 	if (!key)
 		return fail_memory(err);
-	if (!take(r, &n, sizeof(n)) ||
-	    !nb_view_has(r->v, r->at, (uint64_t)n * size)) {
+	if (!take(r, &n, sizeof(n)) || !nb_view_has(r->v, r->at, (uint64_t)n * size)) {
 		free(key);
 		return fail_format(r, err);
 	}
@@ -254,8 +238,7 @@ static int read_map(struct reader *r, struct nb_map *m, struct nb_err *err)
 	return rc;
 }
 
-static int read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp,
-		     struct nb_err *err)
+static int read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp, struct nb_err *err)
 {
 	const struct nb_image *img = gp->policy->img;
 	struct reader *r = arg;
@@ -270,8 +253,8 @@ static int read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp,
 	return rc;
 }
 
-int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size,
-		      nb_gen_find_fn *find, struct nb_err *err)
+int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size, nb_gen_find_fn *find,
+		      struct nb_err *err)
 {
 	struct reader r = { .v = nb_view(bytes, size) };
 	struct nb_gen_list l = { .n = 0 };
@@ -279,8 +262,7 @@ int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size,
 	int rc;
 
 	*out = NULL;
-	if (!take(&r, head, sizeof(head)) ||
-	    memcmp(head, magic, sizeof(magic)) != 0)
+	if (!take(&r, head, sizeof(head)) || memcmp(head, magic, sizeof(magic)) != 0)
 		return fail_format(&r, err);
 	rc = take_policies(&r, &l, find, err);
 	if (rc)

@@ -20,8 +20,7 @@
  *
  * Returns 0, NB_E_LIMIT (the limit of @out) or NB_E_NOMEM.
  */
-int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g,
-		       struct nb_err *err);
+int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err);
 
 /* Return the policy with this digest, borrowed, or NULL. */
 typedef struct nb_policy *nb_gen_find_fn(const uint8_t *digest);
@@ -34,7 +33,7 @@ typedef struct nb_policy *nb_gen_find_fn(const uint8_t *digest);
  * one reference. On failure *@out is NULL: NB_E_FORMAT, NB_E_NOENT (@find has
  * no policy of a digest), or an error of nb_gen_filled and nb_map_write.
  */
-int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size,
-		      nb_gen_find_fn *find, struct nb_err *err);
+int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size, nb_gen_find_fn *find,
+		      struct nb_err *err);
 
 #endif

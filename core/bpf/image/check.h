@@ -9,8 +9,7 @@
  * (see nb_image_read)
  * @at: offset of each section for err->at, or NULL: the record's number
  */
-int nb_image_check(const struct nb_image *img, const uint32_t *at,
-		   struct nb_err *err);
+int nb_image_check(const struct nb_image *img, const uint32_t *at, struct nb_err *err);
 
 /* May @text be in a line record? It has to be printable UTF-8 and tabs, at
  * most 255 bytes. */

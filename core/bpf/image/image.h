@@ -36,12 +36,7 @@ enum {
 };
 
 /* Origin of a map: a definition in .maps, or a data section. */
-enum nb_map_origin {
-	NB_ORIGIN_DEFINED,
-	NB_ORIGIN_RODATA,
-	NB_ORIGIN_DATA,
-	NB_ORIGIN_BSS
-};
+enum nb_map_origin { NB_ORIGIN_DEFINED, NB_ORIGIN_RODATA, NB_ORIGIN_DATA, NB_ORIGIN_BSS };
 
 enum {
 	/* Tag "ncclbpf:coherent": programs only read the map, it changes
@@ -166,8 +161,7 @@ struct nb_image {
  * Returns 0, NB_E_LIMIT, NB_E_NOMEM, NB_E_IMAGE, NB_E_MAPDEF, NB_E_HOOK or
  * NB_E_INSN.
  */
-int nb_image_write(struct nb_buf *out, const struct nb_image *in,
-		   struct nb_err *err);
+int nb_image_write(struct nb_buf *out, const struct nb_image *in, struct nb_err *err);
 
 /*
  * nb_image_read - check and read an image
@@ -179,8 +173,7 @@ int nb_image_write(struct nb_buf *out, const struct nb_image *in,
  * NB_E_IMAGE (err->at is the offset), NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN (its
  * content), NB_E_VERSION, NB_E_LIMIT or NB_E_NOMEM. Pure; any thread.
  */
-int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
-		  struct nb_err *err);
+int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct nb_err *err);
 void nb_image_free(struct nb_image *img);
 
 /* Do the bytes begin with an image's signature? */

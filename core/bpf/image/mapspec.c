@@ -27,30 +27,24 @@ static int check_def(const struct nb_map_spec *m, struct nb_err *err)
 
 static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 {
-	uint32_t most = m->origin == NB_ORIGIN_RODATA ? NB_IMAGE_MAX_DATA
-						      : NB_IMAGE_MAX_VALUE;
-	uint64_t total =
-		((uint64_t)m->key_size + m->value_size) * m->max_entries;
+	uint32_t most = m->origin == NB_ORIGIN_RODATA ? NB_IMAGE_MAX_DATA : NB_IMAGE_MAX_VALUE;
+	uint64_t total = ((uint64_t)m->key_size + m->value_size) * m->max_entries;
 
 	if (m->key_size > NB_IMAGE_MAX_KEY)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: key of %u bytes; at most %d", m->name,
+		return nb_fail(err, NB_E_LIMIT, 0, "map %s: key of %u bytes; at most %d", m->name,
 			       m->key_size, NB_IMAGE_MAX_KEY);
 	if (m->value_size > most)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: value of %u bytes; at most %u", m->name,
+		return nb_fail(err, NB_E_LIMIT, 0, "map %s: value of %u bytes; at most %u", m->name,
 			       m->value_size, most);
 	if (nb_spec_map_type(m->type)->keys == NB_KEYS_RING &&
 	    m->max_entries > NB_MAP_MAX_BYTES / 4)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: a ring buffer of %u bytes; at most %d",
+		return nb_fail(err, NB_E_LIMIT, 0, "map %s: a ring buffer of %u bytes; at most %d",
 			       m->name, m->max_entries, NB_MAP_MAX_BYTES / 4);
 	if (total > NB_MAP_MAX_BYTES)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"map %s: %u elements of %u + %u bytes; at most %d bytes in all",
-			m->name, m->max_entries, m->key_size, m->value_size,
-			NB_MAP_MAX_BYTES);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: %u elements of %u + %u bytes; at most %d bytes in all",
+			       m->name, m->max_entries, m->key_size, m->value_size,
+			       NB_MAP_MAX_BYTES);
 	return 0;
 }
 
@@ -58,30 +52,24 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static const uint32_t types = 1u << NB_MAP_HASH | 1u << NB_MAP_ARRAY |
-				      1u << NB_MAP_PERCPU_ARRAY |
-				      1u << NB_MAP_LRU_HASH;
+				      1u << NB_MAP_PERCPU_ARRAY | 1u << NB_MAP_LRU_HASH;
 
 	if ((m->tags & NB_MAPF_MERGED) == NB_MAPF_MERGED)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: merged by both sum and max; choose one of them",
-			m->name);
-	if (m->tags & NB_MAPF_COHERENT)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a coherent map is equal in all processes: "
-			"there is nothing to merge",
-			m->name);
-	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: only hashes and arrays are merged",
+			       "map %s: merged by both sum and max; choose one of them", m->name);
+	if (m->tags & NB_MAPF_COHERENT)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a coherent map is equal in all processes: "
+			       "there is nothing to merge",
+			       m->name);
+	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED)
+		return nb_fail(err, NB_E_MAPDEF, 0, "map %s: only hashes and arrays are merged",
 			       m->name);
 	if (m->value_size % 8)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: values of %u bytes cannot be merged in parts of 8 bytes; "
-			"expected: a multiple of 8",
-			m->name, m->value_size);
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: values of %u bytes cannot be merged in parts of 8 bytes; "
+			       "expected: a multiple of 8",
+			       m->name, m->value_size);
 	return 0;
 }
 
@@ -90,19 +78,16 @@ static int check_host(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const uint32_t needed = NB_F_MMAPABLE | NB_F_RDONLY_PROG;
 
-	if (m->type != NB_MAP_ARRAY || m->origin != NB_ORIGIN_DEFINED ||
-	    m->flags != needed)
+	if (m->type != NB_MAP_ARRAY || m->origin != NB_ORIGIN_DEFINED || m->flags != needed)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"map %s: type %s with map_flags 0x%x; "
 			"a host map is an array with BPF_F_MMAPABLE | BPF_F_RDONLY_PROG (0x%x)",
-			m->name, nb_spec_map_type(m->type)->word, m->flags,
-			needed);
+			m->name, nb_spec_map_type(m->type)->word, m->flags, needed);
 	if (m->tags != NB_MAPF_HOST)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a host map has no other tag: each host writes its own",
-			m->name);
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a host map has no other tag: each host writes its own",
+			       m->name);
 	if (m->value_size < 8)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
@@ -116,13 +101,12 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
-	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED |
-				  NB_MAPF_MERGED | NB_MAPF_HOST))
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: tags 0x%x; known: "
-			"1 (coherent), 2 (shared), 4 (sum), 8 (max), 16 (host)",
-			m->name, m->tags);
+	if (m->tags &
+	    ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED | NB_MAPF_MERGED | NB_MAPF_HOST))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: tags 0x%x; known: "
+			       "1 (coherent), 2 (shared), 4 (sum), 8 (max), 16 (host)",
+			       m->name, m->tags);
 	if (m->tags & NB_MAPF_HOST)
 		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
@@ -130,14 +114,12 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
 	if (t->traits & NB_TRAIT_PERCPU)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a per-CPU map cannot be coherent: "
-			"the value that a program finds depends on the CPU",
-			m->name);
-	if (t->traits & NB_TRAIT_LOCAL)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a map of type %s cannot be coherent",
+			       "map %s: a per-CPU map cannot be coherent: "
+			       "the value that a program finds depends on the CPU",
+			       m->name);
+	if (t->traits & NB_TRAIT_LOCAL)
+		return nb_fail(err, NB_E_MAPDEF, 0, "map %s: a map of type %s cannot be coherent",
 			       m->name, t->word);
 	if (m->flags & NB_F_WRONLY_PROG)
 		return nb_fail(
@@ -155,14 +137,11 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 	if (m->origin == NB_ORIGIN_DEFINED)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: a data section is an untagged array of one element, "
-			"not %u of type %s with tags 0x%x",
-			m->name, m->max_entries,
-			nb_spec_map_type(m->type)->word, m->tags);
-	if (m->flags & NB_F_WRONLY_PROG ||
-	    rodata != !!(m->flags & NB_F_RDONLY_PROG))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a data section is an untagged array of one element, "
+			       "not %u of type %s with tags 0x%x",
+			       m->name, m->max_entries, nb_spec_map_type(m->type)->word, m->tags);
+	if (m->flags & NB_F_WRONLY_PROG || rodata != !!(m->flags & NB_F_RDONLY_PROG))
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"map %s: map_flags 0x%x: of the data sections, .rodata alone is read-only",
@@ -172,8 +151,7 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
 {
-	static int (*const checks[])(const struct nb_map_spec *,
-				     struct nb_err *) = {
+	static int (*const checks[])(const struct nb_map_spec *, struct nb_err *) = {
 		check_def,
 		check_limits,
 		check_tags,

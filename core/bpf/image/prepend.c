@@ -15,8 +15,8 @@ static int nomem(struct nb_err *err)
 }
 
 /* Replace the program by one with @prefix before it, in memory of @a. */
-static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
-			const struct nb_prefix *prefix, struct nb_err *err)
+static int prepend_prog(struct nb_arena *a, struct nb_prog *p, const struct nb_prefix *prefix,
+			struct nb_err *err)
 {
 	size_t n = (size_t)prefix->nslots + p->nslots;
 	struct nb_slot *slots;
@@ -24,10 +24,9 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
 	struct nb_line *lines;
 
 	if (n > NB_IMAGE_MAX_SLOTS)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"program %s: %zu instructions, with the inserted ones; at most %d",
-			p->name, n, NB_IMAGE_MAX_SLOTS);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "program %s: %zu instructions, with the inserted ones; at most %d",
+			       p->name, n, NB_IMAGE_MAX_SLOTS);
 	slots = nb_arena_array(a, n, sizeof(*slots));
 	funcs = nb_arena_dup(a, p->funcs, p->nfuncs * sizeof(*funcs));
 	lines = nb_arena_array(a, (size_t)p->nlines + 1, sizeof(*lines));
@@ -39,8 +38,7 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
 		funcs[i].start += i ? prefix->nslots : 0;
 		funcs[i].end += prefix->nslots;
 	}
-	lines[0] =
-		(struct nb_line){ .file = prefix->name, .text = prefix->text };
+	lines[0] = (struct nb_line){ .file = prefix->name, .text = prefix->text };
 	for (uint32_t i = 0; i < p->nlines; i++) {
 		lines[i + 1] = p->lines[i];
 		lines[i + 1].pc += prefix->nslots;
@@ -53,9 +51,8 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
 	return 0;
 }
 
-int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
-		     enum nb_hook hook, const struct nb_prefix *prefix,
-		     struct nb_err *err)
+int nb_image_prepend(struct nb_buf *out, const struct nb_image *in, enum nb_hook hook,
+		     const struct nb_prefix *prefix, struct nb_err *err)
 {
 	struct nb_image img = *in;
 	struct nb_prog *progs;
@@ -75,8 +72,7 @@ int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
 	img.name = prefix->name;
 	img.progs = progs;
 	if (!rc && !n)
-		rc = nb_fail(err, NB_E_IMAGE, 0,
-			     "policy %s: no program of that hook", in->name);
+		rc = nb_fail(err, NB_E_IMAGE, 0, "policy %s: no program of that hook", in->name);
 	if (!rc)
 		rc = nb_image_write(out, &img, err);
 	nb_arena_fini(&a);

@@ -22,8 +22,7 @@ struct nb_prefix {
  * verified before it runs. Returns 0, NB_E_LIMIT (too long, or a name),
  * NB_E_NOMEM, NB_E_INSN or NB_E_IMAGE (no program of @hook). Pure.
  */
-int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
-		     enum nb_hook hook, const struct nb_prefix *prefix,
-		     struct nb_err *err);
+int nb_image_prepend(struct nb_buf *out, const struct nb_image *in, enum nb_hook hook,
+		     const struct nb_prefix *prefix, struct nb_err *err);
 
 #endif

@@ -36,12 +36,11 @@ struct reader {
 	int rc; /* The first failure, which stays. */
 };
 
-static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt,
-		     ...) __attribute__((format(printf, 4, 5)));
+static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* Record a failure, unless there was one before. */
-static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt,
-		     ...)
+static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt, ...)
 {
 	char text[300];
 	va_list ap;
@@ -62,54 +61,44 @@ static int nomem(struct reader *r)
 static int read_header(struct reader *r)
 {
 	if (!nb_image_is(r->all.p, r->all.size))
-		return read_fail(r, NB_E_IMAGE, 0,
-				 "the first 8 bytes are not its signature");
+		return read_fail(r, NB_E_IMAGE, 0, "the first 8 bytes are not its signature");
 	if (r->all.size > NB_IMAGE_MAX_SIZE)
-		return read_fail(r, NB_E_LIMIT, 0, "%zu bytes; at most %d",
-				 r->all.size, NB_IMAGE_MAX_SIZE);
+		return read_fail(r, NB_E_LIMIT, 0, "%zu bytes; at most %d", r->all.size,
+				 NB_IMAGE_MAX_SIZE);
 	if (r->all.size < NB_IMAGE_FIRST)
-		return read_fail(r, NB_E_IMAGE, 0,
-				 "%zu bytes; the header alone has %d",
+		return read_fail(r, NB_E_IMAGE, 0, "%zu bytes; the header alone has %d",
 				 r->all.size, NB_IMAGE_FIRST);
 	if (nb_view_word(r->all, 8) != NB_IMAGE_VERSION)
-		return read_fail(r, NB_E_VERSION, 8,
-				 "version %u; this build reads version %d",
+		return read_fail(r, NB_E_VERSION, 8, "version %u; this build reads version %d",
 				 nb_view_word(r->all, 8), NB_IMAGE_VERSION);
 	if (nb_view_word(r->all, 12) != r->all.size)
-		return read_fail(r, NB_E_IMAGE, 12,
-				 "the header says %u bytes, the image has %zu",
+		return read_fail(r, NB_E_IMAGE, 12, "the header says %u bytes, the image has %zu",
 				 nb_view_word(r->all, 12), r->all.size);
 	if (nb_view_word(r->all, 20) != NB_NSECTIONS)
-		return read_fail(r, NB_E_IMAGE, 20,
-				 "%u sections; version %d has %d",
-				 nb_view_word(r->all, 20), NB_IMAGE_VERSION,
-				 NB_NSECTIONS);
+		return read_fail(r, NB_E_IMAGE, 20, "%u sections; version %d has %d",
+				 nb_view_word(r->all, 20), NB_IMAGE_VERSION, NB_NSECTIONS);
 	return 0;
 }
 
 static int read_section(struct reader *r, uint32_t i)
 {
 	uint32_t row = NB_IMAGE_HEADER + i * NB_IMAGE_SECTION;
-	uint32_t off = nb_view_word(r->all, row + 4),
-		 size = nb_view_word(r->all, row + 8);
+	uint32_t off = nb_view_word(r->all, row + 4), size = nb_view_word(r->all, row + 8);
 
 	r->at[i] = off;
 	r->count[i] = nb_view_word(r->all, row + 12);
 	if (nb_view_word(r->all, row) != i)
-		return read_fail(
-			r, NB_E_IMAGE, row,
-			"section %u has kind %u; section N must have kind N", i,
-			nb_view_word(r->all, row));
+		return read_fail(r, NB_E_IMAGE, row,
+				 "section %u has kind %u; section N must have kind N", i,
+				 nb_view_word(r->all, row));
 	if (off < NB_IMAGE_FIRST || off % 8 || !nb_view_has(r->all, off, size))
-		return read_fail(
-			r, NB_E_IMAGE, row + 4,
-			"section %u: %u bytes at %u are not inside the %zu bytes",
-			i, size, off, r->all.size);
+		return read_fail(r, NB_E_IMAGE, row + 4,
+				 "section %u: %u bytes at %u are not inside the %zu bytes", i, size,
+				 off, r->all.size);
 	if ((uint64_t)r->count[i] * nb_records[i].size != size)
-		return read_fail(
-			r, NB_E_IMAGE, row + 12,
-			"section %u: %u records of %u bytes in %u bytes", i,
-			r->count[i], nb_records[i].size, size);
+		return read_fail(r, NB_E_IMAGE, row + 12,
+				 "section %u: %u records of %u bytes in %u bytes", i, r->count[i],
+				 nb_records[i].size, size);
 	r->sec[i] = nb_view_sub(r->all, off, size);
 	return 0;
 }
@@ -123,10 +112,9 @@ static const char *read_string(struct reader *r, uint32_t at)
 
 	if (s)
 		return s;
-	read_fail(
-		r, NB_E_IMAGE, at,
-		"string %u is not inside the %zu bytes of strings, or has over %d bytes",
-		off, v.size, STRING_MAX - 1);
+	read_fail(r, NB_E_IMAGE, at,
+		  "string %u is not inside the %zu bytes of strings, or has over %d bytes", off,
+		  v.size, STRING_MAX - 1);
 	return "";
 }
 
@@ -138,8 +126,7 @@ static enum nb_hook hook_named(const char *word)
 	return NB_NHOOKS;
 }
 
-static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
-		       void *record)
+static void read_field(struct reader *r, const struct nb_field *f, uint32_t at, void *record)
 {
 	unsigned char *to = (unsigned char *)record + f->off;
 	uint32_t number = nb_view_word(r->all, at);
@@ -162,8 +149,7 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 
 /* Read @n records of section @sec from number @first on; returns NULL if
  * out of memory. */
-static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
-			  uint32_t n)
+static void *read_records(struct reader *r, enum nb_section sec, uint32_t first, uint32_t n)
 {
 	const struct nb_record *rec = &nb_records[sec];
 	unsigned char *all = nb_arena_array(&r->img->arena, n, rec->mem_size);
@@ -173,16 +159,14 @@ static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 	for (uint32_t i = 0; all && i < n; i++) {
 		uint32_t at = r->at[sec] + (first + i) * rec->size;
 
-		for (const struct nb_field *f = rec->fields; f->kind;
-		     f++, at += 4)
+		for (const struct nb_field *f = rec->fields; f->kind; f++, at += 4)
 			read_field(r, f, at, all + (size_t)i * rec->mem_size);
 	}
 	return all;
 }
 
 /* Assign the next @n records of @sec; returns the number of the first one. */
-static uint32_t assign_records(struct reader *r, enum nb_section sec,
-			       uint32_t n)
+static uint32_t assign_records(struct reader *r, enum nb_section sec, uint32_t n)
 {
 	uint32_t first = r->next[sec];
 
@@ -190,9 +174,8 @@ static uint32_t assign_records(struct reader *r, enum nb_section sec,
 		r->next[sec] += n;
 		return first;
 	}
-	read_fail(
-		r, NB_E_IMAGE, r->at[sec],
-		"maps or programs have more data, slots, functions or lines than this section");
+	read_fail(r, NB_E_IMAGE, r->at[sec],
+		  "maps or programs have more data, slots, functions or lines than this section");
 	return 0;
 }
 
@@ -202,11 +185,9 @@ static void read_maps(struct reader *r)
 	struct nb_map_spec *maps = read_records(r, NB_SEC_MAPS, 0, n);
 
 	for (uint32_t i = 0; !r->rc && i < n; i++)
-		if (maps[i].origin == NB_ORIGIN_RODATA ||
-		    maps[i].origin == NB_ORIGIN_DATA)
+		if (maps[i].origin == NB_ORIGIN_RODATA || maps[i].origin == NB_ORIGIN_DATA)
 			maps[i].init = r->sec[NB_SEC_DATA].p +
-				       assign_records(r, NB_SEC_DATA,
-						      maps[i].value_size);
+				       assign_records(r, NB_SEC_DATA, maps[i].value_size);
 	r->img->maps = maps;
 	r->img->nmaps = n;
 }
@@ -222,10 +203,9 @@ static void read_prog(struct reader *r, struct nb_prog *p)
 	if (r->rc)
 		return;
 	p->hook = hook ? hook->id : NB_NHOOKS;
-	p->slots = nb_arena_dup(&r->img->arena,
-				r->sec[NB_SEC_SLOTS].p +
-					(size_t)slot * NB_SLOT_SIZE,
-				(size_t)p->nslots * NB_SLOT_SIZE);
+	p->slots =
+		nb_arena_dup(&r->img->arena, r->sec[NB_SEC_SLOTS].p + (size_t)slot * NB_SLOT_SIZE,
+			     (size_t)p->nslots * NB_SLOT_SIZE);
 	p->funcs = read_records(r, NB_SEC_FUNCS, func, p->nfuncs);
 	p->lines = read_records(r, NB_SEC_LINES, line, p->nlines);
 	if (!p->slots)
@@ -305,8 +285,7 @@ bool nb_image_is(const void *bytes, size_t size)
 	return size >= 8 && !memcmp(bytes, NB_IMAGE_MAGIC, 8);
 }
 
-int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
-		  struct nb_err *err)
+int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct nb_err *err)
 {
 	struct reader r = { .err = err };
 	void *copy;
@@ -319,8 +298,7 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 	/* An image over the limit is rejected; its first 8 bytes say
 	 * whether it is an image. */
 	r.all.size = size;
-	copy = nb_arena_dup(&r.img->arena, bytes,
-			    size > NB_IMAGE_MAX_SIZE ? 8 : size);
+	copy = nb_arena_dup(&r.img->arena, bytes, size > NB_IMAGE_MAX_SIZE ? 8 : size);
 	r.all.p = copy;
 	if (!copy)
 		nomem(&r);

@@ -94,8 +94,8 @@ static void put_u32(struct nb_buf *b, uint32_t v)
 	nb_buf_bytes(b, &v, sizeof(v));
 }
 
-static void put_field(struct writer *w, struct nb_buf *b,
-		      const struct nb_field *f, const void *record)
+static void put_field(struct writer *w, struct nb_buf *b, const struct nb_field *f,
+		      const void *record)
 {
 	const unsigned char *from = (const unsigned char *)record + f->off;
 	uint32_t number = 0;
@@ -108,8 +108,7 @@ static void put_field(struct writer *w, struct nb_buf *b,
 		break;
 	case NB_FIELD_HOOK:
 		memcpy(&number, from, sizeof(number));
-		number =
-			put_string(w, nb_spec_hook((enum nb_hook)number)->word);
+		number = put_string(w, nb_spec_hook((enum nb_hook)number)->word);
 		break;
 	case NB_FIELD_NUMBER:
 	case NB_FIELD_END:
@@ -120,16 +119,14 @@ static void put_field(struct writer *w, struct nb_buf *b,
 }
 
 /* Append @n structs at @all to section @sec. */
-static void put_records(struct writer *w, enum nb_section sec, const void *all,
-			uint32_t n)
+static void put_records(struct writer *w, enum nb_section sec, const void *all, uint32_t n)
 {
 	const struct nb_record *rec = &nb_records[sec];
 
 	for (uint32_t i = 0; i < n; i++)
 		for (const struct nb_field *f = rec->fields; f->kind; f++)
 			put_field(w, &w->sec[sec], f,
-				  (const unsigned char *)all +
-					  (size_t)i * rec->mem_size);
+				  (const unsigned char *)all + (size_t)i * rec->mem_size);
 }
 
 static size_t align8(size_t n)
@@ -180,8 +177,7 @@ static uint32_t put_all(struct writer *w, const struct nb_image *in)
 	for (uint32_t i = 0; i < in->nprogs; i++) {
 		const struct nb_prog *p = &in->progs[i];
 
-		nb_buf_bytes(&w->sec[NB_SEC_SLOTS], p->slots,
-			     (size_t)p->nslots * NB_SLOT_SIZE);
+		nb_buf_bytes(&w->sec[NB_SEC_SLOTS], p->slots, (size_t)p->nslots * NB_SLOT_SIZE);
 		put_records(w, NB_SEC_FUNCS, p->funcs, p->nfuncs);
 		put_records(w, NB_SEC_LINES, p->lines, p->nlines);
 	}
@@ -201,8 +197,7 @@ static bool writer_ok(const struct writer *w)
 }
 
 /* The first pass collects the strings, the second writes their offsets. */
-static void put_twice(struct writer *w, struct nb_buf *joined,
-		      const struct nb_image *in)
+static void put_twice(struct writer *w, struct nb_buf *joined, const struct nb_image *in)
 {
 	uint32_t name;
 
@@ -220,23 +215,19 @@ static void put_twice(struct writer *w, struct nb_buf *joined,
 }
 
 /* Report why a buffer failed: out of memory, or over the limit. */
-static int writer_failure(const struct writer *w, const struct nb_buf *joined,
-			  struct nb_err *err)
+static int writer_failure(const struct writer *w, const struct nb_buf *joined, struct nb_err *err)
 {
 	size_t total = joined->size;
 
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		total += w->sec[i].size;
 	if (w->strings.failed || total < NB_IMAGE_MAX_SIZE / 8)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "policy image: out of memory");
-	return nb_fail(err, NB_E_LIMIT, 0,
-		       "policy image: over the limit of %d bytes",
+		return nb_fail(err, NB_E_NOMEM, 0, "policy image: out of memory");
+	return nb_fail(err, NB_E_LIMIT, 0, "policy image: over the limit of %d bytes",
 		       NB_IMAGE_MAX_SIZE);
 }
 
-int nb_image_put(struct nb_buf *out, const struct nb_image *in,
-		 struct nb_err *err)
+int nb_image_put(struct nb_buf *out, const struct nb_image *in, struct nb_err *err)
 {
 	struct writer w = { 0 };
 	struct nb_buf joined;
@@ -262,8 +253,7 @@ out:
 	return rc;
 }
 
-int nb_image_write(struct nb_buf *out, const struct nb_image *in,
-		   struct nb_err *err)
+int nb_image_write(struct nb_buf *out, const struct nb_image *in, struct nb_err *err)
 {
 	int rc = nb_image_check(in, NULL, err);
 

@@ -69,8 +69,7 @@ static int32_t wanted(const struct nb_insn_spec *row, enum field f)
 	return row->imm;
 }
 
-static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s,
-		 enum field f)
+static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s, enum field f)
 {
 	int32_t want = wanted(row, f), have = found(s, f);
 
@@ -82,10 +81,8 @@ static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s,
 /* Return the fields of @s that do not fit @row, as a set of bits. */
 static unsigned misfits(const struct nb_insn_spec *row, const struct nb_slot *s)
 {
-	return (unsigned)!fits(row, s, DST) << DST |
-	       (unsigned)!fits(row, s, SRC) << SRC |
-	       (unsigned)!fits(row, s, OFF) << OFF |
-	       (unsigned)!fits(row, s, IMM) << IMM;
+	return (unsigned)!fits(row, s, DST) << DST | (unsigned)!fits(row, s, SRC) << SRC |
+	       (unsigned)!fits(row, s, OFF) << OFF | (unsigned)!fits(row, s, IMM) << IMM;
 }
 
 /* Return the name of a form that exists in Linux, but not here; NULL for
@@ -118,8 +115,7 @@ static unsigned nearest(const struct index *ix, const struct nb_slot *s)
 	int least = NFIELDS + 1;
 
 	for (unsigned op = best; op < NB_NOPS; op = ix->next[op]) {
-		int n = __builtin_popcount(
-			misfits(nb_spec_insn((enum nb_op)op), s));
+		int n = __builtin_popcount(misfits(nb_spec_insn((enum nb_op)op), s));
 
 		if (n < least) {
 			least = n;
@@ -134,11 +130,9 @@ struct value {
 };
 
 /* Operations of atomics are sets of bits; other fields are numbers. */
-static struct value value(const struct nb_insn_spec *row, enum field f,
-			  int32_t v)
+static struct value value(const struct nb_insn_spec *row, enum field f, int32_t v)
 {
-	bool bits = f == IMM && (row->kind == NB_KIND_ATOMIC ||
-				 row->traits & NB_INSN_ORDERED);
+	bool bits = f == IMM && (row->kind == NB_KIND_ATOMIC || row->traits & NB_INSN_ORDERED);
 	struct value r;
 
 	if (bits)
@@ -150,14 +144,13 @@ static struct value value(const struct nb_insn_spec *row, enum field f,
 
 /* List the values that field @f may hold if the other fields stay: "0",
  * "16, 32, 64". */
-static void allowed(char *text, size_t size, const struct index *ix,
-		    const struct nb_slot *s, enum field f, unsigned misfit)
+static void allowed(char *text, size_t size, const struct index *ix, const struct nb_slot *s,
+		    enum field f, unsigned misfit)
 {
 	size_t n = 0;
 
 	text[0] = '\0';
-	for (unsigned op = ix->first[s->opcode]; op < NB_NOPS;
-	     op = ix->next[op]) {
+	for (unsigned op = ix->first[s->opcode]; op < NB_NOPS; op = ix->next[op]) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
 		int32_t want = wanted(row, f);
 
@@ -172,8 +165,7 @@ static void allowed(char *text, size_t size, const struct index *ix,
 	}
 }
 
-static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
-		  struct nb_err *err)
+static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc, struct nb_err *err)
 {
 	const char *what = foreign(s);
 	const struct nb_insn_spec *row;
@@ -182,40 +174,34 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
 	unsigned misfit;
 
 	if (what)
-		return nb_fail(
-			err, NB_E_INSN, (uint32_t)pc,
-			"instruction %zu: opcode 0x%02x is %s, which policies may not use",
-			pc, s->opcode, what);
+		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
+			       "instruction %zu: opcode 0x%02x is %s, which policies may not use",
+			       pc, s->opcode, what);
 	if (ix->first[s->opcode] == NB_NOPS)
 		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-			       "instruction %zu: unknown opcode 0x%02x", pc,
-			       s->opcode);
+			       "instruction %zu: unknown opcode 0x%02x", pc, s->opcode);
 	row = nb_spec_insn((enum nb_op)nearest(ix, s));
 	misfit = misfits(row, s);
 	while (!(misfit >> f & 1))
 		f++;
 	allowed(may, sizeof(may), ix, s, f, misfit);
-	return nb_fail(
-		err, NB_E_INSN, (uint32_t)pc,
-		"instruction %zu (opcode 0x%02x, %s): field %s holds %s, allowed %s",
-		pc, s->opcode, row->mnemonic, field_name[f],
-		value(row, f, found(s, f)).text, may);
+	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
+		       "instruction %zu (opcode 0x%02x, %s): field %s holds %s, allowed %s", pc,
+		       s->opcode, row->mnemonic, field_name[f], value(row, f, found(s, f)).text,
+		       may);
 }
 
-static int refuse_hi(size_t pc, const char *field, int32_t have,
-		     struct nb_err *err)
+static int refuse_hi(size_t pc, const char *field, int32_t have, struct nb_err *err)
 {
-	return nb_fail(
-		err, NB_E_INSN, (uint32_t)pc,
-		"instruction %zu (second slot of lddw): field %s holds %" PRId32
-		", allowed 0",
-		pc, field, have);
+	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
+		       "instruction %zu (second slot of lddw): field %s holds %" PRId32
+		       ", allowed 0",
+		       pc, field, have);
 }
 
 /* Check slot @hi, the second slot of an LDDW at @pc: only its immediate may
  * be set, and only in the two forms that use it. */
-static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
-		  struct nb_err *err)
+static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc, struct nb_err *err)
 {
 	uint64_t low = (uint32_t)in->imm, high = (uint32_t)hi->imm;
 
@@ -223,16 +209,13 @@ static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
 		return refuse_hi(pc, "opcode", hi->opcode, err);
 	if (hi->regs)
 		return refuse_hi(pc, hi->regs & 15 ? "dst" : "src",
-				 hi->regs & 15 ? hi->regs & 15 : hi->regs >> 4,
-				 err);
+				 hi->regs & 15 ? hi->regs & 15 : hi->regs >> 4, err);
 	if (hi->off)
 		return refuse_hi(pc, "off", hi->off, err);
 	if (in->fn != NB_FN_IMM && in->fn != NB_FN_MAP_VALUE && hi->imm)
 		return refuse_hi(pc, "imm", hi->imm, err);
 	in->imm = in->traits & NB_INSN_FAR ? 0 : (int64_t)(high << 32 | low);
-	in[1] = (struct nb_insn){ .op = NB_OP_LDDW_HI,
-				  .kind = NB_KIND_LDDW_HI,
-				  .width = 64 };
+	in[1] = (struct nb_insn){ .op = NB_OP_LDDW_HI, .kind = NB_KIND_LDDW_HI, .width = 64 };
 	return 0;
 }
 
@@ -267,8 +250,7 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 	}
 }
 
-int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
-	      struct nb_err *err)
+int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots, struct nb_err *err)
 {
 	struct index ix;
 

@@ -20,8 +20,7 @@ static struct reg reg(unsigned width, unsigned n)
 {
 	struct reg r;
 
-	snprintf(r.text, sizeof(r.text), "%c%u", width == 32 ? 'w' : 'r',
-		 n % 100);
+	snprintf(r.text, sizeof(r.text), "%c%u", width == 32 ? 'w' : 'r', n % 100);
 	return r;
 }
 
@@ -52,14 +51,12 @@ static void alu(char *text, size_t size, const struct nb_insn *i)
 	case NB_FN_LE:
 	case NB_FN_BE:
 	case NB_FN_BSWAP:
-		snprintf(text, size, "r%u = %s%u r%u", i->dst, fn_text(i->fn),
-			 i->width, i->dst);
+		snprintf(text, size, "r%u = %s%u r%u", i->dst, fn_text(i->fn), i->width, i->dst);
 		return;
 	case NB_FN_MOVSX8:
 	case NB_FN_MOVSX16:
 	case NB_FN_MOVSX32:
-		snprintf(text, size, "%s = (%s)%s", d.text, fn_text(i->fn),
-			 s.text);
+		snprintf(text, size, "%s = (%s)%s", d.text, fn_text(i->fn), s.text);
 		return;
 	}
 	snprintf(text, size, "%s %s %s", d.text, fn_text(i->fn), opnd);
@@ -72,17 +69,15 @@ static void atomic(char *text, size_t size, const struct nb_insn *i)
 	const char *name = i->width == 64 ? "atomic64" : "atomic";
 
 	if (!(i->traits & NB_INSN_FETCH))
-		snprintf(text, size, "lock *(u%u *)(r%u %+d) %s r%u", i->width,
-			 i->dst, i->off, fn_text(i->fn), i->src);
+		snprintf(text, size, "lock *(u%u *)(r%u %+d) %s r%u", i->width, i->dst, i->off,
+			 fn_text(i->fn), i->src);
 	else if (i->writes & NB_REGS_R0)
-		snprintf(text, size,
-			 "r0 = %s_cmpxchg((u%u *)(r%u %+d), r0, r%u)", name,
-			 i->width, i->dst, i->off, i->src);
-	else
-		snprintf(text, size, "r%u = %s_%s%.*s((u%u *)(r%u %+d), r%u)",
-			 i->src, name, i->fn == NB_FN_XCHG ? "" : "fetch_",
-			 (int)strcspn(word, "0123456789"), word, i->width,
+		snprintf(text, size, "r0 = %s_cmpxchg((u%u *)(r%u %+d), r0, r%u)", name, i->width,
 			 i->dst, i->off, i->src);
+	else
+		snprintf(text, size, "r%u = %s_%s%.*s((u%u *)(r%u %+d), r%u)", i->src, name,
+			 i->fn == NB_FN_XCHG ? "" : "fetch_", (int)strcspn(word, "0123456789"),
+			 word, i->width, i->dst, i->off, i->src);
 }
 
 static void call(char *text, size_t size, const struct nb_insn *i)
@@ -94,23 +89,21 @@ static void call(char *text, size_t size, const struct nb_insn *i)
 		snprintf(text, size, "call pc%+d", i->off);
 		return;
 	}
-	h = i->imm >= 0 && i->imm <= INT32_MAX ? nb_spec_helper((int32_t)i->imm)
-					       : NULL;
+	h = i->imm >= 0 && i->imm <= INT32_MAX ? nb_spec_helper((int32_t)i->imm) : NULL;
 	name = h ? h->name : nb_spec_kernel_helper(i->imm);
-	snprintf(text, size, "call %s%s#%" PRId64, name ? "bpf_" : "",
-		 name ? name : "unknown", i->imm);
+	snprintf(text, size, "call %s%s#%" PRId64, name ? "bpf_" : "", name ? name : "unknown",
+		 i->imm);
 }
 
-static void lddw(char *text, size_t size, const struct nb_insn *i,
-		 nb_map_name_fn *map_name, void *arg)
+static void lddw(char *text, size_t size, const struct nb_insn *i, nb_map_name_fn *map_name,
+		 void *arg)
 {
 	uint32_t index = (uint32_t)i->imm;
 	const char *name = NULL;
 	char number[16];
 
 	if (i->fn == NB_FN_IMM) {
-		snprintf(text, size, "r%u = 0x%" PRIx64, i->dst,
-			 (uint64_t)i->imm);
+		snprintf(text, size, "r%u = 0x%" PRIx64, i->dst, (uint64_t)i->imm);
 		return;
 	}
 	if (i->fn == NB_FN_FUNC) {
@@ -126,32 +119,30 @@ static void lddw(char *text, size_t size, const struct nb_insn *i,
 	if (i->fn == NB_FN_MAP)
 		snprintf(text, size, "r%u = map[%s]", i->dst, name);
 	else
-		snprintf(text, size, "r%u = map_value[%s]+%" PRIu32, i->dst,
-			 name, (uint32_t)((uint64_t)i->imm >> 32));
+		snprintf(text, size, "r%u = map_value[%s]+%" PRIu32, i->dst, name,
+			 (uint32_t)((uint64_t)i->imm >> 32));
 }
 
 static void load(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->traits & NB_INSN_ORDERED)
-		snprintf(text, size, "r%u = load_acquire((u%u *)(r%u %+d))",
-			 i->dst, i->width, i->src, i->off);
+		snprintf(text, size, "r%u = load_acquire((u%u *)(r%u %+d))", i->dst, i->width,
+			 i->src, i->off);
 	else
 		snprintf(text, size, "r%u = *(%c%u *)(r%u %+d)", i->dst,
-			 i->traits & NB_INSN_SIGNED ? 's' : 'u', i->width,
-			 i->src, i->off);
+			 i->traits & NB_INSN_SIGNED ? 's' : 'u', i->width, i->src, i->off);
 }
 
 static void store(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->traits & NB_INSN_ORDERED)
-		snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)",
-			 i->width, i->dst, i->off, i->src);
+		snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)", i->width, i->dst,
+			 i->off, i->src);
 	else if (i->operand == NB_OPND_IMM)
-		snprintf(text, size, "*(u%u *)(r%u %+d) = %" PRId64, i->width,
-			 i->dst, i->off, i->imm);
+		snprintf(text, size, "*(u%u *)(r%u %+d) = %" PRId64, i->width, i->dst, i->off,
+			 i->imm);
 	else
-		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width,
-			 i->dst, i->off, i->src);
+		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width, i->dst, i->off, i->src);
 }
 
 static void jump(char *text, size_t size, const struct nb_insn *i)
@@ -159,12 +150,12 @@ static void jump(char *text, size_t size, const struct nb_insn *i)
 	char opnd[24];
 
 	operand(opnd, sizeof(opnd), i);
-	snprintf(text, size, "if %s %s %s goto pc%+d",
-		 reg(i->width, i->dst).text, fn_text(i->fn), opnd, i->off);
+	snprintf(text, size, "if %s %s %s goto pc%+d", reg(i->width, i->dst).text, fn_text(i->fn),
+		 opnd, i->off);
 }
 
-void nb_disasm(char *text, size_t size, const struct nb_insn *insn,
-	       nb_map_name_fn *map_name, void *arg)
+void nb_disasm(char *text, size_t size, const struct nb_insn *insn, nb_map_name_fn *map_name,
+	       void *arg)
 {
 	switch ((enum nb_kind)insn->kind) {
 	case NB_KIND_ALU:
@@ -174,8 +165,7 @@ void nb_disasm(char *text, size_t size, const struct nb_insn *insn,
 		jump(text, size, insn);
 		return;
 	case NB_KIND_JA:
-		snprintf(text, size, "%s pc%+d",
-			 insn->width == 32 ? "gotol" : "goto", insn->off);
+		snprintf(text, size, "%s pc%+d", insn->width == 32 ? "gotol" : "goto", insn->off);
 		return;
 	case NB_KIND_MAY_GOTO:
 		snprintf(text, size, "may_goto pc%+d", insn->off);

@@ -10,13 +10,7 @@
 #include "core/bpf/isa/budgets.h"
 #include "core/spec/spec.h"
 
-enum {
-	NB_SLOT_SIZE = 8,
-	NB_NREGS = 11,
-	NB_R10 = 10,
-	NB_STACK_SIZE = 512,
-	NB_MAX_FRAMES = 8
-};
+enum { NB_SLOT_SIZE = 8, NB_NREGS = 11, NB_R10 = 10, NB_STACK_SIZE = 512, NB_MAX_FRAMES = 8 };
 
 /* One slot as objects and images contain it (RFC 9669, section 3). */
 struct nb_slot {
@@ -58,10 +52,8 @@ struct nb_insn {
 /* Return the registers of NB_REGS_* @set, bit r for register r. */
 static inline uint16_t nb_regs(unsigned set, unsigned dst, unsigned src)
 {
-	return (uint16_t)((set & NB_REGS_D ? 1u << dst : 0) |
-			  (set & NB_REGS_S ? 1u << src : 0) |
-			  (set & NB_REGS_R0 ? 1u : 0) |
-			  (set & NB_REGS_ARGS ? 0x3eu : 0));
+	return (uint16_t)((set & NB_REGS_D ? 1u << dst : 0) | (set & NB_REGS_S ? 1u << src : 0) |
+			  (set & NB_REGS_R0 ? 1u : 0) | (set & NB_REGS_ARGS ? 0x3eu : 0));
 }
 
 static inline uint16_t nb_insn_reads(const struct nb_insn *insn)
@@ -142,8 +134,7 @@ enum {
  * jump targets (nb_verify does). Returns 0 or NB_E_INSN. Pure.
  * Source: RFC 9669, sections 3 to 5.
  */
-int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
-	      struct nb_err *err);
+int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots, struct nb_err *err);
 
 /*
  * Write instruction @pc in the style of the kernel's verifier log ("r0 =
@@ -152,7 +143,7 @@ int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
  * unknown.
  */
 typedef const char *nb_map_name_fn(void *arg, uint32_t index);
-void nb_disasm(char *text, size_t size, const struct nb_insn *insn,
-	       nb_map_name_fn *map_name, void *arg);
+void nb_disasm(char *text, size_t size, const struct nb_insn *insn, nb_map_name_fn *map_name,
+	       void *arg);
 
 #endif

@@ -18,7 +18,5 @@ bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b)
 		a ^= sign;
 		b ^= sign;
 	}
-	return holds & (a < b	 ? NB_ORDER_LT
-			: a == b ? NB_ORDER_EQ
-				 : NB_ORDER_GT);
+	return holds & (a < b ? NB_ORDER_LT : a == b ? NB_ORDER_EQ : NB_ORDER_GT);
 }

@@ -26,9 +26,7 @@ static uint64_t array_size(const struct nb_map_def *def, uint32_t ncpus)
 	if (array_is_percpu(def) &&
 	    __builtin_mul_overflow(nb_whole_lines(all), (uint64_t)ncpus, &all))
 		return UINT64_MAX;
-	return __builtin_add_overflow(all, sizeof(struct nb_map), &all)
-		       ? UINT64_MAX
-		       : all;
+	return __builtin_add_overflow(all, sizeof(struct nb_map), &all) ? UINT64_MAX : all;
 }
 
 static void array_init(struct nb_map *m)
@@ -36,8 +34,7 @@ static void array_init(struct nb_map *m)
 	m->elem_size = nb_round8(m->def.value_size);
 	m->base = (unsigned char *)(m + 1);
 	if (m->percpu)
-		m->cpu_size =
-			nb_whole_lines((uint64_t)m->elem_size * m->max_entries);
+		m->cpu_size = nb_whole_lines((uint64_t)m->elem_size * m->max_entries);
 }
 
 static void *array_lookup(struct nb_map *m, const void *key, uint32_t cpu)
@@ -50,14 +47,13 @@ static void *array_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return m->base + m->elem_size * index;
 }
 
-static void *percpu_array_lookup(struct nb_map *m, const void *key,
-				 uint32_t cpu)
+static void *percpu_array_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
 	return nb_percpu_array_lookup(m, key, cpu);
 }
 
-static int array_update(struct nb_map *m, const void *key, const void *value,
-			uint64_t flags, uint32_t cpu)
+static int array_update(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+			uint32_t cpu)
 {
 	uint32_t index = nb_array_index(key);
 
@@ -118,14 +114,12 @@ void nb_array_copy(struct nb_map *to, struct nb_map *from)
 	nb_slot_copy(to->base, from->base, size);
 }
 
-#define ARRAY_OPS(find)                                                   \
-	{                                                                 \
-		.size = array_size, .init = array_init, .lookup = (find), \
-		.update = array_update, .read = array_read,               \
-		.next = nb_array_next, .each = array_each,                \
-		.copy = nb_array_copy                                     \
+#define ARRAY_OPS(find)                                                                           \
+	{                                                                                         \
+		.size = array_size, .init = array_init, .lookup = (find), .update = array_update, \
+		.read = array_read, .next = nb_array_next, .each = array_each,                    \
+		.copy = nb_array_copy                                                             \
 	}
 
 const struct nb_map_ops nb_map_array_ops = ARRAY_OPS(array_lookup);
-const struct nb_map_ops nb_map_percpu_array_ops =
-	ARRAY_OPS(percpu_array_lookup);
+const struct nb_map_ops nb_map_percpu_array_ops = ARRAY_OPS(percpu_array_lookup);

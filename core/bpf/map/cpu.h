@@ -63,9 +63,8 @@ static inline uint32_t nb_cpu_seen(void)
 		const unsigned char *thread;
 
 		__asm__("mrs %0, tpidr_el0" : "=r"(thread));
-		cpu = __atomic_load_n(
-			(const uint32_t *)(const void *)(thread + area),
-			__ATOMIC_RELAXED);
+		cpu = __atomic_load_n((const uint32_t *)(const void *)(thread + area),
+				      __ATOMIC_RELAXED);
 	}
 #endif
 	return cpu;

@@ -78,8 +78,8 @@ static uint32_t pop_free(struct hash *h)
 			return NIL;
 		to = (head & ~NB_SEQ_DATA) + NB_SEQ_LOCK;
 		to |= next_of(element(h, i));
-	} while (!__atomic_compare_exchange_n(
-		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&h->free, &head, to, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
 	return i;
 }
 
@@ -90,8 +90,8 @@ static void push_free(struct hash *h, uint32_t i)
 	do {
 		set_next(element(h, i), (uint32_t)head);
 		to = (head & ~NB_SEQ_DATA) | i;
-	} while (!__atomic_compare_exchange_n(
-		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&h->free, &head, to, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 }
 
 /*
@@ -109,8 +109,8 @@ static uint32_t take_free(struct hash *h)
 	return i;
 }
 
-static inline __attribute__((always_inline)) void
-touch_element(const struct hash *h, const unsigned char *e)
+static inline __attribute__((always_inline)) void touch_element(const struct hash *h,
+								const unsigned char *e)
 {
 	uint8_t *used = &h->used[number_of(e)];
 
@@ -119,8 +119,8 @@ touch_element(const struct hash *h, const unsigned char *e)
 }
 
 /* Look up a key; @size is its size, or 0 if not known at compile time. */
-static inline __attribute__((always_inline)) void *
-hash_find(struct nb_map *m, const void *key, size_t size, bool lru)
+static inline __attribute__((always_inline)) void *hash_find(struct nb_map *m, const void *key,
+							     size_t size, bool lru)
 {
 	const struct hash *h = hash_of(m);
 	uint64_t word[2] = { 0 };
@@ -128,8 +128,7 @@ hash_find(struct nb_map *m, const void *key, size_t size, bool lru)
 
 	for (size_t at = 0; at < size; at += 8)
 		word[at / 8] = key_word(key, at, size);
-	e = size ? find_words(h, word, (size + 7) / 8)
-		 : find_sized(h, key, m->def.key_size);
+	e = size ? find_words(h, word, (size + 7) / 8) : find_sized(h, key, m->def.key_size);
 	if (!e)
 		return NULL;
 	if (lru)
@@ -141,30 +140,25 @@ typedef void *hash_lookup_fn(struct nb_map *m, const void *key, uint32_t cpu);
 
 /* Define a look-up for each type, with fast paths for key sizes that are
  * common. */
-#define LOOKUP(name, size, lru)                                    \
-	static void *name##size(struct nb_map *m, const void *key, \
-				uint32_t cpu)                      \
-	{                                                          \
-		(void)cpu;                                         \
-		return hash_find(m, key, size, lru);               \
+#define LOOKUP(name, size, lru)                                                  \
+	static void *name##size(struct nb_map *m, const void *key, uint32_t cpu) \
+	{                                                                        \
+		(void)cpu;                                                       \
+		return hash_find(m, key, size, lru);                             \
 	}
-#define LOOKUPS(name, lru)                                                 \
-	LOOKUP(name, 0, lru)                                               \
-	LOOKUP(name, 4, lru)                                               \
-	LOOKUP(name, 8, lru)                                               \
-	LOOKUP(name, 16, lru)                                              \
-	static hash_lookup_fn *const name[] = { name##0, name##4, name##8, \
-						name##16 };
+#define LOOKUPS(name, lru)    \
+	LOOKUP(name, 0, lru)  \
+	LOOKUP(name, 4, lru)  \
+	LOOKUP(name, 8, lru)  \
+	LOOKUP(name, 16, lru) \
+	static hash_lookup_fn *const name[] = { name##0, name##4, name##8, name##16 };
 
 LOOKUPS(lookup, false)
 LOOKUPS(lookup_lru, true)
 
 static hash_lookup_fn *choose_lookup(const struct nb_map_def *def)
 {
-	size_t k = def->key_size == 4	 ? 1
-		   : def->key_size == 8	 ? 2
-		   : def->key_size == 16 ? 3
-					 : 0;
+	size_t k = def->key_size == 4 ? 1 : def->key_size == 8 ? 2 : def->key_size == 16 ? 3 : 0;
 
 	return is_lru(def) ? lookup_lru[k] : lookup[k];
 }
@@ -173,12 +167,10 @@ bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
 {
 	const struct hash *h = (const struct hash *)m;
 
-	if (m->def.type != NB_MAP_HASH ||
-	    (m->def.key_size != 4 && m->def.key_size != 8))
+	if (m->def.type != NB_MAP_HASH || (m->def.key_size != 4 && m->def.key_size != 8))
 		return false;
-	*out = (struct nb_hash_places){ (uintptr_t)h->bucket,
-					(uintptr_t)h->elem, h->factor, h->shift,
-					(uint32_t)h->value_off };
+	*out = (struct nb_hash_places){ (uintptr_t)h->bucket, (uintptr_t)h->elem, h->factor,
+					h->shift, (uint32_t)h->value_off };
 	return true;
 }
 
@@ -205,8 +197,7 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 }
 
 /* Find the key @key in a locked chain. */
-static struct place chain_find(const struct hash *h, uint64_t word,
-			       const unsigned char *key)
+static struct place chain_find(const struct hash *h, uint64_t word, const unsigned char *key)
 {
 	struct place p = { (uint32_t)word, NIL, 0 };
 
@@ -224,8 +215,7 @@ static struct place chain_find(const struct hash *h, uint64_t word,
 
 /* Remove the element at @p from its chain: let the link to this element point
  * to @to, then unlock the chain. */
-static void chain_relink(struct hash *h, uint64_t *b, uint64_t word,
-			 struct place p, uint32_t to)
+static void chain_relink(struct hash *h, uint64_t *b, uint64_t word, struct place p, uint32_t to)
 {
 	if (p.before == NIL)
 		word = (word & ~NB_SEQ_DATA) | to;
@@ -242,8 +232,7 @@ static bool count_reserve(struct hash *h)
 	do {
 		if (n >= h->map.max_entries)
 			return false;
-	} while (!__atomic_compare_exchange_n(&h->count, &n, n + 1, true,
-					      __ATOMIC_RELAXED,
+	} while (!__atomic_compare_exchange_n(&h->count, &n, n + 1, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return true;
 }
@@ -251,8 +240,7 @@ static bool count_reserve(struct hash *h)
 static void note_used(struct hash *h, uint32_t i, uint8_t used)
 {
 	if (h->used)
-		__atomic_store_n(&h->used[number_of(element(h, i))], used,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&h->used[number_of(element(h, i))], used, __ATOMIC_RELAXED);
 }
 
 static int check_update(struct hash *h, struct place p, uint64_t flags)
@@ -304,8 +292,8 @@ static int chain_insert(struct hash *h, uint32_t i, uint64_t flags)
 
 /* Copy the key first and hash the copy: another thread may be changing the
  * key, and the stored key must be the hashed key. */
-int nb_hash_update(struct nb_map *m, const void *key, const void *value,
-		   uint64_t flags, uint32_t cpu)
+int nb_hash_update(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		   uint32_t cpu)
 {
 	struct hash *h = hash_of(m);
 	uint32_t i;
@@ -355,8 +343,7 @@ int nb_hash_remove(struct nb_map *m, const void *key)
  * keys of a bucket in this order. So it can continue from any key, present
  * or not, and always ends.
  */
-static int key_order(const unsigned char *slot, const unsigned char *key,
-		     size_t size)
+static int key_order(const unsigned char *slot, const unsigned char *key, size_t size)
 {
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 
@@ -371,8 +358,8 @@ static int key_order(const unsigned char *slot, const unsigned char *key,
 
 /* Copy the least key of @b that is greater than @key (NULL: the least key)
  * to @next. */
-static bool least_above(const struct hash *h, uint64_t *b,
-			const unsigned char *key, unsigned char *next)
+static bool least_above(const struct hash *h, uint64_t *b, const unsigned char *key,
+			unsigned char *next)
 {
 	size_t size = h->map.def.key_size;
 	unsigned char *least = NULL;
@@ -417,8 +404,7 @@ int nb_hash_next(struct nb_map *m, const void *key, void *to)
  * keys: programs may reuse an element and change its key meanwhile, and a step
  * costs the same for any key.
  */
-static uint32_t chain_next(const struct hash *h, const uint64_t *b,
-			   uint64_t seen, uint64_t after)
+static uint32_t chain_next(const struct hash *h, const uint64_t *b, uint64_t seen, uint64_t after)
 {
 	uint32_t least = NIL;
 
@@ -433,8 +419,7 @@ static uint32_t chain_next(const struct hash *h, const uint64_t *b,
  * Step to the next element of bucket @b, so that an iteration visits each
  * element once. Returns false if there is none.
  */
-static bool each_of_bucket(const struct hash *h, const uint64_t *b,
-			   struct nb_map_cursor *c)
+static bool each_of_bucket(const struct hash *h, const uint64_t *b, struct nb_map_cursor *c)
 {
 	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		uint64_t seen = nb_seq_load(b);
@@ -461,8 +446,7 @@ static uint64_t most_visits(const struct nb_map *m)
 {
 	uint32_t extra = spares(nb_ncpus());
 
-	return (uint64_t)m->max_entries +
-	       (extra < m->max_entries ? extra : m->max_entries);
+	return (uint64_t)m->max_entries + (extra < m->max_entries ? extra : m->max_entries);
 }
 
 /* Step to the next element. The number of steps is bounded, even if others
@@ -527,8 +511,7 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 			uint64_t seen;
 
 			i = next_of(e);
-			if (walk(from, &from->bucket[b], key_of(e), size, &seen,
-				 &theirs) &&
+			if (walk(from, &from->bucket[b], key_of(e), size, &seen, &theirs) &&
 			    !theirs)
 				nb_hash_remove(&to->map, key_of(e));
 		}
@@ -538,8 +521,7 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 
 /* Copy a bucket as it is at one moment; returns false if it changed
  * meanwhile. */
-static bool copy_bucket(struct hash *to, const struct hash *from,
-			const uint64_t *b)
+static bool copy_bucket(struct hash *to, const struct hash *from, const uint64_t *b)
 {
 	uint64_t seen = nb_seq_load(b);
 	uint32_t i = (uint32_t)seen;
@@ -550,8 +532,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 
 		if (mine == NIL)
 			return true;
-		nb_slot_copy(element(to, mine) + 8, e + 8,
-			     from->map.elem_size - 8);
+		nb_slot_copy(element(to, mine) + 8, e + 8, from->map.elem_size - 8);
 		i = next_of(e);
 		if (nb_seq_moved(b, seen)) {
 			push_free(to, mine);

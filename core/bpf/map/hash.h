@@ -93,8 +93,7 @@ static inline void set_next(unsigned char *e, uint32_t to)
  * forwarded from the store buffer and waits longer than a look-up takes. The
  * empty statement keeps the compiler from joining the loads.
  */
-static inline __attribute__((always_inline)) uint64_t
-key_in_halves(const unsigned char *key)
+static inline __attribute__((always_inline)) uint64_t key_in_halves(const unsigned char *key)
 {
 	uint32_t low, high;
 
@@ -107,8 +106,8 @@ key_in_halves(const unsigned char *key)
 }
 
 /* Return the key's word at byte @at, padded with zeros as in its slot. */
-static inline __attribute__((always_inline)) uint64_t
-key_word(const unsigned char *key, size_t at, size_t size)
+static inline __attribute__((always_inline)) uint64_t key_word(const unsigned char *key, size_t at,
+							       size_t size)
 {
 	uint64_t w = 0;
 	uint32_t half;
@@ -130,8 +129,8 @@ key_word(const unsigned char *key, size_t at, size_t size)
 __extension__ typedef unsigned __int128 hash_wide;
 
 /* Fold another word of a key, except its last one, into @sum. */
-static inline __attribute__((always_inline)) uint64_t
-hash_word(const struct hash *h, uint64_t sum, uint64_t word)
+static inline __attribute__((always_inline)) uint64_t hash_word(const struct hash *h, uint64_t sum,
+								uint64_t word)
 {
 	hash_wide p = (hash_wide)(sum ^ word) * h->fold;
 
@@ -144,8 +143,8 @@ hash_word(const struct hash *h, uint64_t sum, uint64_t word)
  * the factor cannot choose keys that share a bucket
  * (docs/adr/0011-hash-seeds.md).
  */
-static inline __attribute__((always_inline)) uint64_t *
-hash_bucket(const struct hash *h, uint64_t sum, uint64_t last)
+static inline __attribute__((always_inline)) uint64_t *hash_bucket(const struct hash *h,
+								   uint64_t sum, uint64_t last)
 {
 	return &h->bucket[((sum ^ last) * h->factor) >> h->shift];
 }
@@ -163,8 +162,7 @@ bucket_of(const struct hash *h, const unsigned char *key, size_t size)
 
 /* Return the bucket of the key in an element, which another thread may be
  * filling. */
-static inline uint64_t *bucket_of_slot(const struct hash *h,
-				       const unsigned char *slot)
+static inline uint64_t *bucket_of_slot(const struct hash *h, const unsigned char *slot)
 {
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 	uint64_t sum = 0;
@@ -174,8 +172,8 @@ static inline uint64_t *bucket_of_slot(const struct hash *h,
 	return hash_bucket(h, sum, nb_seq_load(s));
 }
 
-static inline __attribute__((always_inline)) bool
-key_is(const unsigned char *slot, const unsigned char *key, size_t size)
+static inline __attribute__((always_inline)) bool key_is(const unsigned char *slot,
+							 const unsigned char *key, size_t size)
 {
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 
@@ -190,9 +188,9 @@ key_is(const unsigned char *slot, const unsigned char *key, size_t size)
  * element, or NULL. Returns false if an element left the chain meanwhile.
  * *@seen is the bucket's word at the start.
  */
-static inline __attribute__((always_inline)) bool
-walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
-     size_t size, uint64_t *seen, unsigned char **e)
+static inline __attribute__((always_inline)) bool walk(const struct hash *h, const uint64_t *b,
+						       const unsigned char *key, size_t size,
+						       uint64_t *seen, unsigned char **e)
 {
 	uint64_t start = nb_seq_load(b);
 	uint32_t i = (uint32_t)start;
@@ -216,8 +214,8 @@ walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
 
 /* Return the element of a key, or NULL. A key that stays in the map is
  * found. */
-static inline __attribute__((always_inline)) unsigned char *
-find_sized(const struct hash *h, const void *key, size_t size)
+static inline __attribute__((always_inline)) unsigned char *find_sized(const struct hash *h,
+								       const void *key, size_t size)
 {
 	const uint64_t *b = bucket_of(h, key, size);
 	unsigned char *e;
@@ -273,8 +271,8 @@ void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p);
 /* Operations that all hash types share; see ops.h. */
 uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus);
 void nb_hash_init(struct nb_map *m);
-int nb_hash_update(struct nb_map *m, const void *key, const void *value,
-		   uint64_t flags, uint32_t cpu);
+int nb_hash_update(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		   uint32_t cpu);
 int nb_hash_read(struct nb_map *m, const void *key, void *value);
 int nb_hash_remove(struct nb_map *m, const void *key);
 int nb_hash_next(struct nb_map *m, const void *key, void *to);

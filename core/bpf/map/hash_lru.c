@@ -52,13 +52,11 @@ static bool lru_drop(struct hash *h, uint32_t n)
 static bool lru_make_room(struct hash *h)
 {
 	for (uint32_t step = 0; step < 2 * HAND_MOST; step++) {
-		uint32_t n = __atomic_fetch_add(&h->hand, 1, __ATOMIC_RELAXED) %
-			     h->nelems;
+		uint32_t n = __atomic_fetch_add(&h->hand, 1, __ATOMIC_RELAXED) % h->nelems;
 		uint8_t used = __atomic_load_n(&h->used[n], __ATOMIC_RELAXED);
 
 		if (used == NB_USED_LATELY && step < HAND_MOST)
-			__atomic_store_n(&h->used[n], NB_USED_YES,
-					 __ATOMIC_RELAXED);
+			__atomic_store_n(&h->used[n], NB_USED_YES, __ATOMIC_RELAXED);
 		else if (used != NB_USED_NOT && lru_drop(h, n))
 			return true;
 	}
@@ -74,8 +72,8 @@ static bool lru_prepare(struct hash *h, const void *key, uint64_t flags)
 	return lru_make_room(h);
 }
 
-static int lru_update(struct nb_map *m, const void *key, const void *value,
-		      uint64_t flags, uint32_t cpu)
+static int lru_update(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		      uint32_t cpu)
 {
 	int rc = -E2BIG;
 

@@ -50,12 +50,10 @@ static size_t host_mapped(const struct nb_map *m)
 
 static void *map_zeroes(size_t size)
 {
-	return mmap(NULL, size, PROT_READ,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	return mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 }
 
-int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def,
-		    struct nb_err *err)
+int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def, struct nb_err *err)
 {
 	const size_t size = nb_whole_lines(sizeof(struct nb_map));
 	uint64_t plan = 0;
@@ -64,13 +62,11 @@ int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def,
 
 	*out = NULL;
 	if (!rc && def->type != NB_MAP_ARRAY)
-		rc = nb_fail(err, NB_E_MAPDEF, 0,
-			     "map %s: a host map is an array", def->name);
+		rc = nb_fail(err, NB_E_MAPDEF, 0, "map %s: a host map is an array", def->name);
 	if (!rc && plan > NB_MAP_MAX_BYTES)
 		rc = nb_fail(err, NB_E_LIMIT, 0,
-			     "map %s: a host map of %" PRIu64
-			     " bytes; at most %d",
-			     def->name, plan, NB_MAP_MAX_BYTES);
+			     "map %s: a host map of %" PRIu64 " bytes; at most %d", def->name, plan,
+			     NB_MAP_MAX_BYTES);
 	if (rc)
 		return rc;
 	m = nb_map_allocate(def, size);
@@ -78,8 +74,7 @@ int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def,
 		m->base = map_zeroes(host_mapped(m));
 	if (!m || m->base == MAP_FAILED) {
 		free(m);
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "map %s: no memory for %" PRIu64 " bytes",
+		return nb_fail(err, NB_E_NOMEM, 0, "map %s: no memory for %" PRIu64 " bytes",
 			       def->name, plan);
 	}
 	m->host = true;
@@ -137,17 +132,15 @@ static bool read_fdinfo(int fd, char *text, size_t size)
 }
 
 /* Reject a BPF map whose property @what has the value @found. */
-static int refuse_shape(const struct nb_map *m, const char *what,
-			uint64_t found, uint64_t wanted, struct nb_err *err)
+static int refuse_shape(const struct nb_map *m, const char *what, uint64_t found, uint64_t wanted,
+			struct nb_err *err)
 {
 	return nb_fail(err, NB_E_ARG, 0,
-		       "map %s: the BPF map's %s is %" PRIu64
-		       "; the host map's is %" PRIu64,
+		       "map %s: the BPF map's %s is %" PRIu64 "; the host map's is %" PRIu64,
 		       m->name, what, found, wanted);
 }
 
-static int check_bpf_map(const struct nb_map *m, const char *info,
-			 struct nb_err *err)
+static int check_bpf_map(const struct nb_map *m, const char *info, struct nb_err *err)
 {
 	const struct nb_map_def *d = &m->def;
 	const struct {
@@ -163,8 +156,7 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 		n = 0;
 		fdinfo_number(info, shape[i].what, &n);
 		if (n != shape[i].wanted)
-			return refuse_shape(m, shape[i].what, n,
-					    shape[i].wanted, err);
+			return refuse_shape(m, shape[i].what, n, shape[i].wanted, err);
 	}
 	n = 0;
 	fdinfo_number(info, "map_flags", &n);
@@ -180,45 +172,38 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 	nb_fail(err, NB_E_ARG, 0,
 		"map %s: the BPF map is not frozen, so any process that has it could write it",
 		m->name);
-	nb_hint(err,
-		"bpf_map_freeze(fd) or `bpftool map freeze` freezes the map; "
-		"BPF programs in the kernel can write a frozen map too");
+	nb_hint(err, "bpf_map_freeze(fd) or `bpftool map freeze` freezes the map; "
+		     "BPF programs in the kernel can write a frozen map too");
 	return NB_E_ARG;
 }
 
 /* Check that @fd is a sealed memory file. *@private: its contents never
  * change again, so a private mapping will do. */
-static int check_memory_file(const struct nb_map *m, int fd, bool *private,
-			     struct nb_err *err)
+static int check_memory_file(const struct nb_map *m, int fd, bool *private, struct nb_err *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	size_t least = host_bytes(m), most = host_mapped(m);
 	struct stat st;
 
 	if (seals < 0 || fstat(fd, &st))
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"map %s: the descriptor is neither a BPF map nor a memory file",
-			m->name);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "map %s: the descriptor is neither a BPF map nor a memory file",
+			       m->name);
 	*private = seals & F_SEAL_WRITE;
-	if (!(seals & F_SEAL_SHRINK) ||
-	    !(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))) {
+	if (!(seals & F_SEAL_SHRINK) || !(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))) {
 		nb_fail(err, NB_E_ARG, 0,
 			"map %s: the memory file has the seals 0x%x; "
 			"F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE (0x12) are needed",
 			m->name, (unsigned)seals);
-		nb_hint(err,
-			"memfd_create with MFD_ALLOW_SEALING; "
-			"map the file for writing, then fcntl F_ADD_SEALS");
+		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING; "
+			     "map the file for writing, then fcntl F_ADD_SEALS");
 		return NB_E_ARG;
 	}
 	if (st.st_size < (off_t)least || st.st_size > (off_t)most)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"map %s: the memory file has %lld bytes; "
-			"the host map's %u elements of %zu bytes are %zu",
-			m->name, (long long)st.st_size, m->max_entries,
-			m->elem_size, least);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "map %s: the memory file has %lld bytes; "
+			       "the host map's %u elements of %zu bytes are %zu",
+			       m->name, (long long)st.st_size, m->max_entries, m->elem_size, least);
 	return 0;
 }
 
@@ -235,8 +220,7 @@ static int touch_pages(const unsigned char *pages, size_t size)
 	if (pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK))
 		return errno;
 	for (size_t at = 0; !rc && at < size; at += page_size())
-		if (write(pipe_fd[1], pages + at, 1) != 1 ||
-		    read(pipe_fd[0], &byte, 1) != 1)
+		if (write(pipe_fd[1], pages + at, 1) != 1 || read(pipe_fd[0], &byte, 1) != 1)
 			rc = errno;
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
@@ -251,9 +235,8 @@ static int touch_pages(const unsigned char *pages, size_t size)
 static void fill_hole(struct nb_map *m)
 {
 	size_t size = host_mapped(m);
-	void *p =
-		mmap(m->base, size, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *p = mmap(m->base, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		       -1, 0);
 
 	if (p == m->base)
 		__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
@@ -278,8 +261,7 @@ static int replace_pages(struct nb_map *m, void *from)
 	size_t size = host_mapped(m);
 	int rc = 0;
 
-	if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
-	    MAP_FAILED) {
+	if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) == MAP_FAILED) {
 		rc = errno;
 		munmap(from, size);
 		fill_hole(m);
@@ -296,8 +278,7 @@ static int refuse_ordinary(const struct nb_map *m, struct nb_err *err)
 
 /* Map @fd for reading. Kernels before 6.7 refuse shared mappings of
  * write-sealed files, so @private asks for a private one. */
-static void *map_readable(const struct nb_map *m, int fd, bool private,
-			  struct nb_err *err)
+static void *map_readable(const struct nb_map *m, int fd, bool private, struct nb_err *err)
 {
 	int flags = (private ? MAP_PRIVATE : MAP_SHARED) | MAP_POPULATE, rc;
 	void *pages = mmap(NULL, host_mapped(m), PROT_READ, flags, fd, 0);
@@ -305,12 +286,11 @@ static void *map_readable(const struct nb_map *m, int fd, bool private,
 	if (pages != MAP_FAILED)
 		return pages;
 	rc = errno;
-	nb_fail(err, NB_E_IO, 0, "map %s: the descriptor cannot be mapped: %s",
-		m->name, strerror(rc));
+	nb_fail(err, NB_E_IO, 0, "map %s: the descriptor cannot be mapped: %s", m->name,
+		strerror(rc));
 	if (rc == EINVAL)
-		nb_hint(err,
-			"a descriptor opened with BPF_F_RDONLY cannot be mapped; "
-			"freeze the map instead");
+		nb_hint(err, "a descriptor opened with BPF_F_RDONLY cannot be mapped; "
+			     "freeze the map instead");
 	return NULL;
 }
 
@@ -322,12 +302,10 @@ static void *map_readable(const struct nb_map *m, int fd, bool private,
  */
 static void *rehearse_move(void *from, size_t size)
 {
-	void *to = mmap(NULL, size, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *to = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int rc;
 
-	if (to != MAP_FAILED &&
-	    mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+	if (to != MAP_FAILED && mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
 		return to;
 	rc = errno;
 	if (to != MAP_FAILED)
@@ -338,8 +316,7 @@ static void *rehearse_move(void *from, size_t size)
 }
 
 /* Map the pages of @fd, after all checks. */
-static int map_descriptor(const struct nb_map *m, int fd, void **out,
-			  struct nb_err *err)
+static int map_descriptor(const struct nb_map *m, int fd, void **out, struct nb_err *err)
 {
 	bool private = false;
 	char info[2048];
@@ -347,14 +324,12 @@ static int map_descriptor(const struct nb_map *m, int fd, void **out,
 	int rc;
 
 	if (!read_fdinfo(fd, info, sizeof(info)))
-		return nb_fail(
-			err, NB_E_IO, 0,
-			"map %s: /proc/self/fdinfo/%d cannot be read, so "
-			"the descriptor's shape is unknown",
-			m->name, fd);
-	rc = fdinfo_number(info, "map_type", &type)
-		     ? check_bpf_map(m, info, err)
-		     : check_memory_file(m, fd, &private, err);
+		return nb_fail(err, NB_E_IO, 0,
+			       "map %s: /proc/self/fdinfo/%d cannot be read, so "
+			       "the descriptor's shape is unknown",
+			       m->name, fd);
+	rc = fdinfo_number(info, "map_type", &type) ? check_bpf_map(m, info, err)
+						    : check_memory_file(m, fd, &private, err);
 	if (rc)
 		return rc;
 	*out = map_readable(m, fd, private, err);
@@ -364,20 +339,17 @@ static int map_descriptor(const struct nb_map *m, int fd, void **out,
 	if (!rc)
 		return 0;
 	munmap(*out, host_mapped(m));
-	return nb_fail(err, NB_E_IO, 0,
-		       "map %s: the descriptor's pages cannot be read: %s",
+	return nb_fail(err, NB_E_IO, 0, "map %s: the descriptor's pages cannot be read: %s",
 		       m->name, strerror(rc));
 }
 
 static int refuse_zeroes(const struct nb_map *m, int rc, struct nb_err *err)
 {
-	return nb_fail(err, NB_E_NOMEM, 0,
-		       "map %s stays attached: no memory for zeroes: %s",
+	return nb_fail(err, NB_E_NOMEM, 0, "map %s stays attached: no memory for zeroes: %s",
 		       m->name, strerror(rc));
 }
 
-int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages,
-			struct nb_err *err)
+int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages, struct nb_err *err)
 {
 	void *p = NULL;
 	int rc;
@@ -400,13 +372,11 @@ int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages,
 	rc = errno;
 	if (fd < 0)
 		return refuse_zeroes(m, rc, err);
-	return nb_fail(err, NB_E_IO, 0,
-		       "map %s: the descriptor's pages cannot be moved: %s",
+	return nb_fail(err, NB_E_IO, 0, "map %s: the descriptor's pages cannot be moved: %s",
 		       m->name, strerror(rc));
 }
 
-int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
-		     struct nb_err *err)
+int nb_map_host_show(struct nb_map *m, void *pages, bool attached, struct nb_err *err)
 {
 	int rc = replace_pages(m, pages);
 
@@ -416,8 +386,7 @@ int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
 	if (rc && !attached)
 		return refuse_zeroes(m, rc, err);
 	if (rc)
-		return nb_fail(err, NB_E_IO, 0,
-			       "map %s: the pages cannot be exchanged: %s",
+		return nb_fail(err, NB_E_IO, 0, "map %s: the pages cannot be exchanged: %s",
 			       m->name, strerror(rc));
 	__atomic_store_n(&m->attached, attached, __ATOMIC_RELAXED);
 	return 0;
@@ -435,8 +404,7 @@ int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
 	int rc;
 
 	if (m->host && fd < 0)
-		return nb_fail(err, NB_E_IO, 0, "map %s: no descriptor",
-			       m->name);
+		return nb_fail(err, NB_E_IO, 0, "map %s: no descriptor", m->name);
 	rc = nb_map_host_prepare(m, fd, &pages, err);
 	return rc ? rc : nb_map_host_show(m, pages, true, err);
 }
@@ -461,8 +429,7 @@ uint64_t nb_map_host_written(const struct nb_map *m, uint32_t *unfinished)
 	*unfinished = 0;
 	for (uint32_t i = 0; m->host && i < m->max_entries; i++) {
 		const void *element = m->base + m->elem_size * i;
-		uint64_t at = __atomic_load_n((const uint64_t *)element,
-					      __ATOMIC_RELAXED);
+		uint64_t at = __atomic_load_n((const uint64_t *)element, __ATOMIC_RELAXED);
 
 		if (at & NB_HOST_WRITING)
 			++*unfinished;

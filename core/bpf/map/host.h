@@ -33,8 +33,7 @@
  * (nb_map_clone) is an ordinary frozen array with a snapshot. Returns the
  * errors of nb_map_new.
  */
-int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def,
-		    struct nb_err *err);
+int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def, struct nb_err *err);
 bool nb_map_is_host(const struct nb_map *m);
 
 /*
@@ -48,16 +47,14 @@ bool nb_map_is_host(const struct nb_map *m);
  * kernel refuses to map it, to move it or to read one of its pages; NB_E_NOMEM;
  * NB_E_NOTSUP: @m is no host map.
  */
-int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages,
-			struct nb_err *err);
+int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages, struct nb_err *err);
 /*
  * Show prepared pages. The map takes ownership of the pages, also on failure.
  * @attached: a descriptor provides the pages. Returns 0, or NB_E_IO or
  * NB_E_NOMEM if the kernel has no memory for the exchange: the map then keeps
  * its previous pages, or is detached. Only one call for a map at a time.
  */
-int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
-		     struct nb_err *err);
+int nb_map_host_show(struct nb_map *m, void *pages, bool attached, struct nb_err *err);
 /* Free prepared pages; @pages may be NULL. */
 void nb_map_host_drop(const struct nb_map *m, void *pages);
 

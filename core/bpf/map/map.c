@@ -43,8 +43,7 @@ static uint64_t round_to_pages(uint64_t size)
 	return (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
 }
 
-int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
-		struct nb_err *err)
+int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus, struct nb_err *err)
 {
 	struct nb_map_def d = *def;
 	int rc;
@@ -100,8 +99,7 @@ struct nb_map *nb_map_allocate(const struct nb_map_def *def, size_t size)
 	return m;
 }
 
-int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
-	       struct nb_err *err)
+int nb_map_new(struct nb_map **out, const struct nb_map_def *def, struct nb_err *err)
 {
 	const char *name = def->name ? def->name : "";
 	uint64_t size = 0;
@@ -112,15 +110,13 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 		return rc;
 	if (size > NB_MAP_MAX_BYTES)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
-			       " + %" PRIu32
+			       "map \"%s\": %" PRIu32 " entries of %" PRIu32 " + %" PRIu32
 			       " bytes are over the limit of %d MiB a map",
-			       name, def->max_entries, def->key_size,
-			       def->value_size, NB_MAP_MAX_BYTES >> 20);
+			       name, def->max_entries, def->key_size, def->value_size,
+			       NB_MAP_MAX_BYTES >> 20);
 	*out = nb_map_allocate(def, size);
 	return *out ? 0
-		    : nb_fail(err, NB_E_NOMEM, 0,
-			      "map \"%s\": no memory for %" PRIu64 " bytes",
+		    : nb_fail(err, NB_E_NOMEM, 0, "map \"%s\": no memory for %" PRIu64 " bytes",
 			      name, size);
 }
 
@@ -132,8 +128,7 @@ static struct nb_map *for_reading(const struct nb_map *m)
 	return (struct nb_map *)(uintptr_t)m;
 }
 
-int nb_map_clone(struct nb_map **out, const struct nb_map *from,
-		 struct nb_err *err)
+int nb_map_clone(struct nb_map **out, const struct nb_map *from, struct nb_err *err)
 {
 	int rc = nb_map_new(out, &from->def, err);
 	struct nb_map *m = *out;
@@ -153,8 +148,7 @@ void nb_map_seed(struct nb_map *m)
 	if (nb_spec_map_type(m->def.type)->keys != NB_KEYS_BYTES)
 		return;
 	/* getrandom fails early at boot and in some sandboxes. */
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
-	    sizeof(random)) {
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		random = (uint64_t)now.tv_nsec << 32 ^ (uintptr_t)m;
 	}
@@ -225,59 +219,48 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 }
 
 /* Turn the negative errno @rc of an operation into an error with a message. */
-static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
-		    int rc, struct nb_err *err)
+static int map_fail(const struct nb_map *m, const void *key, uint64_t flags, int rc,
+		    struct nb_err *err)
 {
 	const struct nb_map_type_spec *type = nb_spec_map_type(m->def.type);
 	char k[64];
 
 	if (rc == -NB_ENOTSUPP || rc == -EOPNOTSUPP)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "map \"%s\": type %s lacks this operation",
+		return nb_fail(err, NB_E_NOTSUP, 0, "map \"%s\": type %s lacks this operation",
 			       m->name, type->word);
 	name_key(k, m, key);
 	switch (rc) {
 	case -ENOENT:
-		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" has no %s",
-			       m->name, k);
+		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" has no %s", m->name, k);
 	case -EEXIST:
-		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
-			       m->name, k);
+		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already", m->name, k);
 	case -ENOSPC:
-		return nb_fail(
-			err, NB_E_FULL, 0,
-			"map \"%s\": no room for %s: %d keys share its bucket, "
-			"the limit is %d; delete one of them or raise max_entries",
-			m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
+		return nb_fail(err, NB_E_FULL, 0,
+			       "map \"%s\": no room for %s: %d keys share its bucket, "
+			       "the limit is %d; delete one of them or raise max_entries",
+			       m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
 	case -E2BIG:
 		if (type->keys == NB_KEYS_INDEX)
-			return nb_fail(err, NB_E_BIG, 0,
-				       "map \"%s\": %s; the last is %" PRIu32,
+			return nb_fail(err, NB_E_BIG, 0, "map \"%s\": %s; the last is %" PRIu32,
 				       m->name, k, m->max_entries - 1);
 		return nb_fail(err, NB_E_FULL, 0,
-			       "map \"%s\": no room for %s: all %" PRIu32
-			       " entries are in use",
+			       "map \"%s\": no room for %s: all %" PRIu32 " entries are in use",
 			       m->name, k, m->max_entries);
 	case -EBUSY:
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "map \"%s\": %s stays busy; try again", m->name,
+		return nb_fail(err, NB_E_BUSY, 0, "map \"%s\": %s stays busy; try again", m->name,
 			       k);
 	case -EINVAL:
-		return nb_fail(
-			err, NB_E_FLAGS, 0,
-			"map \"%s\": flags %#" PRIx64
-			"; 0 (any), 1 (no such key yet) or 2 (key must exist)",
-			m->name, flags);
+		return nb_fail(err, NB_E_FLAGS, 0,
+			       "map \"%s\": flags %#" PRIx64
+			       "; 0 (any), 1 (no such key yet) or 2 (key must exist)",
+			       m->name, flags);
 	}
-	return nb_fail(err, NB_E_BUG, 0, "map \"%s\": %s: unexpected answer %d",
-		       m->name, k, rc);
+	return nb_fail(err, NB_E_BUG, 0, "map \"%s\": %s: unexpected answer %d", m->name, k, rc);
 }
 
-int nb_map_read(const struct nb_map *m, const void *key, void *value,
-		struct nb_err *err)
+int nb_map_read(const struct nb_map *m, const void *key, void *value, struct nb_err *err)
 {
-	int rc = m->ops->read ? m->ops->read(for_reading(m), key, value)
-			      : nb_map_lacks(m);
+	int rc = m->ops->read ? m->ops->read(for_reading(m), key, value) : nb_map_lacks(m);
 
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
@@ -295,17 +278,15 @@ static bool is_fixed(const struct nb_map *m)
 static int refuse_fixed(const struct nb_map *m, struct nb_err *err)
 {
 	if (m->host)
-		return nb_fail(
-			err, NB_E_READONLY, 0,
-			"map \"%s\" is a host map: only its writer on the host changes it",
-			m->name);
-	return nb_fail(err, NB_E_READONLY, 0,
-		       "map \"%s\" is frozen: its contents never change",
+		return nb_fail(err, NB_E_READONLY, 0,
+			       "map \"%s\" is a host map: only its writer on the host changes it",
+			       m->name);
+	return nb_fail(err, NB_E_READONLY, 0, "map \"%s\" is frozen: its contents never change",
 		       m->name);
 }
 
-int nb_map_write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags, struct nb_err *err)
+int nb_map_write(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		 struct nb_err *err)
 {
 	int rc, times = 0;
 
@@ -319,8 +300,7 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 
 /* Store @size bytes in one access. @to is a multiple of @size, which is 1,
  * 2, 4 or 8. */
-static void store_whole(unsigned char *to, const unsigned char *from,
-			uint32_t size)
+static void store_whole(unsigned char *to, const unsigned char *from, uint32_t size)
 {
 	uint64_t w = 0;
 
@@ -330,20 +310,18 @@ static void store_whole(unsigned char *to, const unsigned char *from,
 		__atomic_store_n((uint64_t *)(void *)to, w, __ATOMIC_RELEASE);
 		break;
 	case 4:
-		__atomic_store_n((uint32_t *)(void *)to, (uint32_t)w,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)(void *)to, (uint32_t)w, __ATOMIC_RELEASE);
 		break;
 	case 2:
-		__atomic_store_n((uint16_t *)(void *)to, (uint16_t)w,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n((uint16_t *)(void *)to, (uint16_t)w, __ATOMIC_RELEASE);
 		break;
 	default:
 		__atomic_store_n(to, (unsigned char)w, __ATOMIC_RELEASE);
 	}
 }
 
-int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
-		      uint32_t size, const void *bytes, struct nb_err *err)
+int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at, uint32_t size,
+		      const void *bytes, struct nb_err *err)
 {
 	uint64_t end = (uint64_t)at + size;
 	unsigned char *to;
@@ -358,13 +336,12 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 		return map_fail(m, key, 0, -E2BIG, err);
 	if (!size || end > m->def.value_size)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "map \"%s\": bytes %" PRIu32 " to %" PRIu64
-			       " of a value of %" PRIu32 " bytes",
+			       "map \"%s\": bytes %" PRIu32 " to %" PRIu64 " of a value of %" PRIu32
+			       " bytes",
 			       m->name, at, end, m->def.value_size);
 	step = size <= 8 && !(size & (size - 1)) && !(at % size) ? size : 1;
 	for (uint32_t i = 0; i < size; i += step)
-		store_whole(to + at + i, (const unsigned char *)bytes + i,
-			    step);
+		store_whole(to + at + i, (const unsigned char *)bytes + i, step);
 	return 0;
 }
 
@@ -388,7 +365,5 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)
 {
-	return !m->ops->next || m->ops->next(for_reading(m), key, next)
-		       ? NB_E_NOKEY
-		       : 0;
+	return !m->ops->next || m->ops->next(for_reading(m), key, next) ? NB_E_NOKEY : 0;
 }

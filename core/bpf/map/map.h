@@ -29,8 +29,7 @@ enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
  * Allocates nothing. *@size is UINT64_MAX if they do not fit in 64 bits.
  * Returns 0 or NB_E_MAPDEF.
  */
-int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
-		struct nb_err *err);
+int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus, struct nb_err *err);
 
 /*
  * nb_map_new - make an empty map (arrays: all elements present, zeroed)
@@ -40,16 +39,14 @@ int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
  * NB_MAP_MAX_BYTES) or NB_E_NOMEM.
  */
 enum { NB_MAP_MAX_BYTES = 256 << 20 };
-int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
-	       struct nb_err *err);
+int nb_map_new(struct nb_map **out, const struct nb_map_def *def, struct nb_err *err);
 /*
  * Create a map with the same definition and a snapshot of the elements.
  * Other threads may write meanwhile: the copy has all keys that stay, and
  * each bucket of a hash as it was at one moment. Returns the errors of
  * nb_map_new.
  */
-int nb_map_clone(struct nb_map **out, const struct nb_map *from,
-		 struct nb_err *err);
+int nb_map_clone(struct nb_map **out, const struct nb_map *from, struct nb_err *err);
 /*
  * Give a hash a random hash function, so that nobody can choose keys that share
  * a bucket. Call it before the first key. Other types ignore it; clones inherit
@@ -78,15 +75,14 @@ size_t nb_map_user_value_size(const struct nb_map *m);
  * stores of programs through pointers; an array's value is read word by
  * word. Returns 0, NB_E_NOKEY or NB_E_BUSY.
  */
-int nb_map_read(const struct nb_map *m, const void *key, void *value,
-		struct nb_err *err);
+int nb_map_read(const struct nb_map *m, const void *key, void *value, struct nb_err *err);
 /*
  * Store a value. Returns 0, NB_E_FULL (hash), NB_E_BIG (index of an array),
  * NB_E_EXISTS, NB_E_NOKEY, NB_E_FLAGS, NB_E_BUSY (a bucket was busy for
  * seconds) or NB_E_NOTSUP (a ring buffer has no elements). May sleep.
  */
-int nb_map_write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags, struct nb_err *err);
+int nb_map_write(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		 struct nb_err *err);
 /*
  * nb_map_write_part - store bytes @at to @at + @size of an array's value
  *
@@ -95,8 +91,8 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
  * once, others byte by byte. Returns 0, NB_E_BIG (index), NB_E_NOTSUP (type),
  * NB_E_ARG (outside the value) or NB_E_READONLY. Any thread.
  */
-int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
-		      uint32_t size, const void *bytes, struct nb_err *err);
+int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at, uint32_t size,
+		      const void *bytes, struct nb_err *err);
 /* Delete an element. Returns 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot
  * delete), NB_E_BUSY or NB_E_NOTSUP. */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);

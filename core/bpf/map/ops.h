@@ -49,8 +49,8 @@ struct nb_map_ops {
 	/* Update a key. Per-CPU types store the value of @cpu. With
 	 * NB_ALL_CPUS @value is what bpf() takes: a value for each CPU,
 	 * padded to 8 bytes. */
-	int (*update)(struct nb_map *m, const void *key, const void *value,
-		      uint64_t flags, uint32_t cpu);
+	int (*update)(struct nb_map *m, const void *key, const void *value, uint64_t flags,
+		      uint32_t cpu);
 	int (*remove)(struct nb_map *m, const void *key);
 	/* read: copy the value, or a value for each CPU, like bpf(). next:
 	 * copy the key after @key in the order of bpf(). */
@@ -86,8 +86,8 @@ struct nb_map {
 	uint32_t max_entries; /* Equals def.max_entries. */
 	bool percpu;	      /* The map has a value for each CPU. */
 	bool frozen;	      /* The management side may only read. */
-	bool host;     /* This is a host map: base is a mapping (host.h). */
-	bool attached; /* Host maps: a descriptor is attached; atomic. */
+	bool host;	      /* This is a host map: base is a mapping (host.h). */
+	bool attached;	      /* Host maps: a descriptor is attached; atomic. */
 	struct nb_map_def def;
 	size_t memory;
 	char name[NB_MAP_NAME];
@@ -164,9 +164,7 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
 	uint64_t *t = to;
 
 	for (size_t i = 0; i < nb_round8(size) / 8; i++)
-		__atomic_store_n(&t[i],
-				 __atomic_load_n(&f[i], __ATOMIC_ACQUIRE),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&t[i], __atomic_load_n(&f[i], __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
 /*
@@ -174,8 +172,8 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
  * per-CPU type has one value for each CPU, cpu_size apart; other types
  * ignore @cpu.
  */
-static inline void nb_values_store(const struct nb_map *m, void *slot,
-				   const void *from, uint32_t cpu)
+static inline void nb_values_store(const struct nb_map *m, void *slot, const void *from,
+				   uint32_t cpu)
 {
 	const unsigned char *p = from;
 	unsigned char *to = slot;
@@ -191,8 +189,7 @@ static inline void nb_values_store(const struct nb_map *m, void *slot,
 	}
 }
 
-static inline void nb_values_load(const struct nb_map *m, void *to,
-				  const void *slot)
+static inline void nb_values_load(const struct nb_map *m, void *to, const void *slot)
 {
 	const unsigned char *from = slot;
 	size_t size = nb_round8(m->def.value_size);
@@ -202,8 +199,7 @@ static inline void nb_values_load(const struct nb_map *m, void *to,
 		return;
 	}
 	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++)
-		nb_slot_load((char *)to + size * cpu, from + m->cpu_size * cpu,
-			     size);
+		nb_slot_load((char *)to + size * cpu, from + m->cpu_size * cpu, size);
 }
 
 /*
@@ -218,8 +214,7 @@ static inline void nb_values_load(const struct nb_map *m, void *to,
  *
  * @cpu: below nb_ncpus(); types with one value ignore it
  */
-static inline void *nb_map_lookup(struct nb_map *m, const void *key,
-				  uint32_t cpu)
+static inline void *nb_map_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
 	return m->lookup(m, key, cpu);
 }
@@ -229,11 +224,10 @@ static inline int nb_map_lacks(const struct nb_map *m)
 	return m->ops->lacking ? m->ops->lacking : -EINVAL;
 }
 
-static inline int nb_map_update(struct nb_map *m, const void *key,
-				const void *value, uint64_t flags, uint32_t cpu)
+static inline int nb_map_update(struct nb_map *m, const void *key, const void *value,
+				uint64_t flags, uint32_t cpu)
 {
-	return m->ops->update ? m->ops->update(m, key, value, flags, cpu)
-			      : nb_map_lacks(m);
+	return m->ops->update ? m->ops->update(m, key, value, flags, cpu) : nb_map_lacks(m);
 }
 
 static inline int nb_map_delete(struct nb_map *m, const void *key)
@@ -259,16 +253,14 @@ static inline uint32_t nb_array_index(const void *key)
 }
 
 /* Return the value of @cpu; in types with one value, @cpu is 0. */
-static inline unsigned char *nb_array_element(const struct nb_map *m,
-					      uint32_t index, uint32_t cpu)
+static inline unsigned char *nb_array_element(const struct nb_map *m, uint32_t index, uint32_t cpu)
 {
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
 /* Look up an element of a per-CPU array without an indirect call, for
  * helpers. */
-static inline void *nb_percpu_array_lookup(const struct nb_map *m,
-					   const void *key, uint32_t cpu)
+static inline void *nb_percpu_array_lookup(const struct nb_map *m, const void *key, uint32_t cpu)
 {
 	uint32_t index = nb_array_index(key);
 

@@ -90,12 +90,10 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		 */
 		if ((int64_t)(at + len - from) >= (int64_t)all)
 			return ring_no_room(r);
-		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
-						true, __ATOMIC_RELEASE,
+		if (__atomic_compare_exchange_n(&r->produced, &at, at + len, true, __ATOMIC_RELEASE,
 						__ATOMIC_RELAXED)) {
 			h = record_header(r, at);
-			__atomic_store_n(h, RECORD | BUSY | size,
-					 __ATOMIC_RELEASE);
+			__atomic_store_n(h, RECORD | BUSY | size, __ATOMIC_RELEASE);
 			return h + 1;
 		}
 		nb_cpu_relax();
@@ -107,9 +105,7 @@ static void record_finish(void *sample, uint64_t how)
 {
 	uint64_t *h = (uint64_t *)sample - 1;
 
-	__atomic_store_n(h,
-			 (__atomic_load_n(h, __ATOMIC_RELAXED) & ~BUSY) | how,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(h, (__atomic_load_n(h, __ATOMIC_RELAXED) & ~BUSY) | how, __ATOMIC_RELEASE);
 }
 
 void nb_ringbuf_submit(void *sample, uint64_t flags)
@@ -124,8 +120,7 @@ void nb_ringbuf_discard(void *sample, uint64_t flags)
 	record_finish(sample, DISCARD);
 }
 
-int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
-			  uint64_t flags)
+int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size, uint64_t flags)
 {
 	void *to;
 
@@ -141,8 +136,7 @@ int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 
 uint64_t nb_ringbuf_dropped(const struct nb_map *m)
 {
-	return __atomic_load_n(&((const struct ring *)m)->dropped,
-			       __ATOMIC_RELAXED);
+	return __atomic_load_n(&((const struct ring *)m)->dropped, __ATOMIC_RELAXED);
 }
 
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags)
@@ -201,8 +195,7 @@ static void ring_consume(struct ring *r, uint64_t pos)
 	uint64_t at = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
 
 	for (uint64_t i = at; i < pos; i += 8)
-		__atomic_store_n((uint64_t *)(void *)&r->data[i & (all - 1)], 0,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n((uint64_t *)(void *)&r->data[i & (all - 1)], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->consumed, pos, __ATOMIC_RELEASE);
 }
 
@@ -231,8 +224,8 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
 	return rc;
 }
 
-int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
-		    size_t room, size_t *size)
+int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to, size_t room,
+		    size_t *size)
 {
 	struct ring *r = ring_of(m);
 	uint64_t first, i, h = 0;
@@ -296,8 +289,7 @@ static void ring_copy(struct nb_map *to, struct nb_map *from)
 		return;
 	pos = __atomic_load_n(&f->consumed, __ATOMIC_RELAXED);
 	for (; (h = ring_find(f, &pos)); pos += record_length(h & SIZE_MASK))
-		nb_ringbuf_output(to, record_header(f, pos) + 1, h & SIZE_MASK,
-				  0);
+		nb_ringbuf_output(to, record_header(f, pos) + 1, h & SIZE_MASK, 0);
 	end_reading(f);
 }
 

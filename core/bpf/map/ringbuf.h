@@ -45,8 +45,7 @@ void nb_ringbuf_discard(void *sample, uint64_t flags);
 
 /* Reserve a record, copy @data into it, and submit it. Returns 0, -EINVAL
  * (flags) or -EAGAIN (no room). */
-int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
-			  uint64_t flags);
+int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size, uint64_t flags);
 
 /* Return the unread bytes with their headers, the ring's size or a
  * position, depending on @flags; 0 for unknown flags. */
@@ -76,7 +75,7 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size);
  * position before the oldest record means the oldest; a position inside a
  * record is -EAGAIN.
  */
-int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
-		    size_t room, size_t *size);
+int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to, size_t room,
+		    size_t *size);
 
 #endif

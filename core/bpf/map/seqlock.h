@@ -45,8 +45,7 @@ static inline bool nb_seq_lock(uint64_t *word, uint64_t *locked)
 
 		*locked = w | NB_SEQ_LOCK;
 		if (!(w & NB_SEQ_LOCK) &&
-		    __atomic_compare_exchange_n(word, &w, *locked, false,
-						__ATOMIC_ACQUIRE,
+		    __atomic_compare_exchange_n(word, &w, *locked, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return true;
 		nb_cpu_relax();

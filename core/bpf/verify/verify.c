@@ -35,20 +35,17 @@ static int check_operands(struct nb_env *env)
 		if (insn->kind != NB_KIND_LDDW || !nb_insn_names_map(insn))
 			continue;
 		if ((uint32_t)insn->imm >= env->img->nmaps)
-			return nb_refuse(
-				env, NB_RULE_MAP_INDEX,
-				&(struct nb_refusal){
-					.pc = pc,
-					.reg = insn->dst,
-					.limit = env->img->nmaps,
-					.count = (uint32_t)insn->imm });
+			return nb_refuse(env, NB_RULE_MAP_INDEX,
+					 &(struct nb_refusal){ .pc = pc,
+							       .reg = insn->dst,
+							       .limit = env->img->nmaps,
+							       .count = (uint32_t)insn->imm });
 		if (insn->fn == NB_FN_MAP_VALUE &&
 		    env->img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
 			return nb_refuse(env, NB_RULE_MAP_ADDRESS,
-					 &(struct nb_refusal){
-						 .pc = pc,
-						 .reg = insn->dst,
-						 .map = (uint32_t)insn->imm });
+					 &(struct nb_refusal){ .pc = pc,
+							       .reg = insn->dst,
+							       .map = (uint32_t)insn->imm });
 	}
 	return 0;
 }
@@ -60,16 +57,15 @@ static int decode(struct nb_env *env)
 	int rc;
 
 	if (!env->prog->nslots || env->prog->nslots > NB_IMAGE_MAX_SLOTS)
-		return nb_refuse_program(env, NB_RULE_SLOTS,
-					 .limit = NB_IMAGE_MAX_SLOTS,
+		return nb_refuse_program(env, NB_RULE_SLOTS, .limit = NB_IMAGE_MAX_SLOTS,
 					 .count = env->prog->nslots);
 	insns = nb_arena_array(env->arena, env->prog->nslots, sizeof(*insns));
 	if (!insns)
 		return NB_E_NOMEM;
 	rc = nb_decode(insns, env->prog->slots, env->prog->nslots, &err);
 	if (rc == NB_E_INSN)
-		return nb_refuse_program(env, NB_RULE_INSN, .pc = err.at,
-					 .name = err.text, .text = err.hint);
+		return nb_refuse_program(env, NB_RULE_INSN, .pc = err.at, .name = err.text,
+					 .text = err.hint);
 	if (rc)
 		return rc;
 	env->insns = insns;
@@ -86,8 +82,7 @@ static int prepare(struct nb_env *env)
 static bool has_bounded_loops(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (env->insns[pc].kind == NB_KIND_MAY_GOTO ||
-		    nb_calls_back(&env->insns[pc]) ||
+		if (env->insns[pc].kind == NB_KIND_MAY_GOTO || nb_calls_back(&env->insns[pc]) ||
 		    nb_is_iter_next(&env->insns[pc]))
 			return true;
 	return false;
@@ -110,11 +105,9 @@ static bool is_cost(const struct nb_finding *f)
  * A walk that widens less may report the same finding with the numbers of a
  * real run.
  */
-static bool names_cause(const struct nb_finding *old,
-			const struct nb_finding *now)
+static bool names_cause(const struct nb_finding *old, const struct nb_finding *now)
 {
-	return !is_cost(now) &&
-	       (is_cost(old) || (old->cls == now->cls && old->pc == now->pc));
+	return !is_cost(now) && (is_cost(old) || (old->cls == now->cls && old->pc == now->pc));
 }
 
 /*
@@ -124,8 +117,7 @@ static bool names_cause(const struct nb_finding *old,
  */
 static int walk_modes(struct nb_env *env)
 {
-	static const enum nb_walk_mode others[] = { NB_WALK_EXACT,
-						    NB_WALK_LATE };
+	static const enum nb_walk_mode others[] = { NB_WALK_EXACT, NB_WALK_LATE };
 	struct nb_finding told;
 	enum nb_walk_mode by = NB_WALK_WIDEN;
 	int rc;
@@ -167,10 +159,8 @@ static int check_stack_sum(struct nb_env *env)
 	env->v->stats.stack_depth = bytes;
 	if (bytes <= NB_STACK_SIZE)
 		return 0;
-	return nb_refuse_program(env, NB_RULE_STACK_DEPTH,
-				 .pc = env->cfg.funcs[chain[n - 1]].start,
-				 .limit = NB_STACK_SIZE, .size = bytes,
-				 .chain = chain, .count = n);
+	return nb_refuse_program(env, NB_RULE_STACK_DEPTH, .pc = env->cfg.funcs[chain[n - 1]].start,
+				 .limit = NB_STACK_SIZE, .size = bytes, .chain = chain, .count = n);
 }
 
 /* Record which loop budgets a run needs, and how much of them. */
@@ -197,23 +187,18 @@ static int check_length(struct nb_env *env)
 	struct nb_verdict *v = env->v;
 
 	v->first = env->facts.length.first;
-	v->iteration = env->facts.length.iteration > 1
-			       ? env->facts.length.iteration
-			       : 1;
+	v->iteration = env->facts.length.iteration > 1 ? env->facts.length.iteration : 1;
 	v->iter_steps = env->facts.needs.iter_steps;
 	note_loops(env);
-	if (v->iteration > NB_MAX_ITERATION_INSNS ||
-	    v->first > NB_MAX_ITERATION_INSNS)
-		return nb_refuse_program(env, NB_RULE_RUN_FIRST,
-					 .pc = env->facts.length.call_pc,
+	if (v->iteration > NB_MAX_ITERATION_INSNS || v->first > NB_MAX_ITERATION_INSNS)
+		return nb_refuse_program(env, NB_RULE_RUN_FIRST, .pc = env->facts.length.call_pc,
 					 .limit = NB_MAX_ITERATION_INSNS,
 					 .count = env->facts.length.call);
 	if (v->iter_steps > nb_loop_limit(v->iteration, v->iter_steps))
-		return nb_refuse_program(
-			env, NB_RULE_RUN_ITER_STEPS,
-			.pc = env->facts.needs.iter_steps_pc,
-			.limit = nb_loop_limit(v->iteration, v->iter_steps),
-			.size = v->iteration, .count = v->iter_steps);
+		return nb_refuse_program(env, NB_RULE_RUN_ITER_STEPS,
+					 .pc = env->facts.needs.iter_steps_pc,
+					 .limit = nb_loop_limit(v->iteration, v->iter_steps),
+					 .size = v->iteration, .count = v->iter_steps);
 	return 0;
 }
 
@@ -221,8 +206,7 @@ static int check_length(struct nb_env *env)
  * same constant. */
 static int check_verdict(struct nb_env *env)
 {
-	if (!env->labels || env->facts.exits.local == NB_NO_PC ||
-	    !env->facts.exits.mixed)
+	if (!env->labels || env->facts.exits.local == NB_NO_PC || !env->facts.exits.mixed)
 		return 0;
 	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
 		  &(struct nb_refusal){ .pc = env->facts.exits.local,
@@ -243,9 +227,8 @@ static int judge(struct nb_env *env)
 	bool coherent = nb_env_is_coherent(env);
 	int rc;
 
-	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
-	    (rc = prepare(env)) || (rc = walk(env)) ||
-	    (rc = check_stack_sum(env)) || (rc = check_length(env)))
+	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) || (rc = prepare(env)) ||
+	    (rc = walk(env)) || (rc = check_stack_sum(env)) || (rc = check_length(env)))
 		return rc;
 	if (!coherent || !env->facts.saw_local)
 		return 0;
@@ -267,8 +250,7 @@ static void fill_aux(struct nb_env *env)
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
 
-		if (insn->traits & NB_INSN_DIVIDE &&
-		    env->facts.aux[pc] & NB_AUX_REACHED &&
+		if (insn->traits & NB_INSN_DIVIDE && env->facts.aux[pc] & NB_AUX_REACHED &&
 		    !(env->facts.noted[pc] & NB_NOTED_ZERO))
 			env->facts.aux[pc] |= NB_AUX_NONZERO;
 	}
@@ -301,8 +283,7 @@ static int run(struct nb_env *env)
 		 * The limit of the options was reached; the machine has more
 		 * memory.
 		 */
-		rc = nb_refuse_program(env, NB_RULE_MEMORY,
-				       .limit = env->opts.max_memory,
+		rc = nb_refuse_program(env, NB_RULE_MEMORY, .limit = env->opts.max_memory,
 				       .count = env->prog->nslots);
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
@@ -315,14 +296,12 @@ static int run(struct nb_env *env)
 	return 0;
 }
 
-static int verify_prog(struct nb_verdict *v, const struct nb_image *img,
-		       const struct nb_prog *prog,
+static int verify_prog(struct nb_verdict *v, const struct nb_image *img, const struct nb_prog *prog,
 		       const struct nb_verify_opts *opts)
 {
 	struct nb_env env = { .img = img,
 			      .prog = prog,
-			      .hook = opts->hook ? opts->hook
-						 : nb_spec_hook(prog->hook),
+			      .hook = opts->hook ? opts->hook : nb_spec_hook(prog->hook),
 			      .opts = *opts,
 			      .v = v,
 			      .arena = &v->arena };
@@ -330,9 +309,8 @@ static int verify_prog(struct nb_verdict *v, const struct nb_image *img,
 	return run(&env);
 }
 
-int nb_verify(struct nb_verdict **out, const struct nb_image *img,
-	      uint32_t prog, const struct nb_verify_opts *opts,
-	      struct nb_err *err)
+int nb_verify(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
+	      const struct nb_verify_opts *opts, struct nb_err *err)
 {
 	const struct nb_verify_opts all = limited(opts);
 	uint64_t start = nb_now_ns();
@@ -341,12 +319,10 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 
 	*out = NULL;
 	if (prog >= img->nprogs)
-		return nb_fail(err, NB_E_BUG, prog, "program %u of %u", prog,
-			       img->nprogs);
+		return nb_fail(err, NB_E_BUG, prog, "program %u of %u", prog, img->nprogs);
 	v = calloc(1, sizeof(*v));
 	if (!v)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory to verify %s",
-			       img->progs[prog].name);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory to verify %s", img->progs[prog].name);
 	nb_arena_init(&v->arena, all.max_memory);
 	v->loop.pc = NB_NO_LOOP;
 	rc = verify_prog(v, img, &img->progs[prog], &all);
@@ -355,8 +331,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	if (rc) {
 		nb_verdict_free(v);
 		return nb_fail(err, rc, 0,
-			       rc == NB_E_NOMEM ? "no memory to verify %s"
-						: "verifying %s failed",
+			       rc == NB_E_NOMEM ? "no memory to verify %s" : "verifying %s failed",
 			       img->progs[prog].name);
 	}
 	*out = v;

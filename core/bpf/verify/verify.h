@@ -19,9 +19,8 @@
  * NB_E_BUG and sets *@out to NULL. The image must outlive the verdict. Pure,
  * any thread; the options bound time and memory.
  */
-int nb_verify(struct nb_verdict **out, const struct nb_image *img,
-	      uint32_t prog, const struct nb_verify_opts *opts,
-	      struct nb_err *err);
+int nb_verify(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
+	      const struct nb_verify_opts *opts, struct nb_err *err);
 void nb_verdict_free(struct nb_verdict *v);
 
 #endif

@@ -56,19 +56,17 @@ static int read_all(int fd, char *to, size_t size)
 	return 0;
 }
 
-static int check_header(const struct nb_job *job, const char *path,
-			struct nb_err *err)
+static int check_header(const struct nb_job *job, const char *path, struct nb_err *err)
 {
 	const struct nb_seg *seg = job->seg;
 
 	if (seg->magic != NB_SEG_MAGIC)
-		return nb_fail(err, NB_E_IMAGE, 0, "%.200s: no job segment",
-			       path);
+		return nb_fail(err, NB_E_IMAGE, 0, "%.200s: no job segment", path);
 	if (seg->version != NB_SEG_VERSION || seg->size != sizeof(*seg))
 		return nb_fail(
 			err, NB_E_VERSION, 0,
-			"%.200s: a job segment of version %u (this ncclbpf reads version %d)",
-			path, seg->version, NB_SEG_VERSION);
+			"%.200s: a job segment of version %u (this ncclbpf reads version %d)", path,
+			seg->version, NB_SEG_VERSION);
 	return 0;
 }
 
@@ -83,24 +81,20 @@ int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
 			     fd < 0 ? strerror(errno) : "not a file");
 	} else if ((uint64_t)st.st_size < sizeof(struct nb_seg) ||
 		   (uint64_t)st.st_size > NB_SEG_SPAN) {
-		rc = nb_fail(
-			err, NB_E_IMAGE, 0,
-			"%.200s: %lld bytes are no job segment (allowed: %zu to %llu)",
-			path, (long long)st.st_size, sizeof(struct nb_seg),
-			(unsigned long long)NB_SEG_SPAN);
+		rc = nb_fail(err, NB_E_IMAGE, 0,
+			     "%.200s: %lld bytes are no job segment (allowed: %zu to %llu)", path,
+			     (long long)st.st_size, sizeof(struct nb_seg),
+			     (unsigned long long)NB_SEG_SPAN);
 	} else {
 		out->size = (size_t)st.st_size;
-		out->memory = aligned_alloc(NB_SEG_PAGE,
-					    (out->size + NB_SEG_PAGE - 1) /
-						    NB_SEG_PAGE * NB_SEG_PAGE);
+		out->memory = aligned_alloc(NB_SEG_PAGE, (out->size + NB_SEG_PAGE - 1) /
+								 NB_SEG_PAGE * NB_SEG_PAGE);
 		out->seg = out->memory;
 		if (!out->memory)
-			rc = nb_fail(err, NB_E_NOMEM, 0,
-				     "no memory for %.200s (%zu bytes)", path,
+			rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for %.200s (%zu bytes)", path,
 				     out->size);
 		else if (read_all(fd, out->memory, out->size))
-			rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path,
-				     strerror(errno));
+			rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path, strerror(errno));
 		else
 			rc = check_header(out, path, err);
 	}
@@ -127,8 +121,7 @@ const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index)
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ? c : NULL;
 }
 
-const struct nb_packed *nb_job_ring(const struct nb_job *job,
-				    const struct nb_seg_slot *slot)
+const struct nb_packed *nb_job_ring(const struct nb_job *job, const struct nb_seg_slot *slot)
 {
 	uint32_t ring = slot->ring - 1;
 	uint64_t at = NB_SEG_RINGS_AT + ring * NB_SEG_RING_SIZE;
@@ -172,14 +165,12 @@ bool nb_job_undecided(const struct nb_seg_slot *slot, uint64_t *seq)
 	return n && decisions_in(hash, n) != n;
 }
 
-void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
-		     size_t size)
+void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text, size_t size)
 {
 	const struct nb_seg_gen *g = &job->seg->gen[generation % NB_SEG_GENS];
 	size_t n = 0;
 
-	if (generation &&
-	    __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == generation)
+	if (generation && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == generation)
 		for (; n + 1 < size && n < sizeof(g->names) && g->names[n]; n++)
 			text[n] = g->names[n] < ' ' ? '?' : g->names[n];
 	text[n] = '\0';
@@ -203,19 +194,17 @@ static bool hash_at(const struct nb_track *r, uint64_t n, uint64_t *hash)
 }
 
 /* Do both rings have the decisions, and do these decisions differ? */
-static bool decisions_differ(const struct nb_track *a, uint64_t i,
-			     const struct nb_track *b, uint64_t k)
+static bool decisions_differ(const struct nb_track *a, uint64_t i, const struct nb_track *b,
+			     uint64_t k)
 {
 	struct nb_agreed x, y;
 
-	return nb_track_read(a, i, &x) && nb_track_read(b, k, &y) &&
-	       !nb_same_agreed(&x, &y);
+	return nb_track_read(a, i, &x) && nb_track_read(b, k, &y) && !nb_same_agreed(&x, &y);
 }
 
 /* Return the first decision in [from, to) that @a and @b made differently;
  * @to if both rings have no such decision. */
-static uint64_t first_difference(const struct nb_track *a,
-				 const struct nb_track *b, uint64_t from,
+static uint64_t first_difference(const struct nb_track *a, const struct nb_track *b, uint64_t from,
 				 uint64_t to)
 {
 	while (from < to && !decisions_differ(a, from, b, from))
@@ -224,8 +213,7 @@ static uint64_t first_difference(const struct nb_track *a,
 }
 
 /* Did both ranks make the same decisions before @k? */
-static bool same_before(const struct nb_track *a, const struct nb_track *b,
-			uint64_t k)
+static bool same_before(const struct nb_track *a, const struct nb_track *b, uint64_t k)
 {
 	uint64_t x, y;
 
@@ -238,8 +226,7 @@ static uint64_t oldest_kept(const struct nb_track *r)
 }
 
 /* Does @a continue from decision @k + @by in the same way as @b from @k? */
-static bool shifted(const struct nb_track *a, const struct nb_track *b,
-		    uint64_t k, uint32_t by)
+static bool shifted(const struct nb_track *a, const struct nb_track *b, uint64_t k, uint32_t by)
 {
 	uint64_t i = k;
 
@@ -278,8 +265,7 @@ static void read_rank(struct comparison *c, const struct nb_job *job,
 		.pid = slot->pid,
 		.rank = slot->rank,
 		.live = state == NB_SLOT_LIVE,
-		.generation =
-			__atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE),
+		.generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE),
 		.waits = __atomic_load_n(&slot->waiting, __ATOMIC_ACQUIRE) != 0,
 	};
 	ring->ring = nb_job_ring(job, slot);
@@ -301,15 +287,13 @@ static uint32_t find_furthest(const struct comparison *c)
 
 	for (uint32_t i = 1; i < c->out->n; i++)
 		if (c->ring[i].ring &&
-		    (!c->ring[best].ring ||
-		     c->ring[i].decisions > c->ring[best].decisions))
+		    (!c->ring[best].ring || c->ring[i].decisions > c->ring[best].decisions))
 			best = i;
 	return best;
 }
 
 /* Report decision @seq of rank @i. */
-static void report_decision(struct comparison *c, uint32_t i, uint64_t seq,
-			    bool differs)
+static void report_decision(struct comparison *c, uint32_t i, uint64_t seq, bool differs)
 {
 	struct nb_agree_rank *r = &c->out->rank[i];
 
@@ -335,8 +319,7 @@ static bool same_clocks(const struct nb_track *a, const struct nb_track *b)
  * their numbers of decisions may differ. @alike: decisions with the same
  * number do not differ.
  */
-static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
-			  bool alike)
+static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i, bool alike)
 {
 	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
@@ -354,8 +337,8 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 	} else if (!by.compared) {
 		if (out->verdict == NB_AGREED)
 			out->verdict = NB_TOO_FAR;
-	} else if (!by.differ && (out->verdict == NB_AGREED ||
-				  out->verdict == NB_TUNER_CALLS_DIFFER)) {
+	} else if (!by.differ &&
+		   (out->verdict == NB_AGREED || out->verdict == NB_TUNER_CALLS_DIFFER)) {
 		out->verdict = NB_TUNER_CALLS_DIFFER;
 		if (!out->extra && (by.extra[0] || by.extra[1])) {
 			bool first = by.extra[0] >= by.extra[1];
@@ -372,14 +355,12 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
  * Was NCCL's question number @k the same on both ranks, with the same offer,
  * and the answer another one?
  */
-static bool answers_differ(const struct nb_track *a, const struct nb_track *b,
-			   uint64_t k)
+static bool answers_differ(const struct nb_track *a, const struct nb_track *b, uint64_t k)
 {
 	struct nb_decision x, y;
 
-	return nb_unpack(&a->ring[k % NB_RING], k, &x) &&
-	       nb_unpack(&b->ring[k % NB_RING], k, &y) && x.coll == y.coll &&
-	       x.bytes == y.bytes && x.usable == y.usable &&
+	return nb_unpack(&a->ring[k % NB_RING], k, &x) && nb_unpack(&b->ring[k % NB_RING], k, &y) &&
+	       x.coll == y.coll && x.bytes == y.bytes && x.usable == y.usable &&
 	       x.pipe_ops == y.pipe_ops && x.nccl_algo == y.nccl_algo &&
 	       x.nccl_proto == y.nccl_proto;
 }
@@ -388,14 +369,13 @@ static bool answers_differ(const struct nb_track *a, const struct nb_track *b,
  * Note the first difference, decision @k; @to: none in the rings. Without a
  * clock, another question shows only that the ranks count differently.
  */
-static void note_difference(struct comparison *c, uint32_t ahead, uint32_t i,
-			    uint64_t k, uint64_t to)
+static void note_difference(struct comparison *c, uint32_t ahead, uint32_t i, uint64_t k,
+			    uint64_t to)
 {
 	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
 
-	if (out->clock == NB_CLOCK_NONE &&
-	    !(k < to && answers_differ(a, b, k))) {
+	if (out->clock == NB_CLOCK_NONE && !(k < to && answers_differ(a, b, k))) {
 		if (out->verdict != NB_DIVERGED)
 			out->verdict = NB_COUNTS_DIFFER, out->seq = k;
 		return;
@@ -407,8 +387,7 @@ static void note_difference(struct comparison *c, uint32_t ahead, uint32_t i,
 		out->earlier = out->earlier || !same_before(a, b, k);
 	} else if (out->verdict != NB_DIVERGED) {
 		out->verdict = NB_DIVERGED_BEFORE;
-		out->seq = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a)
-							   : oldest_kept(b);
+		out->seq = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a) : oldest_kept(b);
 	}
 }
 
@@ -427,8 +406,7 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 		return;
 	}
 	if (out->clock == NB_CLOCK_CALLS) {
-		bool alike = b->decisions <= a->decisions &&
-			     hash_at(a, b->decisions, &hash) &&
+		bool alike = b->decisions <= a->decisions && hash_at(a, b->decisions, &hash) &&
 			     hash == (b->hash & NB_HASH_MASK);
 
 		if (b->decisions < out->to)
@@ -438,27 +416,21 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 	}
 	if (!hash_at(a, b->decisions, &hash)) {
 		if (out->verdict == NB_AGREED)
-			out->verdict = out->clock == NB_CLOCK_NONE
-					       ? NB_COUNTS_DIFFER
-					       : NB_TOO_FAR;
+			out->verdict = out->clock == NB_CLOCK_NONE ? NB_COUNTS_DIFFER : NB_TOO_FAR;
 		return;
 	}
 	if (b->decisions < out->to)
 		out->to = b->decisions;
 	if (hash == (b->hash & NB_HASH_MASK))
 		return;
-	from = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a)
-					       : oldest_kept(b);
-	note_difference(c, ahead, i, first_difference(a, b, from, b->decisions),
-			b->decisions);
+	from = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a) : oldest_kept(b);
+	note_difference(c, ahead, i, first_difference(a, b, from, b->decisions), b->decisions);
 }
 
-static bool same_decision(const struct nb_decision *a,
-			  const struct nb_decision *b)
+static bool same_decision(const struct nb_decision *a, const struct nb_decision *b)
 {
-	return a->coll == b->coll && a->bytes == b->bytes &&
-	       a->algo == b->algo && a->proto == b->proto &&
-	       a->channels == b->channels;
+	return a->coll == b->coll && a->bytes == b->bytes && a->algo == b->algo &&
+	       a->proto == b->proto && a->channels == b->channels;
 }
 
 /* Copy a decision to a rank without a ring, from the rank of its site that
@@ -468,8 +440,7 @@ static void copy_decision(struct comparison *c, uint32_t i)
 	struct nb_agree *out = c->out;
 
 	for (uint32_t j = 0; j < out->n; j++) {
-		if (!c->ring[j].ring || !out->rank[j].has ||
-		    out->rank[j].site != out->rank[i].site)
+		if (!c->ring[j].ring || !out->rank[j].has || out->rank[j].site != out->rank[i].site)
 			continue;
 		out->rank[i].has = true;
 		out->rank[i].decision = out->rank[j].decision;
@@ -488,24 +459,21 @@ static void mark_minority(struct comparison *c)
 		if (c->ring[i].ring && out->seq < c->ring[i].decisions)
 			report_decision(c, i, out->seq, false);
 	for (uint32_t i = 0; i < out->n; i++)
-		if (out->rank[i].agrees && !c->ring[i].ring &&
-		    out->seq < c->ring[i].decisions)
+		if (out->rank[i].agrees && !c->ring[i].ring && out->seq < c->ring[i].decisions)
 			copy_decision(c, i);
 	for (uint32_t i = 0; i < out->n; i++) {
 		uint32_t like = 0;
 
 		for (uint32_t j = 0; j < out->n; j++)
 			like += out->rank[i].has && out->rank[j].has &&
-				same_decision(&out->rank[i].decision,
-					      &out->rank[j].decision);
+				same_decision(&out->rank[i].decision, &out->rank[j].decision);
 		if (like > most)
 			most = like, best = i;
 	}
 	for (uint32_t i = 0; i < out->n; i++)
 		out->rank[i].differs =
 			out->rank[i].has &&
-			!same_decision(&out->rank[i].decision,
-				       &out->rank[best].decision);
+			!same_decision(&out->rank[i].decision, &out->rank[best].decision);
 }
 
 /*
@@ -519,12 +487,10 @@ static void find_extra(struct comparison *c)
 	for (uint32_t i = 0; i < out->n; i++)
 		for (uint32_t j = 0; j < out->n; j++)
 			for (uint32_t by = 1; by <= 16; by++) {
-				if (!c->ring[i].ring || !c->ring[j].ring ||
-				    !out->rank[i].has || !out->rank[j].has ||
-				    out->rank[i].differs ==
-					    out->rank[j].differs ||
-				    !shifted(&c->ring[i], &c->ring[j], out->seq,
-					     by))
+				if (!c->ring[i].ring || !c->ring[j].ring || !out->rank[i].has ||
+				    !out->rank[j].has ||
+				    out->rank[i].differs == out->rank[j].differs ||
+				    !shifted(&c->ring[i], &c->ring[j], out->seq, by))
 					continue;
 				out->extra = by;
 				out->extra_slot = out->rank[i].slot;
@@ -535,14 +501,12 @@ static void find_extra(struct comparison *c)
 
 /* Was the tuner asked the same questions on both ranks from decision @k on, as
  * far as the rings reach? */
-static bool same_questions(const struct nb_track *a, const struct nb_track *b,
-			   uint64_t k)
+static bool same_questions(const struct nb_track *a, const struct nb_track *b, uint64_t k)
 {
 	for (; k < a->decisions && k < b->decisions; k++) {
 		struct nb_agreed x, y;
 
-		if (nb_track_read(a, k, &x) && nb_track_read(b, k, &y) &&
-		    !nb_same_question(&x, &y))
+		if (nb_track_read(a, k, &x) && nb_track_read(b, k, &y) && !nb_same_question(&x, &y))
 			return false;
 	}
 	return true;
@@ -551,8 +515,7 @@ static bool same_questions(const struct nb_track *a, const struct nb_track *b,
 static bool questions_alike(const struct comparison *c, uint32_t ahead)
 {
 	for (uint32_t i = 0; i < c->out->n; i++)
-		if (c->ring[i].ring &&
-		    !same_questions(&c->ring[ahead], &c->ring[i], c->out->seq))
+		if (c->ring[i].ring && !same_questions(&c->ring[ahead], &c->ring[i], c->out->seq))
 			return false;
 	return !c->out->extra && !c->out->earlier;
 }
@@ -564,8 +527,7 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 
 	a->least = UINT64_MAX;
 	for (uint32_t i = 0; i < a->n; i++) {
-		with += track[i].decisions &&
-			(track[i].ring || a->rank[i].agrees);
+		with += track[i].decisions && (track[i].ring || a->rank[i].agrees);
 		if (track[i].decisions < a->least)
 			a->least = track[i].decisions;
 		if (track[i].decisions > a->most)
@@ -605,14 +567,12 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 		read_rank(&c, job, comm, i);
 	out->here = out->n;
 	nb_agree_tracks(out, track);
-	if (out->verdict == NB_AGREED &&
-	    __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))
+	if (out->verdict == NB_AGREED && __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))
 		out->verdict = NB_MISMATCHED;
 	return true;
 }
 
-bool nb_agree_at_rest(const struct nb_job *job, uint32_t index,
-		      struct nb_agree *out)
+bool nb_agree_at_rest(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 {
 	enum { TRIES = 5 };
 

@@ -38,8 +38,7 @@ void nb_job_free(struct nb_job *job);
 const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index);
 /* Return the ring of a rank; NULL if it has none, or if the ring lies
  * outside the segment. */
-const struct nb_packed *nb_job_ring(const struct nb_job *job,
-				    const struct nb_seg_slot *slot);
+const struct nb_packed *nb_job_ring(const struct nb_job *job, const struct nb_seg_slot *slot);
 /* Return the number of decisions that a rank has recorded. */
 uint64_t nb_job_decisions(const struct nb_seg_slot *slot);
 /* Has the rank begun a decision that it has not recorded? Then *@seq is its
@@ -47,8 +46,7 @@ uint64_t nb_job_decisions(const struct nb_seg_slot *slot);
 bool nb_job_undecided(const struct nb_seg_slot *slot, uint64_t *seq);
 /* Write the names of a generation's policies, as in "size_aware noop"; ""
  * if unknown. The text is cut to @size. */
-void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
-		     size_t size);
+void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text, size_t size);
 
 enum nb_agreement {
 	/* All ranks chose the same in each decision that all have made. */
@@ -71,7 +69,7 @@ enum nb_agreement {
 	 */
 	NB_COUNTS_DIFFER,
 	NB_TOO_FAR, /* The rings have no decision in common. */
-	NB_ALONE /* No rank of this host has decisions, or there is only one. */
+	NB_ALONE    /* No rank of this host has decisions, or there is only one. */
 };
 
 const char *nb_agreement_word(enum nb_agreement a);
@@ -135,8 +133,7 @@ struct nb_agree {
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
 
 /* Compare again, up to five times, if ranks overwrote their rings meanwhile. */
-bool nb_agree_at_rest(const struct nb_job *job, uint32_t index,
-		      struct nb_agree *out);
+bool nb_agree_at_rest(const struct nb_job *job, uint32_t index, struct nb_agree *out);
 
 struct nb_track;
 

@@ -17,14 +17,13 @@ struct flock nb_seg_entry_lock(uint32_t i)
 	return (struct flock){
 		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)(offsetof(struct nb_seg, proc) +
-				   i * sizeof(struct nb_seg_proc)),
+		.l_start = (off_t)(offsetof(struct nb_seg, proc) + i * sizeof(struct nb_seg_proc)),
 		.l_len = sizeof(struct nb_seg_proc),
 	};
 }
 
-bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-			uint64_t ns, enum nb_care care)
+bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p, uint64_t ns,
+			enum nb_care care)
 {
 	struct flock lock = nb_seg_entry_lock(i);
 	bool known;
@@ -39,8 +38,7 @@ bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	 */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
-		       (care == NB_QUICK || p->ns != ns ||
-			nb_process_alive(p->pid, 0));
+		       (care == NB_QUICK || p->ns != ns || nb_process_alive(p->pid, 0));
 	/*
 	 * Nobody can tell that a process of another PID namespace is dead if it
 	 * never held its lock: say that it lives.
@@ -54,8 +52,7 @@ static bool any_alive(int fd, const struct nb_seg_proc *proc, uint32_t but)
 	const uint64_t ns = nb_pid_namespace();
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (!(proc[i].flags & but) &&
-		    nb_seg_entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
+		if (!(proc[i].flags & but) && nb_seg_entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
 			return true;
 	return false;
 }
@@ -72,8 +69,7 @@ static enum nb_seg_use use_without(int fd, uint32_t but)
 	enum nb_seg_use use = NB_SEG_UNUSED;
 	struct stat st;
 
-	if (fstat(fd, &st) ||
-	    st.st_size < (off_t)offsetof(struct nb_seg, gen) ||
+	if (fstat(fd, &st) || st.st_size < (off_t)offsetof(struct nb_seg, gen) ||
 	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
 	    head.magic != NB_SEG_MAGIC)
 		return NB_SEG_UNUSED;
@@ -82,8 +78,7 @@ static enum nb_seg_use use_without(int fd, uint32_t but)
 		return NB_SEG_UNKNOWN;
 	if (pread(fd, proc, SIZE, offsetof(struct nb_seg, proc)) == SIZE &&
 	    any_alive(fd, proc, but))
-		use = head.version == NB_SEG_VERSION &&
-				      head.size == sizeof(struct nb_seg) &&
+		use = head.version == NB_SEG_VERSION && head.size == sizeof(struct nb_seg) &&
 				      st.st_size >= (off_t)sizeof(struct nb_seg)
 			      ? NB_SEG_USED
 			      : NB_SEG_FOREIGN;
@@ -98,10 +93,8 @@ enum nb_seg_use nb_seg_use_of(int fd)
 
 bool nb_seg_has_job(int dirfd, const char *name)
 {
-	int fd = openat(dirfd, name,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	bool has =
-		fd >= 0 && use_without(fd, NB_SEG_PROC_AGENT) != NB_SEG_UNUSED;
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool has = fd >= 0 && use_without(fd, NB_SEG_PROC_AGENT) != NB_SEG_UNUSED;
 
 	if (fd >= 0)
 		close(fd);
@@ -110,19 +103,16 @@ bool nb_seg_has_job(int dirfd, const char *name)
 
 bool nb_seg_file_used(int dirfd, const char *name, uint64_t *place)
 {
-	int fd = openat(dirfd, name,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	enum nb_seg_use use;
 	struct stat st;
 
 	*place = 0;
 	if (fd < 0)
 		return false;
-	use = !fstat(fd, &st) && S_ISREG(st.st_mode) ? nb_seg_use_of(fd)
-						     : NB_SEG_UNUSED;
-	if (use != NB_SEG_USED ||
-	    pread(fd, place, sizeof(*place), offsetof(struct nb_seg, place)) !=
-		    (ssize_t)sizeof(*place))
+	use = !fstat(fd, &st) && S_ISREG(st.st_mode) ? nb_seg_use_of(fd) : NB_SEG_UNUSED;
+	if (use != NB_SEG_USED || pread(fd, place, sizeof(*place),
+					offsetof(struct nb_seg, place)) != (ssize_t)sizeof(*place))
 		*place = 0;
 	close(fd);
 	return use != NB_SEG_UNUSED;

@@ -25,12 +25,12 @@ enum nb_care { NB_QUICK, NB_THOROUGH };
  * (-1: private memory) is alive. It does not work for the entry of an @fd of
  * ours, because a query does not show our own lock. @ns: nb_pid_namespace
  */
-bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-			uint64_t ns, enum nb_care care);
+bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p, uint64_t ns,
+			enum nb_care care);
 
 enum nb_seg_use {
-	NB_SEG_UNUSED, /* no registered process is alive, or it is no segment */
-	NB_SEG_USED,   /* a process is alive */
+	NB_SEG_UNUSED,	/* no registered process is alive, or it is no segment */
+	NB_SEG_USED,	/* a process is alive */
 	NB_SEG_FOREIGN, /* a process is alive, and has another version */
 	NB_SEG_UNKNOWN	/* there is no memory to find out */
 };

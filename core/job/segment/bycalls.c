@@ -35,8 +35,7 @@ bool nb_track_read(const struct nb_track *t, uint64_t k, struct nb_agreed *out)
 	uint64_t b = __atomic_load_n(&p->word[2], __ATOMIC_ACQUIRE);
 
 	*out = (struct nb_agreed){ a & NB_PACKED_BYTES, b & NB_PACKED_AGREED };
-	return !((a ^ nb_packed_tag(k)) >> 48) &&
-	       !((b ^ nb_packed_tag(k)) >> 48);
+	return !((a ^ nb_packed_tag(k)) >> 48) && !((b ^ nb_packed_tag(k)) >> 48);
 }
 
 static bool is_behind(uint32_t a, uint32_t b)
@@ -73,8 +72,7 @@ struct part {
 enum match { SAME, OTHER_ANSWER, NOT_ASKED };
 
 /* Look for decision @x in @p; *@at is a decision with another answer. */
-static enum match find_match(const struct nb_agreed *x, const struct part *p,
-			     uint64_t *at)
+static enum match find_match(const struct nb_agreed *x, const struct part *p, uint64_t *at)
 {
 	enum match m = NOT_ASKED;
 
@@ -93,8 +91,7 @@ static enum match find_match(const struct nb_agreed *x, const struct part *p,
 	return m;
 }
 
-static void note_extra(struct nb_bycalls *out, int side, uint64_t n,
-		       uint64_t seq)
+static void note_extra(struct nb_bycalls *out, int side, uint64_t n, uint64_t seq)
 {
 	if (!out->extra[0] && !out->extra[1])
 		out->extra_seq = seq;
@@ -112,9 +109,7 @@ static void compare_call(const struct part p[2], int s, struct nb_bycalls *out)
 	for (uint64_t k = few->from; k < few->to && k - few->from < MOST; k++) {
 		uint64_t at = many->from + (k - few->from);
 		struct nb_agreed x;
-		enum match m = nb_track_read(few->r, k, &x)
-				       ? find_match(&x, many, &at)
-				       : SAME;
+		enum match m = nb_track_read(few->r, k, &x) ? find_match(&x, many, &at) : SAME;
 
 		if (m == SAME || (m == NOT_ASKED && !whole))
 			continue;
@@ -136,8 +131,7 @@ static struct part part_of(const struct nb_track *r, uint64_t from)
 	return p;
 }
 
-void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
-		struct nb_bycalls *out)
+void nb_bycalls(const struct nb_track *a, const struct nb_track *b, struct nb_bycalls *out)
 {
 	const struct nb_track *r[2] = { a, b };
 	uint64_t at[2] = { oldest_first(a), oldest_first(b) };

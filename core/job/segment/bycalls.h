@@ -28,15 +28,13 @@ struct nb_agreed {
 	uint64_t bytes, rest;
 };
 
-static inline bool nb_same_agreed(const struct nb_agreed *a,
-				  const struct nb_agreed *b)
+static inline bool nb_same_agreed(const struct nb_agreed *a, const struct nb_agreed *b)
 {
 	return a->bytes == b->bytes && a->rest == b->rest;
 }
 
 /* Was the tuner asked about the same bytes and collective? */
-static inline bool nb_same_question(const struct nb_agreed *a,
-				    const struct nb_agreed *b)
+static inline bool nb_same_question(const struct nb_agreed *a, const struct nb_agreed *b)
 {
 	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
 
@@ -63,7 +61,6 @@ struct nb_bycalls {
 uint32_t nb_track_calls(const struct nb_track *t);
 /* Compare two ranks that both have a ring. Ranks may decide meanwhile:
  * overwritten decisions are not compared. */
-void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
-		struct nb_bycalls *out);
+void nb_bycalls(const struct nb_track *a, const struct nb_track *b, struct nb_bycalls *out);
 
 #endif

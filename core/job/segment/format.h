@@ -315,10 +315,8 @@ struct nb_seg {
  * calls before it, if the rank's clock counts these.
  */
 #define NB_SEG_PAGE UINT64_C(4096)
-#define NB_SEG_RINGS_AT \
-	((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
-#define NB_SEG_RING_SIZE \
-	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t)))
+#define NB_SEG_RINGS_AT ((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
+#define NB_SEG_RING_SIZE (NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t)))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
 
 /* Return the numbers of API calls before each decision of @ring. */
@@ -347,11 +345,9 @@ enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };
 #define NB_FENCE_MAX_GEN ((UINT32_C(1) << 22) - 1)
 #define NB_FENCE_MAX_SEQ ((UINT64_C(1) << 40) - 1)
 
-static inline uint64_t nb_fence_word(enum nb_fence_state state, uint32_t number,
-				     uint64_t fence)
+static inline uint64_t nb_fence_word(enum nb_fence_state state, uint32_t number, uint64_t fence)
 {
-	return (uint64_t)state << 62 |
-	       (uint64_t)(number & NB_FENCE_MAX_GEN) << 40 |
+	return (uint64_t)state << 62 | (uint64_t)(number & NB_FENCE_MAX_GEN) << 40 |
 	       (fence & NB_FENCE_MAX_SEQ);
 }
 

@@ -8,8 +8,7 @@ uint64_t nb_hist_from(uint32_t i)
 
 	if (i < NB_HIST_PARTS)
 		return i;
-	return (UINT64_C(1) << e) +
-	       (uint64_t)(i % NB_HIST_PARTS) * (UINT64_C(1) << (e - 3));
+	return (UINT64_C(1) << e) + (uint64_t)(i % NB_HIST_PARTS) * (UINT64_C(1) << (e - 3));
 }
 
 uint64_t nb_hist_middle(uint32_t i)

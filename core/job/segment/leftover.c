@@ -54,29 +54,25 @@ static size_t job_in(const char *name, bool *unfinished)
 
 bool nb_is_segment(int dirfd, const char *name, bool unfinished)
 {
-	int fd = openat(dirfd, name,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	uint64_t magic = 0;
 	ssize_t n = fd >= 0 ? pread(fd, &magic, sizeof(magic), 0) : -1;
 
 	if (fd >= 0)
 		close(fd);
-	return !n || (n == (ssize_t)sizeof(magic) &&
-		      (magic == NB_SEG_MAGIC || (unfinished && !magic)));
+	return !n ||
+	       (n == (ssize_t)sizeof(magic) && (magic == NB_SEG_MAGIC || (unfinished && !magic)));
 }
 
-static bool add_file(struct list *l, int dirfd, const char *name,
-		     bool unfinished, time_t now)
+static bool add_file(struct list *l, int dirfd, const char *name, bool unfinished, time_t now)
 {
 	struct leftover *more;
 	struct stat st;
 	uint64_t place;
 
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(st.st_mode) ||
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
 	    (unfinished && now < st.st_mtim.tv_sec + MAKING_S) ||
-	    !nb_is_segment(dirfd, name, unfinished) ||
-	    nb_seg_file_used(dirfd, name, &place))
+	    !nb_is_segment(dirfd, name, unfinished) || nb_seg_file_used(dirfd, name, &place))
 		return true;
 	if (l->n == l->room) {
 		l->room = l->room ? 2 * l->room : 64;
@@ -106,9 +102,7 @@ static void list_files(struct list *l, int dirfd, const char *job, time_t now)
 	while (d && (e = readdir(d))) {
 		const size_t n = job_in(e->d_name, &unfinished);
 
-		if (n &&
-		    (!job ||
-		     (n == strlen(job) && !memcmp(e->d_name, job, n))) &&
+		if (n && (!job || (n == strlen(job) && !memcmp(e->d_name, job, n))) &&
 		    !add_file(l, dirfd, e->d_name, unfinished, now))
 			break;
 	}
@@ -141,11 +135,10 @@ static bool remove_file(int dirfd, const struct leftover *l)
 	if (fd < 0)
 		return false;
 	gone = !flock(fd, LOCK_EX | LOCK_NB) &&
-	       !fstatat(dirfd, l->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_ino == l->inode && nb_seg_use_of(fd) == NB_SEG_UNUSED;
+	       !fstatat(dirfd, l->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_ino == l->inode &&
+	       nb_seg_use_of(fd) == NB_SEG_UNUSED;
 	if (gone && !l->unfinished) {
-		snprintf(board, sizeof(board), "%.*s.loop",
-			 (int)strcspn(l->name, "."), l->name);
+		snprintf(board, sizeof(board), "%.*s.loop", (int)strcspn(l->name, "."), l->name);
 		unlinkat(dirfd, board, 0);
 	}
 	gone = gone && !unlinkat(dirfd, l->name, 0);
@@ -153,8 +146,7 @@ static bool remove_file(int dirfd, const struct leftover *l)
 	return gone;
 }
 
-struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
-				 const char *job)
+struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s, const char *job)
 {
 	struct nb_leftovers sums = { 0 };
 	struct list l = { NULL, 0, 0 };
@@ -167,9 +159,7 @@ struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
 	for (size_t i = 0; i < l.n; i++) {
 		const struct leftover *f = &l.at[i];
 		const uint64_t age =
-			f->written < now.tv_sec
-				? (uint64_t)(now.tv_sec - f->written)
-				: 0;
+			f->written < now.tv_sec ? (uint64_t)(now.tv_sec - f->written) : 0;
 
 		sums.n++;
 		sums.bytes += f->bytes;

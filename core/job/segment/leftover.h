@@ -25,8 +25,7 @@ struct nb_leftovers {
  * living process uses is no leftover, whatever its PID namespace or user. Files
  * with other names stay. UINT32_MAX and UINT64_MAX: remove nothing.
  */
-struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
-				 const char *job);
+struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s, const char *job);
 
 /*
  * Returns true if the file is a segment, or has nothing yet of what a process

@@ -28,8 +28,7 @@ static void split_entry(uint32_t index, int *algo, int *proto)
 	*proto = known ? (int)(index % NCCL_NUM_PROTOS) : -1;
 }
 
-bool nb_unpack(const struct nb_packed *from, uint64_t seq,
-	       struct nb_decision *out)
+bool nb_unpack(const struct nb_packed *from, uint64_t seq, struct nb_decision *out)
 {
 	uint64_t w[NB_PACKED_WORDS];
 	uint32_t by, coll;
@@ -48,16 +47,13 @@ bool nb_unpack(const struct nb_packed *from, uint64_t seq,
 	out->pipe_ops = word_bits(w[2], 0, 12);
 	coll = word_bits(w[2], NB_PACKED_AT_COLL, 4);
 	out->coll = coll == NB_PACKED_COLL ? -1 : (int)coll;
-	split_entry(word_bits(w[2], NB_PACKED_AT_BEST, 6), &out->nccl_algo,
-		    &out->nccl_proto);
-	split_entry(word_bits(w[2], NB_PACKED_AT_INDEX, 6), &out->algo,
-		    &out->proto);
+	split_entry(word_bits(w[2], NB_PACKED_AT_BEST, 6), &out->nccl_algo, &out->nccl_proto);
+	split_entry(word_bits(w[2], NB_PACKED_AT_INDEX, 6), &out->algo, &out->proto);
 	by = word_bits(w[2], NB_PACKED_AT_BY, 5);
 	out->by = by == NB_PACKED_POLICY ? -1 : (int)by;
 	out->refused = word_bits(w[2], NB_PACKED_AT_REFUSED, 5);
 	out->channels = word_bits(w[2], NB_PACKED_AT_CHANNELS, 7);
 	out->cost_us = (double)bits_float(word_bits(w[3], 0, 24));
-	out->nccl_cost_us =
-		(double)bits_float(word_bits(w[3], NB_PACKED_AT_BEST_COST, 24));
+	out->nccl_cost_us = (double)bits_float(word_bits(w[3], NB_PACKED_AT_BEST_COST, 24));
 	return true;
 }

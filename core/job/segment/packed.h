@@ -72,9 +72,8 @@ enum {
 };
 
 /* The bits of word 2 that must be the same on all ranks. */
-#define NB_PACKED_AGREED                      \
-	(UINT64_C(15) << NB_PACKED_AT_COLL |  \
-	 UINT64_C(63) << NB_PACKED_AT_INDEX | \
+#define NB_PACKED_AGREED                                                          \
+	(UINT64_C(15) << NB_PACKED_AT_COLL | UINT64_C(63) << NB_PACKED_AT_INDEX | \
 	 UINT64_C(127) << NB_PACKED_AT_CHANNELS)
 
 static inline uint64_t nb_packed_tag(uint64_t seq)
@@ -93,11 +92,10 @@ static inline uint64_t nb_packed_float(float f)
 }
 
 /* Return the part of word 2 that holds the answer. */
-static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
-					 uint32_t refused, uint32_t channels)
+static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by, uint32_t refused,
+					 uint32_t channels)
 {
-	return (uint64_t)index << NB_PACKED_AT_INDEX |
-	       (uint64_t)by << NB_PACKED_AT_BY |
+	return (uint64_t)index << NB_PACKED_AT_INDEX | (uint64_t)by << NB_PACKED_AT_BY |
 	       (uint64_t)refused << NB_PACKED_AT_REFUSED |
 	       (uint64_t)channels << NB_PACKED_AT_CHANNELS;
 }
@@ -145,8 +143,7 @@ static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 }
 
 /* Roll back the last decision, which has these words. */
-static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
-				    uint64_t word2)
+static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0, uint64_t word2)
 {
 	uint64_t h = hash & NB_HASH_MASK;
 
@@ -156,7 +153,6 @@ static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
 
 /* Read decision @seq; returns false if @from does not hold it, or if it is
  * being written. @out->count is left 0. Any thread. */
-bool nb_unpack(const struct nb_packed *from, uint64_t seq,
-	       struct nb_decision *out);
+bool nb_unpack(const struct nb_packed *from, uint64_t seq, struct nb_decision *out);
 
 #endif

@@ -17,16 +17,13 @@ static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 	const char *algo = d->algo < 0 ? NULL : nb_nccl_algo(d->algo);
 	const char *proto = d->proto < 0 ? NULL : nb_nccl_proto(d->proto);
 
-	return snprintf(text, size,
-			"slot %u (pid %u) %s %" PRIu64
-			" bytes %s/%s, %u channels",
-			r->slot, r->pid, coll ? coll : "?", d->bytes,
-			algo ? algo : "?", proto ? proto : "?", d->channels);
+	return snprintf(text, size, "slot %u (pid %u) %s %" PRIu64 " bytes %s/%s, %u channels",
+			r->slot, r->pid, coll ? coll : "?", d->bytes, algo ? algo : "?",
+			proto ? proto : "?", d->channels);
 }
 
 /* Find a rank of the majority and a rank that differs from it. */
-static void two_sides(const struct nb_agree *a,
-		      const struct nb_agree_rank *side[2])
+static void two_sides(const struct nb_agree *a, const struct nb_agree_rank *side[2])
 {
 	side[0] = side[1] = NULL;
 	for (uint32_t i = 0; i < a->n; i++)
@@ -41,8 +38,7 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 
 	if (a->verdict != NB_DIVERGED && a->verdict != NB_API_CALLS_DIFFER) {
 		snprintf(text, size,
-			 "ranks differed before decision %" PRIu64
-			 ", the oldest recorded one",
+			 "ranks differed before decision %" PRIu64 ", the oldest recorded one",
 			 a->seq);
 		return;
 	}
@@ -51,24 +47,20 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 		if (side[i])
 			put_rank_text(side[i], one[i], sizeof(one[i]));
 	if (a->verdict == NB_API_CALLS_DIFFER)
-		snprintf(
-			text, size,
-			"ranks asked the tuner alike, but after different calls of NCCL's API: "
-			"counted by calls, the first decision that differs is number %" PRIu64
-			": %s; %s",
-			a->seq, one[0], one[1]);
-	else if (a->extra)
-		snprintf(
-			text, size,
-			"from decision %" PRIu64
-			" on slot %u has made %u decision%s that others did not (%s; %s)",
-			a->seq, a->extra_slot, a->extra,
-			a->extra == 1 ? "" : "s", one[0], one[1]);
-	else
 		snprintf(text, size,
-			 "the first decision that differs is number %" PRIu64
+			 "ranks asked the tuner alike, but after different calls of NCCL's API: "
+			 "counted by calls, the first decision that differs is number %" PRIu64
 			 ": %s; %s",
 			 a->seq, one[0], one[1]);
+	else if (a->extra)
+		snprintf(text, size,
+			 "from decision %" PRIu64
+			 " on slot %u has made %u decision%s that others did not (%s; %s)",
+			 a->seq, a->extra_slot, a->extra, a->extra == 1 ? "" : "s", one[0], one[1]);
+	else
+		snprintf(text, size,
+			 "the first decision that differs is number %" PRIu64 ": %s; %s", a->seq,
+			 one[0], one[1]);
 }
 
 static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
@@ -91,8 +83,8 @@ static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void put_member(const char *site, const char *policies,
-		       const struct nb_agree_rank *r, struct nb_json *j)
+static void put_member(const char *site, const char *policies, const struct nb_agree_rank *r,
+		       struct nb_json *j)
 {
 	char hash[24];
 
@@ -117,8 +109,8 @@ static void put_member(const char *site, const char *policies,
 
 bool nb_agreement_fine(enum nb_agreement v)
 {
-	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR ||
-	       v == NB_TUNER_CALLS_DIFFER || v == NB_COUNTS_DIFFER;
+	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR || v == NB_TUNER_CALLS_DIFFER ||
+	       v == NB_COUNTS_DIFFER;
 }
 
 /* Write the object's members before "members". */
@@ -147,30 +139,28 @@ static void put_comm(const struct nb_agree *a, struct nb_json *j)
 	nb_json_karr(j, "members");
 }
 
-static void put_here(const struct nb_job *job, const struct nb_agree *a,
-		     bool members, struct nb_json *j)
+static void put_here(const struct nb_job *job, const struct nb_agree *a, bool members,
+		     struct nb_json *j)
 {
 	char policies[216];
 
 	put_comm(a, j);
 	for (uint32_t i = 0; members && i < a->n; i++) {
-		nb_job_policies(job, a->rank[i].generation, policies,
-				sizeof(policies));
+		nb_job_policies(job, a->rank[i].generation, policies, sizeof(policies));
 		put_member(NULL, policies, &a->rank[i], j);
 	}
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
 }
 
-void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
-		   bool members, struct nb_json *j)
+void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s, bool members,
+		   struct nb_json *j)
 {
 	uint32_t sites = 0;
 
 	put_comm(a, j);
 	for (uint32_t i = 0; members && i < a->n; i++)
-		put_member(s->name[a->rank[i].site], s->policies[i],
-			   &a->rank[i], j);
+		put_member(s->name[a->rank[i].site], s->policies[i], &a->rank[i], j);
 	nb_json_end_arr(j);
 	for (uint32_t i = 0; i < a->n; i++)
 		sites += !i || a->rank[i].site != a->rank[i - 1].site;
@@ -180,8 +170,8 @@ void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
 	nb_json_end_obj(j);
 }
 
-void nb_job_json(const struct nb_job *job, const char *path, bool one,
-		 uint64_t only, size_t room, struct nb_json *out)
+void nb_job_json(const struct nb_job *job, const char *path, bool one, uint64_t only, size_t room,
+		 struct nb_json *out)
 {
 	struct nb_agree *a = calloc(1, sizeof(*a));
 	bool agree = a != NULL;
@@ -192,8 +182,7 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 	for (uint32_t i = 0; a && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
 
-		if (!c || (one && c->comm_id != only) ||
-		    !nb_agree_at_rest(job, i, a))
+		if (!c || (one && c->comm_id != only) || !nb_agree_at_rest(job, i, a))
 			continue;
 		agree = agree && nb_agreement_fine(a->verdict);
 		if (out->out->size > room)

@@ -22,8 +22,8 @@
  * Members are listed if the ranks differ, or with @one. left_out: number of
  * communicators that did not fit into @room bytes.
  */
-void nb_job_json(const struct nb_job *job, const char *path, bool one,
-		 uint64_t only, size_t room, struct nb_json *out);
+void nb_job_json(const struct nb_job *job, const char *path, bool one, uint64_t only, size_t room,
+		 struct nb_json *out);
 
 /* Is there nothing to report: neither a difference nor a mismatch? */
 bool nb_agreement_fine(enum nb_agreement v);
@@ -42,8 +42,8 @@ struct nb_report_sites {
  * members, which are sorted by site, then have their "site" too. @members:
  * list them.
  */
-void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
-		   bool members, struct nb_json *j);
+void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s, bool members,
+		   struct nb_json *j);
 
 /*
  * nb_agree_text - name the first diverged decision, in one sentence

@@ -51,8 +51,7 @@ static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 
 	for (int i = 0; i < NB_RING; i++) {
 		for (int k = 0; k < NB_PACKED_WORDS; k++)
-			word[k] = __atomic_load_n(&ring[i].word[k],
-						  __ATOMIC_RELAXED);
+			word[k] = __atomic_load_n(&ring[i].word[k], __ATOMIC_RELAXED);
 		nb_buf_bytes(out, word, sizeof(word));
 	}
 	for (int i = 0; i < NB_RING; i += 2) {
@@ -62,8 +61,7 @@ static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 	}
 }
 
-static void put_rank(struct nb_buf *out, const struct nb_job *job,
-		     const struct nb_agree_rank *r,
+static void put_rank(struct nb_buf *out, const struct nb_job *job, const struct nb_agree_rank *r,
 		     const struct nb_packed *ring, bool agrees)
 {
 	struct rank to = { .decisions = r->decisions,
@@ -74,16 +72,15 @@ static void put_rank(struct nb_buf *out, const struct nb_job *job,
 			   .generation = r->generation,
 			   .rank = r->rank };
 
-	to.flags = (r->live ? LIVE : 0) | (r->waits ? WAITS : 0) |
-		   (ring ? RING : 0) | (agrees ? AGREES : 0);
+	to.flags = (r->live ? LIVE : 0) | (r->waits ? WAITS : 0) | (ring ? RING : 0) |
+		   (agrees ? AGREES : 0);
 	nb_job_policies(job, r->generation, to.policies, sizeof(to.policies));
 	nb_buf_bytes(out, &to, sizeof(to));
 	if (ring)
 		put_ring(out, ring);
 }
 
-static const struct nb_packed *ring_of(const struct nb_job *job,
-				       const struct nb_seg_comm *c,
+static const struct nb_packed *ring_of(const struct nb_job *job, const struct nb_seg_comm *c,
 				       const struct nb_agree_rank *r)
 {
 	return r->decisions ? nb_job_ring(job, &c->slot[r->slot]) : NULL;
@@ -96,14 +93,13 @@ static uint32_t furthest(const struct nb_job *job, const struct nb_seg_comm *c,
 
 	for (uint32_t i = 0; i < a->n; i++)
 		if (ring_of(job, c, &a->rank[i]) &&
-		    (best == a->n ||
-		     a->rank[i].decisions > a->rank[best].decisions))
+		    (best == a->n || a->rank[i].decisions > a->rank[best].decisions))
 			best = i;
 	return best;
 }
 
-static void put_comm(struct nb_buf *out, const struct nb_job *job,
-		     const struct nb_seg_comm *c, const struct nb_agree *a)
+static void put_comm(struct nb_buf *out, const struct nb_job *job, const struct nb_seg_comm *c,
+		     const struct nb_agree *a)
 {
 	bool alike = a->verdict == NB_AGREED || a->verdict == NB_MISMATCHED;
 	uint32_t best = furthest(job, c, a);
@@ -118,13 +114,12 @@ static void put_comm(struct nb_buf *out, const struct nb_job *job,
 	nb_buf_bytes(out, &to, sizeof(to));
 	for (uint32_t i = 0; i < a->n; i++)
 		put_rank(out, job, &a->rank[i],
-			 alike && i != best ? NULL
-					    : ring_of(job, c, &a->rank[i]),
+			 alike && i != best ? NULL : ring_of(job, c, &a->rank[i]),
 			 alike && i != best);
 }
 
-bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
-		     size_t room, struct nb_buf *out)
+bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only, size_t room,
+		     struct nb_buf *out)
 {
 	struct nb_agree *a = calloc(1, sizeof(*a));
 	struct head head = { .magic = TRACKS_MAGIC, .version = VERSION };
@@ -135,8 +130,8 @@ bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
 		size_t before = out->size;
 
-		if (!c || (one && c->comm_id != only) ||
-		    !nb_agree_at_rest(job, i, a) || a->ranks <= a->here)
+		if (!c || (one && c->comm_id != only) || !nb_agree_at_rest(job, i, a) ||
+		    a->ranks <= a->here)
 			continue;
 		put_comm(out, job, c, a);
 		if (nb_buf_ok(out) && out->size - start > room) {
@@ -184,13 +179,12 @@ static struct found *add_found(struct reader *r)
 
 static int bad_tracks(const struct nb_tracks *t, struct nb_err *err)
 {
-	return nb_fail(err, NB_E_FORMAT, 0,
-		       "site %.80s: %zu bytes are no tracks of a job", t->site,
+	return nb_fail(err, NB_E_FORMAT, 0, "site %.80s: %zu bytes are no tracks of a job", t->site,
 		       t->size);
 }
 
-static int read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site,
-		     uint64_t *at, struct nb_err *err)
+static int read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site, uint64_t *at,
+		     struct nb_err *err)
 {
 	struct nb_view v = nb_view(t->bytes, t->size);
 	struct comm c;
@@ -204,8 +198,7 @@ static int read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site,
 		if (!f)
 			return nb_fail(err, NB_E_NOMEM, 0, "no memory");
 		*f = (struct found){ .comm = c.id, .head = c, .site = site };
-		if (!nb_view_get(v, *at, &f->rank, sizeof(f->rank)) ||
-		    f->rank.policies[NAMES - 1])
+		if (!nb_view_get(v, *at, &f->rank, sizeof(f->rank)) || f->rank.policies[NAMES - 1])
 			return bad_tracks(t, err);
 		*at += sizeof(f->rank);
 		if (!(f->rank.flags & RING))
@@ -218,21 +211,19 @@ static int read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site,
 	return 0;
 }
 
-static int read_site(struct reader *r, const struct nb_tracks *t, uint32_t site,
-		     struct nb_err *err)
+static int read_site(struct reader *r, const struct nb_tracks *t, uint32_t site, struct nb_err *err)
 {
 	struct head h;
 	uint64_t at = sizeof(h);
 	int rc = 0;
 
-	if (!nb_view_get(nb_view(t->bytes, t->size), 0, &h, sizeof(h)) ||
-	    h.magic != TRACKS_MAGIC || h.ncomms > NB_SEG_COMMS)
+	if (!nb_view_get(nb_view(t->bytes, t->size), 0, &h, sizeof(h)) || h.magic != TRACKS_MAGIC ||
+	    h.ncomms > NB_SEG_COMMS)
 		return bad_tracks(t, err);
 	if (h.version != VERSION)
-		return nb_fail(
-			err, NB_E_VERSION, 0,
-			"site %.80s: tracks of version %u (this ncclbpf reads version %d)",
-			t->site, h.version, VERSION);
+		return nb_fail(err, NB_E_VERSION, 0,
+			       "site %.80s: tracks of version %u (this ncclbpf reads version %d)",
+			       t->site, h.version, VERSION);
 	r->left_out += h.left_out;
 	for (uint32_t i = 0; !rc && i < h.ncomms; i++)
 		rc = read_comm(r, t, site, &at, err);
@@ -290,8 +281,7 @@ static struct group *group_new(const struct found *f, size_t n)
 	return NULL;
 }
 
-static void fill_rank(struct group *g, size_t i, const struct found *f,
-		      char **ring)
+static void fill_rank(struct group *g, size_t i, const struct found *f, char **ring)
 {
 	const struct rank *r = &f->rank;
 
@@ -336,8 +326,7 @@ static void compare_group(struct group *g, const struct found *f, size_t n)
 		mismatch = mismatch || f[i].head.mismatch;
 		if (f[i].head.clock > NB_CLOCK_CALLS)
 			a->clock = NB_CLOCK_NONE;
-		else if (f[i].head.clock == NB_CLOCK_DECISIONS &&
-			 a->clock == NB_CLOCK_CALLS)
+		else if (f[i].head.clock == NB_CLOCK_DECISIONS && a->clock == NB_CLOCK_CALLS)
 			a->clock = NB_CLOCK_DECISIONS;
 	}
 	nb_agree_tracks(a, g->track);
@@ -346,8 +335,8 @@ static void compare_group(struct group *g, const struct found *f, size_t n)
 }
 
 /* Compare and write the @n ranks at @f, which belong to one communicator. */
-static int put_group(const struct found *f, size_t n, const char *const *names,
-		     bool one, bool fits, bool *agree, struct nb_json *out)
+static int put_group(const struct found *f, size_t n, const char *const *names, bool one, bool fits,
+		     bool *agree, struct nb_json *out)
 {
 	struct group *g = group_new(f, n);
 	struct nb_report_sites sites = { .name = names };
@@ -360,15 +349,13 @@ static int put_group(const struct found *f, size_t n, const char *const *names,
 	fine = nb_agreement_fine(g->agree.verdict);
 	*agree = *agree && fine;
 	if (fits)
-		nb_agree_json(&g->agree, &sites, one || !fine || g->agree.extra,
-			      out);
+		nb_agree_json(&g->agree, &sites, one || !fine || g->agree.extra, out);
 	group_free(g);
 	return 0;
 }
 
-static int put_groups(const struct reader *r, const char *const *names,
-		      bool one, uint64_t only, size_t room, struct nb_json *out,
-		      struct nb_err *err)
+static int put_groups(const struct reader *r, const char *const *names, bool one, uint64_t only,
+		      size_t room, struct nb_json *out, struct nb_err *err)
 {
 	uint64_t left = r->left_out;
 	bool agree = true;
@@ -384,8 +371,7 @@ static int put_groups(const struct reader *r, const char *const *names,
 		if (one && r->at[i].comm != only)
 			continue;
 		left += !fits;
-		if (put_group(&r->at[i], end - i, names, one, fits, &agree,
-			      out))
+		if (put_group(&r->at[i], end - i, names, one, fits, &agree, out))
 			rc = nb_fail(err, NB_E_NOMEM, 0, "no memory");
 	}
 	nb_json_end_arr(out);
@@ -394,17 +380,15 @@ static int put_groups(const struct reader *r, const char *const *names,
 	return rc;
 }
 
-int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one,
-		   uint64_t only, size_t room, struct nb_json *out,
-		   struct nb_err *err)
+int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one, uint64_t only, size_t room,
+		   struct nb_json *out, struct nb_err *err)
 {
 	const char **names;
 	struct reader r = { .n = 0 };
 	int rc = 0;
 
 	if (n > NB_TRACKS_SITES)
-		return nb_fail(err, NB_E_LIMIT, 0, "%zu sites (allowed: %d)", n,
-			       NB_TRACKS_SITES);
+		return nb_fail(err, NB_E_LIMIT, 0, "%zu sites (allowed: %d)", n, NB_TRACKS_SITES);
 	names = calloc(n ? n : 1, sizeof(*names));
 	if (!names)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory");

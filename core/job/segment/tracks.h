@@ -31,8 +31,8 @@ enum { NB_TRACKS_SITES = 4096, NB_TRACKS_ROOM = 6 << 20 };
  *
  * Returns false if out of memory. Ranks may decide meanwhile.
  */
-bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
-		     size_t room, struct nb_buf *out);
+bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only, size_t room,
+		     struct nb_buf *out);
 
 struct nb_tracks {
 	const char *site;
@@ -48,8 +48,7 @@ struct nb_tracks {
  * NB_E_LIMIT (too many sites), NB_E_FORMAT (the bytes are no tracks),
  * NB_E_VERSION or NB_E_NOMEM.
  */
-int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one,
-		   uint64_t only, size_t room, struct nb_json *out,
-		   struct nb_err *err);
+int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one, uint64_t only, size_t room,
+		   struct nb_json *out, struct nb_err *err);
 
 #endif

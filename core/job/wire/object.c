@@ -32,15 +32,13 @@ static int object_write(int fd, const char *p, size_t size)
 
 int nb_wire_object_file(const void *bytes, size_t size)
 {
-	int fd =
-		memfd_create("ncclbpf-object", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create("ncclbpf-object", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int saved;
 
 	if (fd < 0)
 		return -1;
 	if (!object_write(fd, bytes, size) &&
-	    !fcntl(fd, F_ADD_SEALS,
-		   F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
 		return fd;
 	saved = errno;
 	close(fd);

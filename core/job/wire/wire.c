@@ -63,10 +63,9 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 		}
 		if (c == '\\') {
 			if (l->in + 1 == l->end)
-				return nb_fail(
-					err, NB_E_USAGE, (uint32_t)line_at(l),
-					"byte %zu: a backslash with nothing after it",
-					line_at(l));
+				return nb_fail(err, NB_E_USAGE, (uint32_t)line_at(l),
+					       "byte %zu: a backslash with nothing after it",
+					       line_at(l));
 			c = *++l->in;
 			bare = false;
 		} else if (c == '=' && bare && l->out > w->text) {
@@ -80,8 +79,7 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 	}
 	if (quoted)
 		return nb_fail(err, NB_E_USAGE, (uint32_t)quote,
-			       "byte %zu: this double quote is never closed",
-			       quote);
+			       "byte %zu: this double quote is never closed", quote);
 	if (l->in < l->end)
 		l->in++; /* Skip this blank, since the NUL may overwrite it. */
 	*l->out++ = '\0';
@@ -97,16 +95,13 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 
 	if (p == l->end || *p != '@')
 		return 0;
-	for (p++; p < l->end && *p >= '0' && *p <= '9' && id <= NB_WIRE_MAX_ID;
-	     p++)
+	for (p++; p < l->end && *p >= '0' && *p <= '9' && id <= NB_WIRE_MAX_ID; p++)
 		id = id * 10 + (uint64_t)(*p - '0');
-	if (p == l->in + 1 || id > NB_WIRE_MAX_ID ||
-	    (p < l->end && !is_blank(*p)))
-		return nb_fail(
-			err, NB_E_PROTOCOL, 1,
-			"request id: "
-			"found \"%.20s\", allowed @ and a number up to %llu, then a blank",
-			l->in, NB_WIRE_MAX_ID);
+	if (p == l->in + 1 || id > NB_WIRE_MAX_ID || (p < l->end && !is_blank(*p)))
+		return nb_fail(err, NB_E_PROTOCOL, 1,
+			       "request id: "
+			       "found \"%.20s\", allowed @ and a number up to %llu, then a blank",
+			       l->in, NB_WIRE_MAX_ID);
 	l->in = p;
 	req->has_id = true;
 	req->id = id;
@@ -127,10 +122,9 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 				"byte %zu of the request is 0x%02x, which is not UTF-8 there",
 				i + 1, s[i]);
 		if ((s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f)
-			return nb_fail(
-				err, NB_E_PROTOCOL, (uint32_t)(i + 1),
-				"byte %zu of the request is the control character 0x%02x",
-				i + 1, s[i]);
+			return nb_fail(err, NB_E_PROTOCOL, (uint32_t)(i + 1),
+				       "byte %zu of the request is the control character 0x%02x",
+				       i + 1, s[i]);
 		i += len;
 	}
 	return 0;
@@ -156,18 +150,16 @@ static int fail_no_command(const char *const *w, unsigned n, struct nb_err *err)
 	char text[64];
 
 	if (!n)
-		return nb_fail(err, NB_E_USAGE, 1,
-			       "the request is empty: a command is needed");
+		return nb_fail(err, NB_E_USAGE, 1, "the request is empty: a command is needed");
 	for (unsigned c = 0; c < NB_NCMDS; c++)
 		all[c] = nb_spec_cmd((enum nb_cmd)c)->words;
-	snprintf(text, sizeof(text), "%.30s%s%.30s", w[0], n > 1 ? " " : "",
-		 n > 1 ? w[1] : "");
+	snprintf(text, sizeof(text), "%.30s%s%.30s", w[0], n > 1 ? " " : "", n > 1 ? w[1] : "");
 	nb_spec_nearest(text, all, NB_NCMDS, near);
 	if (!near[0] && n > 1)
 		nb_spec_nearest(w[0], all, NB_NCMDS, near);
 	nb_fail(err, NB_E_USAGE, 0, "there is no command \"%s\"%s%s%s%s", text,
-		near[0] ? "; the nearest: " : "", near[0] ? near[0] : "",
-		near[1] ? ", " : "", near[1] ? near[1] : "");
+		near[0] ? "; the nearest: " : "", near[0] ? near[0] : "", near[1] ? ", " : "",
+		near[1] ? near[1] : "");
 	return nb_hint(err, "help lists the commands");
 }
 
@@ -192,28 +184,25 @@ static int find_command(struct nb_request *req, struct nb_err *err)
 	return 0;
 }
 
-static int check_arity(const struct nb_request *req, unsigned given,
-		       struct nb_err *err)
+static int check_arity(const struct nb_request *req, unsigned given, struct nb_err *err)
 {
 	const struct nb_cmd_spec *s = req->spec;
 
 	if (given >= s->least && given <= s->most)
 		return 0;
 	if (s->least == s->most)
-		nb_fail(err, NB_E_USAGE, 0, "%s: %u arguments given, %u needed",
-			s->words, given, s->least);
+		nb_fail(err, NB_E_USAGE, 0, "%s: %u arguments given, %u needed", s->words, given,
+			s->least);
 	else
-		nb_fail(err, NB_E_USAGE, 0,
-			"%s: %u arguments given, %u to %u allowed", s->words,
+		nb_fail(err, NB_E_USAGE, 0, "%s: %u arguments given, %u to %u allowed", s->words,
 			given, s->least, s->most);
-	return nb_hint(err, "%s%s%s", s->words, s->syntax[0] ? " " : "",
-		       s->syntax);
+	return nb_hint(err, "%s%s%s", s->words, s->syntax[0] ? " " : "", s->syntax);
 }
 
 /* Find the next "name=VALUES" of a syntax text from *@p on; returns false
  * at the end. */
-static bool next_option(const char **p, const char **name, size_t *nname,
-			const char **values, size_t *nvalues)
+static bool next_option(const char **p, const char **name, size_t *nname, const char **values,
+			size_t *nvalues)
 {
 	const char *eq = strchr(*p, '='), *start;
 
@@ -256,37 +245,30 @@ static bool value_allowed(const char *value, const char *words, size_t n)
 	return is_one_of(value, words, n);
 }
 
-static int check_option(struct nb_request *req, const struct nb_wire_opt *o,
-			struct nb_err *err)
+static int check_option(struct nb_request *req, const struct nb_wire_opt *o, struct nb_err *err)
 {
 	const char *p = req->spec->syntax, *name, *values;
 	size_t nname, nvalues;
 
 	while (next_option(&p, &name, &nname, &values, &nvalues)) {
-		if (strlen(o->name) != nname ||
-		    memcmp(name, o->name, nname) != 0)
+		if (strlen(o->name) != nname || memcmp(name, o->name, nname) != 0)
 			continue;
 		if (nb_request_opt(req, o->name))
-			return nb_fail(err, NB_E_USAGE, 0,
-				       "%s: option %s= is given twice",
+			return nb_fail(err, NB_E_USAGE, 0, "%s: option %s= is given twice",
 				       req->spec->words, o->name);
 		if (!value_allowed(o->value, values, nvalues))
-			return nb_fail(
-				err, NB_E_ARG, 0,
-				"%s: option %s=: found \"%.40s\", allowed %.*s",
-				req->spec->words, o->name, o->value,
-				(int)nvalues, values);
+			return nb_fail(err, NB_E_ARG, 0,
+				       "%s: option %s=: found \"%.40s\", allowed %.*s",
+				       req->spec->words, o->name, o->value, (int)nvalues, values);
 		if (req->nopt == NB_WIRE_OPTS)
-			return nb_fail(err, NB_E_LIMIT, 0,
-				       "%s: more than %d options",
+			return nb_fail(err, NB_E_LIMIT, 0, "%s: more than %d options",
 				       req->spec->words, NB_WIRE_OPTS);
 		req->opt[req->nopt++] = *o;
 		return 0;
 	}
-	nb_fail(err, NB_E_USAGE, 0,
-		"%s has no option named %.40s=", req->spec->words, o->name);
-	return nb_hint(err, "%s%s%s", req->spec->words,
-		       req->spec->syntax[0] ? " " : "", req->spec->syntax);
+	nb_fail(err, NB_E_USAGE, 0, "%s has no option named %.40s=", req->spec->words, o->name);
+	return nb_hint(err, "%s%s%s", req->spec->words, req->spec->syntax[0] ? " " : "",
+		       req->spec->syntax);
 }
 
 const char *nb_request_opt(const struct nb_request *req, const char *name)
@@ -327,11 +309,10 @@ static int collect_words(struct words *ws, struct line *l, struct nb_err *err)
 		} else if (w.eq && !verbatim) {
 			if (ws->nopt == NB_WIRE_OPTS)
 				return nb_fail(err, NB_E_LIMIT, (uint32_t)w.at,
-					       "byte %zu: more than %d options",
-					       w.at, NB_WIRE_OPTS);
+					       "byte %zu: more than %d options", w.at,
+					       NB_WIRE_OPTS);
 			*w.eq = '\0';
-			ws->opt[ws->nopt++] =
-				(struct nb_wire_opt){ w.text, w.eq + 1 };
+			ws->opt[ws->nopt++] = (struct nb_wire_opt){ w.text, w.eq + 1 };
 		} else {
 			if (ws->nplain < MAX_WORDS)
 				ws->plain[ws->nplain] = w.text;
@@ -341,8 +322,7 @@ static int collect_words(struct words *ws, struct line *l, struct nb_err *err)
 	return rc;
 }
 
-int nb_request_parse(struct nb_request *req, char *line, size_t size,
-		     struct nb_err *err)
+int nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_err *err)
 {
 	struct line l = { line, line, line + size, line };
 	struct words ws = { .nplain = 0 };
@@ -373,8 +353,7 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size,
 	if (rc)
 		return rc;
 	req->narg = given;
-	memcpy(req->arg, ws.plain + (ws.nplain - given),
-	       given * sizeof(req->arg[0]));
+	memcpy(req->arg, ws.plain + (ws.nplain - given), given * sizeof(req->arg[0]));
 	for (unsigned i = 0; i < ws.nopt && !rc; i++)
 		rc = check_option(req, &ws.opt[i], err);
 	return rc;
@@ -391,26 +370,22 @@ static int hex_digit(char c)
 	return -1;
 }
 
-int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
-		struct nb_err *err)
+int nb_wire_hex(void *out, size_t size, const char *text, const char *what, struct nb_err *err)
 {
 	size_t n = strlen(text);
 	unsigned char *to = out;
 
 	for (size_t i = 0; i < n; i++)
 		if (hex_digit(text[i]) < 0)
-			return nb_fail(
-				err, NB_E_ARG, 0,
-				"%s \"%.40s\": character %zu is no hexadecimal digit",
-				what, text, i + 1);
+			return nb_fail(err, NB_E_ARG, 0,
+				       "%s \"%.40s\": character %zu is no hexadecimal digit", what,
+				       text, i + 1);
 	if (n != 2 * size)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"%s \"%.40s\": %zu hexadecimal digits, %zu needed for %zu bytes",
-			what, text, n, 2 * size, size);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%s \"%.40s\": %zu hexadecimal digits, %zu needed for %zu bytes",
+			       what, text, n, 2 * size, size);
 	for (size_t i = 0; i < size; i++)
-		to[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 |
-					hex_digit(text[2 * i + 1]));
+		to[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
 	return 0;
 }
 
@@ -432,24 +407,21 @@ static bool read_decimal(const char **p, uint64_t *out)
 	return true;
 }
 
-int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max,
-		   const char *what, struct nb_err *err)
+int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max, const char *what,
+		   struct nb_err *err)
 {
 	const char *p = text;
 	uint64_t v;
 
 	if (!read_decimal(&p, &v) || *p || v < min || v > max)
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"%s: found \"%.40s\", allowed a number from %llu to %llu",
-			what, text, (unsigned long long)min,
-			(unsigned long long)max);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%s: found \"%.40s\", allowed a number from %llu to %llu", what,
+			       text, (unsigned long long)min, (unsigned long long)max);
 	*out = v;
 	return 0;
 }
 
-int nb_wire_size(uint64_t *out, const char *text, const char *what,
-		 struct nb_err *err)
+int nb_wire_size(uint64_t *out, const char *text, const char *what, struct nb_err *err)
 {
 	static const char units[] = "KMGTkmgt";
 	const char *p = text, *unit;
@@ -466,17 +438,15 @@ int nb_wire_size(uint64_t *out, const char *text, const char *what,
 	if (good && *p == 'B')
 		p++;
 	if (!good || *p || v > (UINT64_MAX >> shift))
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"%s: found \"%.40s\", allowed bytes as a number with or without K, "
-			"M, G or T (powers of 1024)",
-			what, text);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%s: found \"%.40s\", allowed bytes as a number with or without K, "
+			       "M, G or T (powers of 1024)",
+			       what, text);
 	*out = v << shift;
 	return 0;
 }
 
-int nb_wire_id(uint64_t *out, const char *text, const char *what,
-	       struct nb_err *err)
+int nb_wire_id(uint64_t *out, const char *text, const char *what, struct nb_err *err)
 {
 	unsigned char b[8] = { 0 };
 	uint64_t v = 0;
@@ -489,8 +459,8 @@ int nb_wire_id(uint64_t *out, const char *text, const char *what,
 	return rc;
 }
 
-static void reply_envelope(struct nb_json *j, struct nb_buf *out,
-			   const struct nb_request *req, bool ok)
+static void reply_envelope(struct nb_json *j, struct nb_buf *out, const struct nb_request *req,
+			   bool ok)
 {
 	nb_json_init(j, out);
 	nb_json_obj(j);
@@ -498,8 +468,7 @@ static void reply_envelope(struct nb_json *j, struct nb_buf *out,
 	nb_json_kbool(j, "ok", ok);
 }
 
-void nb_reply_open(struct nb_json *j, struct nb_buf *out,
-		   const struct nb_request *req)
+void nb_reply_open(struct nb_json *j, struct nb_buf *out, const struct nb_request *req)
 {
 	reply_envelope(j, out, req, true);
 	nb_json_key(j, "data");
@@ -520,9 +489,8 @@ void nb_reply_end(struct nb_buf *out, const struct nb_request *req)
 	nb_reply_close(&j);
 }
 
-void nb_reply_error(struct nb_buf *out, const struct nb_request *req,
-		    const struct nb_err *err, nb_reply_extra_fn *extra,
-		    void *arg)
+void nb_reply_error(struct nb_buf *out, const struct nb_request *req, const struct nb_err *err,
+		    nb_reply_extra_fn *extra, void *arg)
 {
 	struct nb_json j;
 

@@ -20,7 +20,7 @@
 enum {
 	NB_WIRE_LINE = 65536,	 /* Bytes of a request, with its line feed. */
 	NB_WIRE_REPLY = 1 << 20, /* Bytes of a reply, with its line feed. */
-	NB_WIRE_ARGS = 64, /* Arguments of a request; no row allows more. */
+	NB_WIRE_ARGS = 64,	 /* Arguments of a request; no row allows more. */
 	NB_WIRE_OPTS = 8,
 	NB_WIRE_VERSION = 1
 };
@@ -63,14 +63,12 @@ struct nb_request {
  * err->at is the position of the wrong byte in the line, from 1, or 0. Pure;
  * any thread.
  */
-int nb_request_parse(struct nb_request *req, char *line, size_t size,
-		     struct nb_err *err);
+int nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_err *err);
 
 /* Return the value of option @name; NULL if it was not given. */
 const char *nb_request_opt(const struct nb_request *req, const char *name);
 /* Is the yes-or-no option @name "yes"? @absent is the default. */
-bool nb_request_yes(const struct nb_request *req, const char *name,
-		    bool absent);
+bool nb_request_yes(const struct nb_request *req, const char *name, bool absent);
 
 /*
  * nb_wire_hex - convert hexadecimal text to exactly @size bytes
@@ -79,34 +77,30 @@ bool nb_request_yes(const struct nb_request *req, const char *name,
  * The text has exactly 2 * @size digits, in upper or lower case. Returns 0 or
  * NB_E_ARG.
  */
-int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
-		struct nb_err *err);
+int nb_wire_hex(void *out, size_t size, const char *text, const char *what, struct nb_err *err);
 
 /* Parse a whole number in decimal within [@min, @max]. Returns 0, or
  * NB_E_ARG with @what, the text found and the range. */
-int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max,
-		   const char *what, struct nb_err *err);
+int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max, const char *what,
+		   struct nb_err *err);
 
 /*
  * Parse a size in bytes: a number, then nothing, "B", or one of K M G T (in
  * either case, powers of 1024) with or without "iB" or "B". Returns 0 or
  * NB_E_ARG.
  */
-int nb_wire_size(uint64_t *out, const char *text, const char *what,
-		 struct nb_err *err);
+int nb_wire_size(uint64_t *out, const char *text, const char *what, struct nb_err *err);
 
 /* Parse a communicator's identity, exactly 16 hexadecimal digits. Returns 0
  * or NB_E_ARG. */
-int nb_wire_id(uint64_t *out, const char *text, const char *what,
-	       struct nb_err *err);
+int nb_wire_id(uint64_t *out, const char *text, const char *what, struct nb_err *err);
 
 /*
  * Write a successful reply: open writes {"id":…,"ok":true,"data": to @out and
  * initialises @j, the caller writes exactly one value with @j, and close ends
  * the line.
  */
-void nb_reply_open(struct nb_json *j, struct nb_buf *out,
-		   const struct nb_request *req);
+void nb_reply_open(struct nb_json *j, struct nb_buf *out, const struct nb_request *req);
 void nb_reply_close(struct nb_json *j);
 
 /* Write the last line of a stream. */
@@ -117,8 +111,7 @@ void nb_reply_end(struct nb_buf *out, const struct nb_request *req);
  * (finding, text) to the error object.
  */
 typedef void nb_reply_extra_fn(struct nb_json *j, void *arg);
-void nb_reply_error(struct nb_buf *out, const struct nb_request *req,
-		    const struct nb_err *err, nb_reply_extra_fn *extra,
-		    void *arg);
+void nb_reply_error(struct nb_buf *out, const struct nb_request *req, const struct nb_err *err,
+		    nb_reply_extra_fn *extra, void *arg);
 
 #endif

@@ -26,8 +26,7 @@ int nb_cmd_change_status(struct nb_call *call)
 	bool has_staged, has_last;
 
 	if (!last)
-		return nb_fail(call->err, NB_E_NOMEM, 0,
-			       "change status: no memory");
+		return nb_fail(call->err, NB_E_NOMEM, 0, "change status: no memory");
 	nb_change_status(&has_staged, staged, &has_last, last);
 	if (has_staged)
 		nb_cmd_digest(call->out, "staged", staged);
@@ -53,8 +52,7 @@ static void note_maker(const struct nb_call *call, const char *text)
 	if (text && !strcmp(text, "controllers"))
 		nb_change_by_nobody();
 	else
-		nb_change_by((uint32_t)call->peer->uid,
-			     (uint32_t)call->peer->pid, text);
+		nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid, text);
 }
 
 static int run_change(struct nb_call *call, change_fn *run)
@@ -73,8 +71,7 @@ static int run_change(struct nb_call *call, change_fn *run)
 	note_maker(call, nb_request_opt(call->req, "maker"));
 	change = calloc(1, sizeof(*change));
 	if (!change)
-		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory",
-			       call->req->spec->words);
+		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory", call->req->spec->words);
 	nb_change_of_fleet(fleet);
 	rc = run(digest, expected, change, call->err);
 	nb_change_of_fleet(0);
@@ -136,8 +133,7 @@ int nb_cmd_change_export(struct nb_call *call)
 	if (!rc)
 		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
 	if (!rc && call->fd_out < 0)
-		rc = nb_fail(call->err, NB_E_IO, 0,
-			     "memory file for a generation: %s",
+		rc = nb_fail(call->err, NB_E_IO, 0, "memory file for a generation: %s",
 			     strerror(errno));
 	if (!rc) {
 		nb_cmd_digest(call->out, "change", g->digest);

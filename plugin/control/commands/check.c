@@ -21,17 +21,15 @@ static int send_tracks(struct nb_call *call, const struct nb_job *job,
 	int rc = 0;
 
 	nb_buf_init(&bytes, 2 * NB_TRACKS_ROOM);
-	if (!nb_tracks_write(job, comm->given, comm->id, NB_TRACKS_ROOM,
-			     &bytes))
+	if (!nb_tracks_write(job, comm->given, comm->id, NB_TRACKS_ROOM, &bytes))
 		rc = nb_fail(call->err, NB_E_NOMEM, 0, "no memory for tracks");
 	else
 		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
 	if (!rc && call->fd_out < 0)
-		rc = nb_fail(
-			call->err, NB_E_IO, 0,
-			"cannot make a memory file of %zu bytes for the ranks' "
-			"decisions: %s",
-			bytes.size, strerror(errno));
+		rc = nb_fail(call->err, NB_E_IO, 0,
+			     "cannot make a memory file of %zu bytes for the ranks' "
+			     "decisions: %s",
+			     bytes.size, strerror(errno));
 	nb_buf_fini(&bytes);
 	return rc;
 }
@@ -47,14 +45,10 @@ int nb_cmd_check_agreement(struct nb_call *call)
 	if (rc)
 		return rc;
 	if (!s)
-		return nb_fail(call->err, NB_E_NOENT, 0,
-			       "%s: NCCL has made no communicator here",
+		return nb_fail(call->err, NB_E_NOENT, 0, "%s: NCCL has made no communicator here",
 			       call->req->spec->words);
 	job = nb_segment_job(s);
 	snprintf(path, sizeof(path), "%s/%s", nb_self.dir.dir, s->name);
-	nb_job_json(&job, s->shared ? path : NULL, comm.given, comm.id,
-		    NB_CMD_ROOM, call->out);
-	return nb_request_yes(call->req, "tracks", false)
-		       ? send_tracks(call, &job, &comm)
-		       : 0;
+	nb_job_json(&job, s->shared ? path : NULL, comm.given, comm.id, NB_CMD_ROOM, call->out);
+	return nb_request_yes(call->req, "tracks", false) ? send_tracks(call, &job, &comm) : 0;
 }

@@ -34,8 +34,7 @@ static void put_comm(struct nb_json *j, const struct nb_comm *c)
 	nb_json_ku64(j, "generation", nb_history_number(number));
 	nb_cmd_gen_names(j, gen);
 	nb_json_ku64(j, "max_channels", c->max_channels);
-	nb_json_kbool(j, "mismatch",
-		      __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED));
+	nb_json_kbool(j, "mismatch", __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED));
 	nb_json_kbool(j, "changeable", changeable);
 	nb_json_kstr(j, "why", changeable ? NULL : why);
 }
@@ -68,17 +67,13 @@ static void no_comm(struct nb_call *call, const char *text)
 	if (!nb_comms.first) {
 		bool other = nb_no_tuner(why, sizeof(why));
 
-		nb_fail(call->err, NB_E_NOENT, 0, "%s: %s",
-			call->req->spec->words,
+		nb_fail(call->err, NB_E_NOENT, 0, "%s: %s", call->req->spec->words,
 			other ? why : "NCCL has made no communicator here");
 		return;
 	}
-	nb_fail(call->err, NB_E_NOENT, 1,
-		"%s: no rank of communicator %.40s is in this process",
+	nb_fail(call->err, NB_E_NOENT, 1, "%s: no rank of communicator %.40s is in this process",
 		call->req->spec->words, text ? text : "");
-	nb_hint(call->err,
-		"comm list shows the %u communicators of this process",
-		nb_comms.n);
+	nb_hint(call->err, "comm list shows the %u communicators of this process", nb_comms.n);
 }
 
 /*
@@ -97,8 +92,7 @@ static int find_rank(struct nb_call *call, const struct nb_comm **out)
 	if (rc)
 		return rc;
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		if (c->init.comm_id == id &&
-		    (slot == UINT64_MAX || c->slot_index == slot) &&
+		if (c->init.comm_id == id && (slot == UINT64_MAX || c->slot_index == slot) &&
 		    (!*out || c->slot_index < (*out)->slot_index))
 			*out = c;
 	if (!*out)
@@ -106,15 +100,13 @@ static int find_rank(struct nb_call *call, const struct nb_comm **out)
 	return *out ? 0 : NB_E_NOENT;
 }
 
-static void put_latest(struct nb_json *j, const struct nb_decision *d,
-		       uint32_t bucket)
+static void put_latest(struct nb_json *j, const struct nb_decision *d, uint32_t bucket)
 {
 	nb_json_obj(j);
 	nb_json_kstr(j, "coll", nb_nccl_coll(d->coll));
 	nb_json_ku64(j, "bytes_from", bucket ? 1ull << bucket : 0);
 	nb_json_ku64(j, "bytes_to",
-		     bucket == NB_SIZE_BUCKETS - 1 ? UINT64_MAX
-						   : (2ull << bucket) - 1);
+		     bucket == NB_SIZE_BUCKETS - 1 ? UINT64_MAX : (2ull << bucket) - 1);
 	nb_json_ku64(j, "bytes_last", d->bytes);
 	nb_json_ku64(j, "count", d->count);
 	nb_cmd_decision(j, d);
@@ -152,8 +144,8 @@ static int parse_coll(struct nb_call *call, int *coll)
 		words[i] = nb_nccl_coll(i);
 	nb_spec_nearest(word, words, NCCL_NUM_COLLS, near);
 	nb_fail(call->err, NB_E_ARG, 1,
-		"explain: \"%.40s\" is no collective; allowed: %s, %s, %s, %s, %s",
-		word, words[0], words[1], words[2], words[3], words[4]);
+		"explain: \"%.40s\" is no collective; allowed: %s, %s, %s, %s, %s", word, words[0],
+		words[1], words[2], words[3], words[4]);
 	if (near[0])
 		nb_hint(call->err, "did you mean %s?", near[0]);
 	return call->err->code;
@@ -163,8 +155,7 @@ static int parse_coll(struct nb_call *call, int *coll)
  * Choose a communicator if comm= is absent: one that has decided a collective
  * of this kind and size, else the one with the most decisions.
  */
-static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
-		     const struct nb_comm **out)
+static int pick_comm(struct nb_call *call, int coll, uint64_t bytes, const struct nb_comm **out)
 {
 	uint32_t bucket = nb_comm_bucket(bytes);
 	struct nb_comm_option comm;
@@ -196,8 +187,7 @@ static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
  * Write @name, or @number if NCCL has no such name, or null for -1 (no
  * opinion).
  */
-static void put_word(struct nb_json *j, const char *key, const char *name,
-		     int number)
+static void put_word(struct nb_json *j, const char *key, const char *name, int number)
 {
 	char text[16];
 
@@ -255,33 +245,30 @@ static struct said last_words(const struct nb_explain *e)
  * Describe why an answer was dropped, which policy gave it, and the allowed
  * values.
  */
-static void refusal_text(char *to, size_t size, const struct nb_comm *c,
-			 const struct nb_explain *e)
+static void refusal_text(char *to, size_t size, const struct nb_comm *c, const struct nb_explain *e)
 {
 	enum nb_refused why = e->answer.refused;
 	const char *text = nb_refused_text(why);
 	struct said by = last_words(e);
 
 	if (why == NB_REFUSED_ALGO_RANGE && by.algo)
-		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
-			 text, by.algo, by.last.algo, NCCL_NUM_ALGOS - 1);
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d", text, by.algo,
+			 by.last.algo, NCCL_NUM_ALGOS - 1);
 	else if (why == NB_REFUSED_PROTO_RANGE && by.proto)
-		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
-			 text, by.proto, by.last.proto, NCCL_NUM_PROTOS - 1);
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d", text, by.proto,
+			 by.last.proto, NCCL_NUM_PROTOS - 1);
 	else if (why == NB_REFUSED_CHANNELS_RANGE && by.channels)
-		snprintf(to, size, "%s: %s answered %u, allowed are 1 to %u",
-			 text, by.channels, by.last.channels, c->max_channels);
+		snprintf(to, size, "%s: %s answered %u, allowed are 1 to %u", text, by.channels,
+			 by.last.channels, c->max_channels);
 	else if (why == NB_REFUSED_CHANNELS_ALGO && by.channels)
-		snprintf(to, size, "%s: %s answered %u", text, by.channels,
-			 by.last.channels);
+		snprintf(to, size, "%s: %s answered %u", text, by.channels, by.last.channels);
 	else if (by.choice)
 		snprintf(to, size, "%s: %s answered it", text, by.choice);
 	else
 		snprintf(to, size, "%s", text);
 }
 
-static void put_note(struct nb_json *j, const struct nb_comm *c,
-		     const struct nb_explain *e)
+static void put_note(struct nb_json *j, const struct nb_comm *c, const struct nb_explain *e)
 {
 	const char *text = NULL;
 	char refused[400];
@@ -299,8 +286,8 @@ static void put_note(struct nb_json *j, const struct nb_comm *c,
 	nb_json_kstr(j, "note", text);
 }
 
-static int put_explanation(struct nb_call *call, const struct nb_comm *c,
-			   int coll, uint64_t bytes, const struct nb_explain *e)
+static int put_explanation(struct nb_call *call, const struct nb_comm *c, int coll, uint64_t bytes,
+			   const struct nb_explain *e)
 {
 	const struct nb_decision *d = &e->answer;
 	struct nb_json *j = call->out;
@@ -311,13 +298,10 @@ static int put_explanation(struct nb_call *call, const struct nb_comm *c,
 	nb_json_ku64(j, "slot", c->slot_index);
 	nb_json_kbool(j, "seen", e->seen);
 	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
-	nb_json_kstr(j, "wrapped",
-		     c->chained ? nb_wrapped[NB_WRAPPED_TUNER].name : NULL);
+	nb_json_kstr(j, "wrapped", c->chained ? nb_wrapped[NB_WRAPPED_TUNER].name : NULL);
 	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
 	nb_json_kstr(j, "by",
-		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES
-			     ? e->step[d->by].policy
-			     : NULL);
+		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES ? e->step[d->by].policy : NULL);
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
 	put_steps(j, e);
 	nb_json_ku64(j, "generation", nb_history_number(e->generation));
@@ -333,8 +317,7 @@ int nb_cmd_explain(struct nb_call *call)
 	int coll, rc = parse_coll(call, &coll);
 
 	if (!rc)
-		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE",
-				  call->err);
+		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE", call->err);
 	if (!rc)
 		rc = pick_comm(call, coll, bytes, &c);
 	if (!rc)

@@ -16,8 +16,7 @@ static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_selector reach;
-	int rc = nb_selector_parse(&reach, nb_request_opt(call->req, "comm"),
-				   call->err);
+	int rc = nb_selector_parse(&reach, nb_request_opt(call->req, "comm"), call->err);
 
 	if (!rc)
 		rc = nb_change_stage_edit(edit, &reach, digest, call->err);
@@ -25,8 +24,7 @@ static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 }
 
 /* Read the options for the policy's new position. At most one may be given. */
-static int parse_position(struct nb_call *call, struct nb_edit *edit,
-			  bool wanted)
+static int parse_position(struct nb_call *call, struct nb_edit *edit, bool wanted)
 {
 	const char *position = nb_request_opt(call->req, "position");
 
@@ -34,20 +32,17 @@ static int parse_position(struct nb_call *call, struct nb_edit *edit,
 	edit->before = nb_request_opt(call->req, "before");
 	edit->first = position && !strcmp(position, "first");
 	if (position && !edit->first && strcmp(position, "last"))
-		return nb_fail(
-			call->err, NB_E_ARG, 0,
-			"option position=: found %.32s, allowed: first, last",
-			position);
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "option position=: found %.32s, allowed: first, last", position);
 	if (edit->before && position)
 		return nb_fail(call->err, NB_E_ARG, 0,
 			       "%s: both before= and position= given; give one",
 			       call->req->spec->words);
 	if (wanted && !edit->before && !position)
-		return nb_fail(
-			call->err, NB_E_ARG, 0,
-			"%s: no position given: "
-			"before=NAME, position=first or position=last expected",
-			call->req->spec->words);
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "%s: no position given: "
+			       "before=NAME, position=first or position=last expected",
+			       call->req->spec->words);
 	return 0;
 }
 
@@ -61,8 +56,7 @@ int nb_cmd_policy_add(struct nb_call *call)
 
 int nb_cmd_policy_remove(struct nb_call *call)
 {
-	struct nb_edit edit = { .what = NB_COMPOSE_REMOVE,
-				.name = call->req->arg[0] };
+	struct nb_edit edit = { .what = NB_COMPOSE_REMOVE, .name = call->req->arg[0] };
 
 	return stage_edit(call, &edit);
 }

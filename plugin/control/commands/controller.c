@@ -18,8 +18,7 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/digest.h"
 
-static void put_controllers(struct nb_json *j,
-			    const struct nb_controllers_info *i)
+static void put_controllers(struct nb_json *j, const struct nb_controllers_info *i)
 {
 	const struct nb_controllers_state *s = &i->state;
 
@@ -83,8 +82,8 @@ int nb_cmd_controller_export(struct nb_call *call)
 	if (!rc)
 		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
 	if (!rc && call->fd_out < 0)
-		rc = nb_fail(call->err, NB_E_IO, 0,
-			     "memory file for a change: %s", strerror(errno));
+		rc = nb_fail(call->err, NB_E_IO, 0, "memory file for a change: %s",
+			     strerror(errno));
 	if (!rc)
 		nb_cmd_digest(call->out, "change", from);
 	nb_buf_fini(&bytes);
@@ -96,15 +95,13 @@ int nb_cmd_controller_maps(struct nb_call *call)
 	const struct nb_controllers_site *s = nb_controllers_site_maps();
 
 	if (!s)
-		return nb_fail(
-			call->err, NB_E_NOENT, 0,
-			"this process has not merged the maps of its site");
+		return nb_fail(call->err, NB_E_NOENT, 0,
+			       "this process has not merged the maps of its site");
 	call->fd_out = nb_wire_object_file(s->maps.data, s->maps.size);
 	if (call->fd_out < 0)
-		return nb_fail(call->err, NB_E_IO, 0,
-			       "memory file for the maps: %s", strerror(errno));
-	nb_json_ku64(call->out, "age_us",
-		     nb_clock_system() / 1000 - s->at_ms * 1000);
+		return nb_fail(call->err, NB_E_IO, 0, "memory file for the maps: %s",
+			       strerror(errno));
+	nb_json_ku64(call->out, "age_us", nb_clock_system() / 1000 - s->at_ms * 1000);
 	nb_json_ku64(call->out, "processes", s->processes);
 	nb_json_ku64(call->out, "missing", s->missing);
 	return 0;

@@ -42,8 +42,7 @@ static const char prefix[] = "NCCLBPF_";
 enum level { OK, WARN, BAD };
 
 static void __attribute__((format(printf, 5, 6)))
-check(struct nb_json *j, const char *name, enum level level, const char *hint,
-      const char *fmt, ...)
+check(struct nb_json *j, const char *name, enum level level, const char *hint, const char *fmt, ...)
 {
 	static const char *const words[] = { "ok", "warn", "bad" };
 	char text[512];
@@ -60,12 +59,11 @@ check(struct nb_json *j, const char *name, enum level level, const char *hint,
 	nb_json_end_obj(j);
 }
 
-static void check_nccl_env(struct nb_json *j, const char *name,
-			   const char *variable, const char *value)
+static void check_nccl_env(struct nb_json *j, const char *name, const char *variable,
+			   const char *value)
 {
 	if (value[0])
-		check(j, name, WARN,
-		      "unset the variable to let policies choose",
+		check(j, name, WARN, "unset the variable to let policies choose",
 		      "%s=%s outranks every policy: "
 		      "NCCL offers only the choices that the variable allows",
 		      variable, value);
@@ -79,25 +77,20 @@ static void check_tuner(struct nb_json *j)
 	char named[NB_PARAMS_TEXT + 32], why[400];
 
 	snprintf(named, sizeof(named), "%s%s",
-		 *plugin ? "NCCL_TUNER_PLUGIN="
-			 : "NCCL_TUNER_PLUGIN is not set",
-		 plugin);
+		 *plugin ? "NCCL_TUNER_PLUGIN=" : "NCCL_TUNER_PLUGIN is not set", plugin);
 	if (nb_no_tuner(why, sizeof(why)))
-		check(j, "tuner", BAD, "policies of the tuner never run", "%s",
-		      why);
+		check(j, "tuner", BAD, "policies of the tuner never run", "%s", why);
 	else if (!nb_comms.abi)
 		check(j, "tuner", WARN,
 		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which tuner NCCL takes",
 		      "NCCL has not called the tuner yet (%s)", named);
 	else if (nb_comms.abi < 5)
-		check(j, "tuner", WARN,
-		      "NCCL 2.28 and later use interface 5 or 6",
+		check(j, "tuner", WARN, "NCCL 2.28 and later use interface 5 or 6",
 		      "NCCL calls tuner interface %u, which gives communicators no identity: "
 		      "communicators keep their initial policies",
 		      nb_comms.abi);
 	else
-		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u",
-		      nb_comms.abi);
+		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u", nb_comms.abi);
 }
 
 static void check_chains(struct nb_json *j)
@@ -114,10 +107,8 @@ static void check_chains(struct nb_json *j)
 			continue;
 		if (c->state == NB_WRAPPED_LEFT_OUT)
 			check(j, name, BAD, c->why.hint[0] ? c->why.hint : NULL,
-			      "the %s %.200s is left out: %.250s", noun,
-			      c->file.path, c->why.text);
-		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) ||
-			 c->refused)
+			      "the %s %.200s is left out: %.250s", noun, c->file.path, c->why.text);
+		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) || c->refused)
 			check(j, name, WARN, NULL,
 			      "the %s %.200s returned %llu errors%s%s "
 			      "and %llu answers that were refused",
@@ -130,18 +121,16 @@ static void check_chains(struct nb_json *j)
 			      noun, c->file.path);
 		else
 			check(j, name, OK, NULL,
-			      "the %s %.200s (%s, interface v%u) is called first",
-			      noun, c->file.path, c->name, c->version);
+			      "the %s %.200s (%s, interface v%u) is called first", noun,
+			      c->file.path, c->name, c->version);
 	}
 }
 
 static void check_net(struct nb_json *j)
 {
-	uint64_t lost = nb_net_counted(NB_NET_LOST) +
-			nb_net_counted(NB_NET_GARBAGE) +
+	uint64_t lost = nb_net_counted(NB_NET_LOST) + nb_net_counted(NB_NET_GARBAGE) +
 			nb_net_counted(NB_NET_OVERSIZED);
-	uint64_t strange =
-		nb_net_counted(NB_NET_STRANGERS) + nb_net_counted(NB_NET_LATE);
+	uint64_t strange = nb_net_counted(NB_NET_STRANGERS) + nb_net_counted(NB_NET_LATE);
 	uint64_t stalls = nb_net_counted(NB_NET_STALLS);
 	struct nb_net_sums s;
 	int devices;
@@ -153,14 +142,12 @@ static void check_net(struct nb_json *j)
 	nb_net_list_sums(&s);
 	bad = s.errors || lost || strange || stalls;
 	check(j, "net", bad ? WARN : OK,
-	      bad ? "net shows the connections; NCCL's log has the first of each kind"
-		  : NULL,
+	      bad ? "net shows the connections; NCCL's log has the first of each kind" : NULL,
 	      "%.64s moves the data of %llu connections over %d devices: %llu errors, "
 	      "%llu connections broken by the peer, %llu stalls, %llu unidentified peers dropped",
-	      transport,
-	      (unsigned long long)(s.live[NB_NET_SEND] + s.live[NB_NET_RECV]),
-	      devices, (unsigned long long)s.errors, (unsigned long long)lost,
-	      (unsigned long long)stalls, (unsigned long long)strange);
+	      transport, (unsigned long long)(s.live[NB_NET_SEND] + s.live[NB_NET_RECV]), devices,
+	      (unsigned long long)s.errors, (unsigned long long)lost, (unsigned long long)stalls,
+	      (unsigned long long)strange);
 }
 
 /* Say that NCCL has no GIN device of ours although GIN is on. */
@@ -175,8 +162,8 @@ static void check_gin_unused(struct nb_json *j)
 		      "GIN is on, but NCCL was given no device");
 	else if (nccl && nccl < 22807)
 		check(j, "gin", WARN, "use NCCL 2.28.7 or newer",
-		      "GIN is on, but NCCL %d.%d.%d has no GIN plugins",
-		      nccl / 10000, nccl / 100 % 100, nccl % 100);
+		      "GIN is on, but NCCL %d.%d.%d has no GIN plugins", nccl / 10000,
+		      nccl / 100 % 100, nccl % 100);
 	else
 		check(j, "gin", WARN,
 		      "set NCCL_NET_PLUGIN=ncclbpf, from NCCL 2.29.7 on NCCL_GIN_PLUGIN, "
@@ -192,12 +179,10 @@ static void name_broken(char *to, size_t size, const struct nb_gin_sums *s)
 	size_t at = 0;
 
 	*to = '\0';
-	for (uint64_t i = 0; i < s->broken && i < NB_GIN_NAMED && at < size;
-	     i++)
-		at += (size_t)snprintf(to + at, size - at,
-				       "%s rank %d is %s to rank %d",
-				       i ? "," : ";", s->named[i].peer,
-				       s->named[i].state, s->named[i].rank);
+	for (uint64_t i = 0; i < s->broken && i < NB_GIN_NAMED && at < size; i++)
+		at += (size_t)snprintf(to + at, size - at, "%s rank %d is %s to rank %d",
+				       i ? "," : ";", s->named[i].peer, s->named[i].state,
+				       s->named[i].rank);
 }
 
 static void check_gin(struct nb_json *j)
@@ -227,13 +212,11 @@ static void check_gin(struct nb_json *j)
 	bad = s.errors || s.broken || offences;
 	name_broken(named, sizeof(named), &s);
 	check(j, "gin", bad ? WARN : OK,
-	      bad ? "gin shows the peers; NCCL's log names the rank and the reason"
-		  : NULL,
+	      bad ? "gin shows the peers; NCCL's log names the rank and the reason" : NULL,
 	      "%.64s moves puts and signals of %llu collComms: "
 	      "%llu errors, %llu peers lost or stalled, %llu offences%s",
-	      transport, (unsigned long long)s.live,
-	      (unsigned long long)s.errors, (unsigned long long)s.broken,
-	      (unsigned long long)offences, named);
+	      transport, (unsigned long long)s.live, (unsigned long long)s.errors,
+	      (unsigned long long)s.broken, (unsigned long long)offences, named);
 }
 
 /* Report queue pairs and contexts that the tap does not observe. */
@@ -255,10 +238,8 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 	      "docs/verbs.md says why",
 	      "not seen: contexts opened before the tap was loaded, or by other libraries: %llu; "
 	      "queues of the extended interface: %llu%s%s",
-	      (unsigned long long)others, (unsigned long long)s->extended,
-	      beyond,
-	      gpu ? "; operations that GPUs post themselves (GIN with GDAKI)"
-		  : "");
+	      (unsigned long long)others, (unsigned long long)s->extended, beyond,
+	      gpu ? "; operations that GPUs post themselves (GIN with GDAKI)" : "");
 }
 
 /*
@@ -292,17 +273,14 @@ static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
 		if (crash == NB_GIN_CRASH_NONE)
 			continue;
 		if (crash == NB_GIN_CRASH_EXPECTED)
-			check(j, "gin_crash", WARN,
-			      "set NCCL_GIN_TYPE=0, or use NCCL 2.29",
+			check(j, "gin_crash", WARN, "set NCCL_GIN_TYPE=0, or use NCCL 2.29",
 			      "adapter %s is not mlx5: NCCL %d.%d.%d crashes in its GIN set-up",
-			      name, version / 10000, version / 100 % 100,
-			      version % 100);
+			      name, version / 10000, version / 100 % 100, version % 100);
 		else
 			check(j, "gin_crash", OK, NULL,
 			      "NCCL_GIN_TYPE keeps NCCL %d.%d.%d from a crash in its GIN set-up: "
 			      "adapter %s is not mlx5",
-			      version / 10000, version / 100 % 100,
-			      version % 100, name);
+			      version / 10000, version / 100 % 100, version % 100, name);
 		return;
 	}
 }
@@ -319,8 +297,7 @@ static void check_verbs(struct nb_json *j)
 	bool bad;
 
 	if (!tap && trouble)
-		check(j, "verbs", WARN, NULL, "no queue pairs are seen: %.400s",
-		      trouble);
+		check(j, "verbs", WARN, NULL, "no queue pairs are seen: %.400s", trouble);
 	else if (!tap && nb_verbs_bypassed())
 		check(j, "verbs", OK,
 		      "set NCCLBPF_VERBS=on "
@@ -329,19 +306,18 @@ static void check_verbs(struct nb_json *j)
 	if (!tap)
 		return;
 	tap->sums(&s);
-	bad = s.errors || s.failures || s.failed_changes || s.refused ||
-	      s.strays || s.overflows || s.unseen;
+	bad = s.errors || s.failures || s.failed_changes || s.refused || s.strays || s.overflows ||
+	      s.unseen;
 	check(j, "verbs", bad ? WARN : OK,
-	      bad ? "run verbs to see the queue pairs; docs/verbs.md explains each counter"
-		  : NULL,
+	      bad ? "run verbs to see the queue pairs; docs/verbs.md explains each counter" : NULL,
 	      "%llu queue pairs on %llu adapters: "
 	      "%llu completions failed, %llu events reported failures, "
 	      "%llu changes of state failed, %llu values of policies were refused, "
 	      "%llu completions of queue pairs that are not seen",
 	      (unsigned long long)s.live_qps, (unsigned long long)s.devices,
 	      (unsigned long long)s.errors, (unsigned long long)s.failures,
-	      (unsigned long long)s.failed_changes,
-	      (unsigned long long)s.refused, (unsigned long long)s.unseen);
+	      (unsigned long long)s.failed_changes, (unsigned long long)s.refused,
+	      (unsigned long long)s.unseen);
 	check_verbs_stalled(j);
 	check_verbs_unseen(j, tap, &s);
 	check_gin_crash(j, tap);
@@ -370,13 +346,11 @@ static void check_events(struct nb_json *j)
 		}
 	}
 	check(j, "events", grave ? WARN : OK,
-	      grave ? "stats names each reason; NCCL's log has the first of each"
-		    : NULL,
+	      grave ? "stats names each reason; NCCL's log has the first of each" : NULL,
 	      "NCCL calls profiler interface %u; "
 	      "%llu events were lost%s%s%s, %llu more were not measured, which is normal",
-	      nb_events_abi(), (unsigned long long)grave,
-	      word ? " (most: " : "", word ? word : "", word ? ")" : "",
-	      (unsigned long long)rest);
+	      nb_events_abi(), (unsigned long long)grave, word ? " (most: " : "", word ? word : "",
+	      word ? ")" : "", (unsigned long long)rest);
 }
 
 /* Report that NCCL is not asked for kernels, for lack of room. */
@@ -389,8 +363,7 @@ static void check_kernels(struct nb_json *j)
 	if (nb_events_refused(&why))
 		check(j, "gpu_times", WARN, why.hint, "%s", why.text);
 	else
-		check(j, "gpu_times", OK, NULL,
-		      "NCCL has room for its profiler channels");
+		check(j, "gpu_times", OK, NULL, "NCCL has room for its profiler channels");
 }
 
 /* Report variables with an invalid value. Their default applies. */
@@ -405,16 +378,14 @@ static unsigned check_values(struct nb_json *j)
 		if (!nb_params.bad[p])
 			continue;
 		if (s->type == NB_PARAM_INT)
-			snprintf(hint, sizeof(hint), "%s%s: %lld to %lld",
-				 prefix, s->name, (long long)s->min,
-				 (long long)s->max);
+			snprintf(hint, sizeof(hint), "%s%s: %lld to %lld", prefix, s->name,
+				 (long long)s->min, (long long)s->max);
 		else
-			snprintf(hint, sizeof(hint), "%s%s: %.80s", prefix,
-				 s->name,
+			snprintf(hint, sizeof(hint), "%s%s: %.80s", prefix, s->name,
 				 s->choices[0] ? s->choices : "shorter text");
 		check(j, "environment", WARN, hint,
-		      "%s%s has a value that is not allowed; the default \"%s\" is used",
-		      prefix, s->name, s->def);
+		      "%s%s has a value that is not allowed; the default \"%s\" is used", prefix,
+		      s->name, s->def);
 		bad++;
 	}
 	return bad;
@@ -428,26 +399,20 @@ static void check_settings(struct nb_json *j)
 
 	for (unsigned p = 0; p < NB_NPARAMS; p++)
 		names[p] = nb_spec_param((enum nb_param)p)->name;
-	for (uint32_t i = 0; i < nb_params.nunknown && i < NB_PARAMS_UNKNOWN;
-	     i++) {
+	for (uint32_t i = 0; i < nb_params.nunknown && i < NB_PARAMS_UNKNOWN; i++) {
 		const char *name = nb_params.unknown[i];
 
-		nb_spec_nearest(name + sizeof(prefix) - 1, names, NB_NPARAMS,
-				near);
+		nb_spec_nearest(name + sizeof(prefix) - 1, names, NB_NPARAMS, near);
 		if (near[0])
-			snprintf(hint, sizeof(hint), "the nearest: %s%s",
-				 prefix, near[0]);
+			snprintf(hint, sizeof(hint), "the nearest: %s%s", prefix, near[0]);
 		else
-			snprintf(
-				hint, sizeof(hint),
-				"ncclbpf-shell help environment lists the variables");
+			snprintf(hint, sizeof(hint),
+				 "ncclbpf-shell help environment lists the variables");
 		check(j, "environment", WARN, hint,
-		      "%s is not a variable of ncclbpf and has no effect",
-		      name);
+		      "%s is not a variable of ncclbpf and has no effect", name);
 	}
 	if (!nb_params.nunknown && !bad)
-		check(j, "environment", OK, NULL,
-		      "all NCCLBPF_ variables are known and valid");
+		check(j, "environment", OK, NULL, "all NCCLBPF_ variables are known and valid");
 	if (nb_params.num[NB_P_COHERENCE])
 		check(j, "coherence", WARN,
 		      "NCCLBPF_COHERENCE=strict for jobs of several processes",
@@ -455,31 +420,24 @@ static void check_settings(struct nb_json *j)
 		      "policies whose answers differ between ranks are accepted, "
 		      "and diverged ranks hang");
 	else
-		check(j, "coherence", OK, NULL,
-		      "policies must answer alike on all ranks");
+		check(j, "coherence", OK, NULL, "policies must answer alike on all ranks");
 }
 
 static void check_policy(struct nb_json *j)
 {
 	/* some error messages already contain the file's name */
-	bool named = !strncmp(nb_load.err.text, nb_load.what,
-			      strcspn(nb_load.what, "@"));
+	bool named = !strncmp(nb_load.err.text, nb_load.what, strcspn(nb_load.what, "@"));
 
 	if (nb_load.err.code)
-		check(j, "policy", BAD, nb_load.err.hint,
-		      "NCCLBPF_POLICY: %.180s%s%.300s",
-		      named ? "" : nb_load.what, named ? "" : ": ",
-		      nb_load.err.text);
+		check(j, "policy", BAD, nb_load.err.hint, "NCCLBPF_POLICY: %.180s%s%.300s",
+		      named ? "" : nb_load.what, named ? "" : ": ", nb_load.err.text);
 	else if (!nb_gens.baseline || !nb_gens.baseline->npolicies)
-		check(j, "policy", nb_held.n ? WARN : OK,
-		      nb_held.n ? "policy use NAME" : NULL,
+		check(j, "policy", nb_held.n ? WARN : OK, nb_held.n ? "policy use NAME" : NULL,
 		      "no policy is in use, NCCL decides (%u held)", nb_held.n);
 	else
-		check(j, "policy", OK, NULL,
-		      "%u in use, %u held, generation %llu",
+		check(j, "policy", OK, NULL, "%u in use, %u held, generation %llu",
 		      nb_gens.baseline->npolicies, nb_held.n,
-		      (unsigned long long)nb_history_number(
-			      nb_gens.baseline_number));
+		      (unsigned long long)nb_history_number(nb_gens.baseline_number));
 	if (nb_gens.baseline && nb_gen_uncompiled(nb_gens.baseline))
 		check(j, "engine", WARN, NB_GENS_UNCOMPILED_HINT,
 		      "the interpreter runs the policies, several times slower: %.300s",
@@ -499,25 +457,22 @@ static unsigned check_comms(struct nb_json *j)
 		char why[NB_STARTUP_WHY], text[320] = "";
 
 		if (mismatch && c->seg)
-			nb_startup_text(nb_self.seg, c->seg, text,
-					sizeof(text));
+			nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 		if (nb_comm_changeable(c, why) && !mismatch)
 			continue;
 		if (odd++ >= 32)
 			continue;
 		if (mismatch)
-			check(j, "ranks", BAD,
-			      c->seg ? nb_startup_remedy(c->seg) : NULL,
+			check(j, "ranks", BAD, c->seg ? nb_startup_remedy(c->seg) : NULL,
 			      "communicator %016llx rank slot %u: "
 			      "ranks started with different policies or settings, "
 			      "so no policy is used%s%s",
-			      (unsigned long long)c->init.comm_id,
-			      c->slot_index, text[0] ? ": " : "", text);
+			      (unsigned long long)c->init.comm_id, c->slot_index,
+			      text[0] ? ": " : "", text);
 		else
 			check(j, "communicator", WARN, NULL,
 			      "communicator %016llx rank slot %u cannot be changed: %s",
-			      (unsigned long long)c->init.comm_id,
-			      c->slot_index, why);
+			      (unsigned long long)c->init.comm_id, c->slot_index, why);
 		shown++;
 	}
 	if (odd > shown)
@@ -538,8 +493,7 @@ static void check_divergence(struct nb_json *j)
 		const struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 		uint64_t seq = nb_divergence_diverged(c);
 
-		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !seq ||
-		    apart++ >= 32)
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !seq || apart++ >= 32)
 			continue;
 		check(j, "agreement", BAD,
 		      nb_gens.baseline->npolicies
@@ -547,12 +501,10 @@ static void check_divergence(struct nb_json *j)
 				"run policy use none if only answers differ"
 			      : "check agreement shows the ranks and their differences",
 		      "communicator %016llx: its ranks decided differently, first at decision %llu",
-		      (unsigned long long)c->comm_id,
-		      (unsigned long long)seq - 1);
+		      (unsigned long long)c->comm_id, (unsigned long long)seq - 1);
 	}
 	if (!apart)
-		check(j, "agreement", OK, NULL,
-		      "no ranks of this host have decided differently");
+		check(j, "agreement", OK, NULL, "no ranks of this host have decided differently");
 }
 
 /* Report ranks that have been inside one decision for a second or more. */
@@ -567,9 +519,8 @@ static void check_overdue(struct nb_json *j)
 			      "a debugger or perf (NCCLBPF_PERF_MAP=on) shows where it is",
 			      "communicator %016llx rank slot %u "
 			      "has been inside decision %llu for %llu s",
-			      (unsigned long long)c->init.comm_id,
-			      c->slot_index, (unsigned long long)seq,
-			      (unsigned long long)seconds);
+			      (unsigned long long)c->init.comm_id, c->slot_index,
+			      (unsigned long long)seq, (unsigned long long)seconds);
 	}
 }
 
@@ -582,22 +533,17 @@ static void check_decisions(struct nb_json *j)
 		check(j, "decisions", WARN,
 		      "NCCL asks no tuner for send and receive, "
 		      "for one-rank communicators and in captured graphs",
-		      "NCCL has made %u communicators and asked for no decision",
-		      nb_comms.n);
+		      "NCCL has made %u communicators and asked for no decision", nb_comms.n);
 	else
-		check(j, "decisions", OK, NULL,
-		      "%llu decisions in %u communicators now",
+		check(j, "decisions", OK, NULL, "%llu decisions in %u communicators now",
 		      (unsigned long long)n, nb_comms.n);
 	for (int w = 1; w < NB_NREFUSED; w++) {
 		uint64_t times = nb_comms_refused((enum nb_refused)w);
 
 		if (times)
-			check(j, "refused", WARN,
-			      "decision tail shows these decisions",
-			      "%s, %llu times: %s",
-			      nb_refused_word((enum nb_refused)w),
-			      (unsigned long long)times,
-			      nb_refused_text((enum nb_refused)w));
+			check(j, "refused", WARN, "decision tail shows these decisions",
+			      "%s, %llu times: %s", nb_refused_word((enum nb_refused)w),
+			      (unsigned long long)times, nb_refused_text((enum nb_refused)w));
 	}
 }
 
@@ -616,8 +562,8 @@ static void check_segment(struct nb_json *j)
 		      "a change cannot reach communicators with ranks in other processes",
 		      info.why[0] ? ": " : "", info.why);
 	else
-		check(j, "segment", OK, NULL, "%.300s, %u process%s", info.path,
-		      info.processes, info.processes == 1 ? "" : "es");
+		check(j, "segment", OK, NULL, "%.300s, %u process%s", info.path, info.processes,
+		      info.processes == 1 ? "" : "es");
 	if (info.shared && !info.membarrier)
 		check(j, "membarrier", WARN, NULL,
 		      "the kernel refuses membarrier(2): each decision needs a full memory fence");
@@ -629,8 +575,8 @@ static void check_directory(struct nb_json *j)
 		check(j, "directory", WARN,
 		      "give that directory room and mode 0700, or set NCCLBPF_SOCKET_DIR "
 		      "to another one for all processes of the job",
-		      "%s; the job uses the directory %.300s instead",
-		      nb_self.passed_over, nb_self.dir.dir);
+		      "%s; the job uses the directory %.300s instead", nb_self.passed_over,
+		      nb_self.dir.dir);
 }
 
 static void check_leftovers(struct nb_json *j)
@@ -641,9 +587,7 @@ static void check_leftovers(struct nb_json *j)
 		return;
 	l = nb_leftovers(nb_self.dir.dirfd, UINT32_MAX, UINT64_MAX, NULL);
 	if (l.n)
-		check(j, "leftovers",
-		      l.n > (uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS] ? WARN
-									: OK,
+		check(j, "leftovers", l.n > (uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS] ? WARN : OK,
 		      "segment remove all removes them; the first process of the next job "
 		      "keeps the newest NCCLBPF_KEEP_SEGMENTS",
 		      "%u segments of ended jobs take %llu KiB in %.300s", l.n,
@@ -657,8 +601,7 @@ static void check_leftovers(struct nb_json *j)
 static const struct nb_comm *waiting_comm(void)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		if (c->fence.follows &&
-		    __atomic_load_n(&c->fence.slot->waiting, __ATOMIC_ACQUIRE))
+		if (c->fence.follows && __atomic_load_n(&c->fence.slot->waiting, __ATOMIC_ACQUIRE))
 			return c;
 	return NULL;
 }
@@ -684,8 +627,7 @@ static void check_fleet(struct nb_json *j)
 		      a->text[0] ? a->text : "the store has not answered",
 		      waits ? ", and a rank waits at a fence" : "");
 	else if (waits)
-		check(j, "fleet", WARN, NULL,
-		      "a rank of communicator %016llx waits at a fence",
+		check(j, "fleet", WARN, NULL, "a rank of communicator %016llx waits at a fence",
 		      (unsigned long long)waits->init.comm_id);
 	else if (*back)
 		check(j, "fleet", WARN,
@@ -693,8 +635,7 @@ static void check_fleet(struct nb_json *j)
 		      "policy history and list show what the job has",
 		      "%s", back);
 	else
-		check(j, "fleet", OK, NULL, "site %.71s, the store answers",
-		      a->site);
+		check(j, "fleet", OK, NULL, "site %.71s, the store answers", a->site);
 }
 
 /* Report once that communicators span hosts without a fleet. */
@@ -731,8 +672,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_policy(j);
 	if (!check_comms(j))
 		check(j, "communicators", OK, NULL,
-		      "changes reach all %u communicators of this process",
-		      nb_comms.n);
+		      "changes reach all %u communicators of this process", nb_comms.n);
 	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);

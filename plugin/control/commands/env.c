@@ -17,8 +17,7 @@ int nb_cmd_env_list(struct nb_call *call)
 
 static int set_variable(struct nb_call *call, const char *value)
 {
-	int rc = nb_override_set(call->req->arg[0], value, NB_OVERRIDE_SHELL,
-				 call->err);
+	int rc = nb_override_set(call->req->arg[0], value, NB_OVERRIDE_SHELL, call->err);
 
 	return rc ? rc : nb_cmd_env_list(call);
 }

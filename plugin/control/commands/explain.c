@@ -57,8 +57,7 @@ struct why {
 	bool stopped;
 };
 
-static struct ncclbpf_tuner make_context(const struct why *w,
-					 float table[NB_COSTS_KNOWN])
+static struct ncclbpf_tuner make_context(const struct why *w, float table[NB_COSTS_KNOWN])
 {
 	struct ncclbpf_tuner ctx;
 
@@ -82,14 +81,12 @@ static int watched_run(struct why *w, struct nb_err *err)
 	return rc;
 }
 
-static void set_field(struct ncclbpf_tuner *ctx, const struct nb_field_spec *f,
-		      uint64_t value)
+static void set_field(struct ncclbpf_tuner *ctx, const struct nb_field_spec *f, uint64_t value)
 {
 	memcpy((char *)ctx + f->off, &value, f->size);
 }
 
-static uint64_t get_field(const struct ncclbpf_tuner *ctx,
-			  const struct nb_field_spec *f)
+static uint64_t get_field(const struct ncclbpf_tuner *ctx, const struct nb_field_spec *f)
 {
 	uint64_t v = 0;
 
@@ -130,8 +127,7 @@ static bool answer_with(const struct why *w, uint32_t field, uint64_t value,
  */
 static bool may_vary(const struct nb_field_spec *f)
 {
-	static const char *const not [] = { "comm_id", "usable", "nccl_algo",
-					    "nccl_proto" };
+	static const char *const not [] = { "comm_id", "usable", "nccl_algo", "nccl_proto" };
 
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
 		if (!strcmp(f->name, not [i]))
@@ -165,9 +161,8 @@ static uint64_t most_value(const struct nb_field_spec *f)
  * jump. It is next to the other operand, or at the value where the sum wraps
  * around.
  */
-static bool nearest_flip(const struct nb_path_branch *b, bool left,
-			 const struct nb_field_spec *f, uint64_t now, bool up,
-			 uint64_t *out)
+static bool nearest_flip(const struct nb_path_branch *b, bool left, const struct nb_field_spec *f,
+			 uint64_t now, bool up, uint64_t *out)
 {
 	uint64_t add = left ? b->from_a.add : b->from_b.add;
 	uint64_t other = left ? b->b : b->a, best = UINT64_MAX;
@@ -178,9 +173,8 @@ static bool nearest_flip(const struct nb_path_branch *b, bool left,
 		bool holds = left ? nb_jump_holds(b->fn, b->width, x, other)
 				  : nb_jump_holds(b->fn, b->width, other, x);
 
-		if (holds == b->taken || v < least_value(f) ||
-		    v > most_value(f) || v == now || (v > now) != up ||
-		    distance_of(v, now) >= best)
+		if (holds == b->taken || v < least_value(f) || v > most_value(f) || v == now ||
+		    (v > now) != up || distance_of(v, now) >= best)
 			continue;
 		best = distance_of(v, now);
 		*out = v;
@@ -207,8 +201,8 @@ static bool may_try(struct why *w, uint32_t field, uint64_t value)
 	return true;
 }
 
-static void try_operand(struct why *w, uint32_t policy,
-			const struct nb_path_branch *b, bool left, bool up)
+static void try_operand(struct why *w, uint32_t policy, const struct nb_path_branch *b, bool left,
+			bool up)
 {
 	const struct nb_origin *o = left ? &b->from_a : &b->from_b;
 	const struct nb_origin *other = left ? &b->from_b : &b->from_a;
@@ -222,12 +216,10 @@ static void try_operand(struct why *w, uint32_t policy,
 		return;
 	x.field = (uint32_t)o->exact;
 	f = &w->hook->fields[x.field];
-	if (!may_vary(f) ||
-	    !nearest_flip(b, left, f, get_field(&ctx, f), up, &x.value) ||
+	if (!may_vary(f) || !nearest_flip(b, left, f, get_field(&ctx, f), up, &x.value) ||
 	    is_tried(w, x.field, x.value))
 		return;
-	w->stopped = !may_try(w, x.field, x.value) ||
-		     !answer_with(w, x.field, x.value, &x.answer);
+	w->stopped = !may_try(w, x.field, x.value) || !answer_with(w, x.field, x.value, &x.answer);
 	if (w->stopped)
 		return;
 	if (x.answer.algo != a->algo || x.answer.proto != a->proto ||
@@ -250,8 +242,7 @@ static void find_would(struct why *w)
 	}
 }
 
-static void put_site(struct nb_json *j, const struct nb_image *img,
-		     const struct nb_path_site *s)
+static void put_site(struct nb_json *j, const struct nb_image *img, const struct nb_path_site *s)
 {
 	const struct nb_line *l = NULL;
 
@@ -283,9 +274,8 @@ static const char *op_of(const struct nb_path_branch *b)
 	return b->taken ? op[i].taken : op[i].word;
 }
 
-static void put_operand(struct nb_json *j, const struct why *w, const char *key,
-			uint64_t value, uint8_t width,
-			const struct nb_origin *o)
+static void put_operand(struct nb_json *j, const struct why *w, const char *key, uint64_t value,
+			uint8_t width, const struct nb_origin *o)
 {
 	bool exact = o->exact >= 0;
 	const struct nb_field_spec *f = &w->hook->fields[exact ? o->exact : 0];
@@ -307,8 +297,7 @@ static void put_operand(struct nb_json *j, const struct why *w, const char *key,
 	nb_json_end_obj(j);
 }
 
-static void put_branch(struct nb_json *j, const struct why *w,
-		       const struct nb_image *img,
+static void put_branch(struct nb_json *j, const struct why *w, const struct nb_image *img,
 		       const struct nb_path_branch *b)
 {
 	nb_json_obj(j);
@@ -345,8 +334,8 @@ static void put_policy(struct nb_json *j, const struct why *w, uint32_t p,
 	nb_json_end_obj(j);
 }
 
-static void put_would(struct nb_json *j, const struct why *w,
-		      const struct would *x, const struct nb_image *img)
+static void put_would(struct nb_json *j, const struct why *w, const struct would *x,
+		      const struct nb_image *img)
 {
 	float table[NB_COSTS_KNOWN];
 	struct ncclbpf_tuner ctx = make_context(w, table);
@@ -357,8 +346,7 @@ static void put_would(struct nb_json *j, const struct why *w,
 	nb_json_ku64(j, "now", get_field(&ctx, f));
 	nb_json_ku64(j, "value", x->value);
 	nb_json_kbool(j, "or_more", x->up);
-	nb_cmd_answer(j, "answer", x->answer.algo, x->answer.proto,
-		      x->answer.channels);
+	nb_cmd_answer(j, "answer", x->answer.algo, x->answer.proto, x->answer.channels);
 	nb_json_kstr(j, "policy", img->name);
 	put_site(j, img, &x->branch->at);
 	nb_json_end_obj(j);
@@ -379,20 +367,17 @@ static void put_why(struct nb_json *j, const struct why *w)
 	nb_cmd_context(j, w->c, &basis);
 	nb_json_karr(j, "why");
 	for (uint32_t k = 0; k < g->order.n; k++)
-		put_policy(j, w, g->order.at[k],
-			   g->policy[g->order.at[k]].policy->img);
+		put_policy(j, w, g->order.at[k], g->policy[g->order.at[k]].policy->img);
 	nb_json_end_arr(j);
 	nb_json_karr(j, "would");
 	for (uint32_t i = 0; i < w->nwould; i++)
-		put_would(j, w, &w->would[i],
-			  g->policy[w->would[i].policy].policy->img);
+		put_would(j, w, &w->would[i], g->policy[w->would[i].policy].policy->img);
 	nb_json_end_arr(j);
 	nb_json_kbool(j, "would_stopped", w->stopped);
 }
 
-int nb_explain_json(struct nb_json *j, const struct nb_comm *c,
-		    const struct nb_explain *e, uint64_t bytes,
-		    struct nb_err *err)
+int nb_explain_json(struct nb_json *j, const struct nb_comm *c, const struct nb_explain *e,
+		    uint64_t bytes, struct nb_err *err)
 {
 	struct why *w = calloc(1, sizeof(*w));
 	int rc;

@@ -25,8 +25,7 @@
  * maps. The caller holds NB_LOCK_STATE and is not on a decision path. Returns
  * 0, or NB_E_NOMEM with nothing written.
  */
-int nb_explain_json(struct nb_json *j, const struct nb_comm *c,
-		    const struct nb_explain *e, uint64_t bytes,
-		    struct nb_err *err);
+int nb_explain_json(struct nb_json *j, const struct nb_comm *c, const struct nb_explain *e,
+		    uint64_t bytes, struct nb_err *err);
 
 #endif

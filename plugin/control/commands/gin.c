@@ -83,8 +83,7 @@ struct listing {
 	struct nb_gin_times sum;
 };
 
-static const struct nb_gin_context *context_at(const struct nb_gin_coll *c,
-					       int slot)
+static const struct nb_gin_context *context_at(const struct nb_gin_coll *c, int slot)
 {
 	return __atomic_load_n(&c->context[slot], __ATOMIC_ACQUIRE);
 }
@@ -103,8 +102,7 @@ static uint32_t count_contexts(const struct nb_gin_coll *c)
 }
 
 /* Write what the transport reports about a peer. */
-static void put_link(struct nb_json *j, const struct nb_gin_coll *c,
-		     uint32_t peer)
+static void put_link(struct nb_json *j, const struct nb_gin_coll *c, uint32_t peer)
 {
 	struct nb_gin_link l = { .state = NULL, .text = "" };
 
@@ -148,13 +146,11 @@ static void put_times(struct nb_json *j, const struct nb_gin_times *t)
 
 static bool lane_used(const struct nb_gin_counts *n)
 {
-	return NB_NET_COUNTED(n->puts) || NB_NET_COUNTED(n->signals) ||
-	       NB_NET_COUNTED(n->gets);
+	return NB_NET_COUNTED(n->puts) || NB_NET_COUNTED(n->signals) || NB_NET_COUNTED(n->gets);
 }
 
 /* Sum up the latencies of a peer over all contexts. */
-static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c,
-		      uint32_t peer)
+static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c, uint32_t peer)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++) {
@@ -170,8 +166,7 @@ static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c,
 				 */
 				continue;
 			for (int k = 0; k < NB_GIN_NTIMES; k++)
-				nb_gin_time_sum(&sum->of[k],
-						&x->times[at].of[k]);
+				nb_gin_time_sum(&sum->of[k], &x->times[at].of[k]);
 		}
 	}
 }
@@ -191,8 +186,7 @@ static void put_peer(struct listing *l, const struct nb_gin_coll *c, int peer)
 	nb_json_end_obj(j);
 }
 
-static void put_lane(struct listing *l, const struct nb_gin_context *x,
-		     uint32_t context, int peer)
+static void put_lane(struct listing *l, const struct nb_gin_context *x, uint32_t context, int peer)
 {
 	size_t at = nb_gin_lane_index(x, context, (uint32_t)peer);
 	const struct nb_gin_counts *n = &x->lane[at].counts;

@@ -6,8 +6,7 @@
 
 void nb_cmd_maker(struct nb_json *j, const struct nb_seg_maker *maker)
 {
-	static const char *const members[] = { "user", "host", "process",
-					       "rollout" };
+	static const char *const members[] = { "user", "host", "process", "rollout" };
 	const bool unseen = maker->pid == NB_SEG_MAKER_UNSEEN;
 	struct nb_seg_maker copy = *maker;
 	char *rest = copy.text;

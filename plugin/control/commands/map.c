@@ -42,8 +42,7 @@ static void put_host(struct nb_json *j, const struct nb_map *m)
 	uint64_t now = nb_clock_ns();
 
 	nb_json_kbool(j, "attached", nb_map_host_attached(m));
-	nb_json_ku64_if(j, "age_ns", written != 0,
-			now > written ? now - written : 0);
+	nb_json_ku64_if(j, "age_ns", written != 0, now > written ? now - written : 0);
 	nb_json_ku64(j, "unfinished", unfinished);
 }
 
@@ -60,20 +59,17 @@ void nb_map_members(struct nb_json *j, const struct nb_map_ref *r)
 	nb_json_ku64(j, "key_size", s->key_size);
 	nb_json_ku64(j, "value_size", s->value_size);
 	nb_json_ku64(j, "max_entries", s->max_entries);
-	nb_json_ku64(j, "ncpus",
-		     type && type->traits & NB_TRAIT_PERCPU ? nb_ncpus() : 1);
+	nb_json_ku64(j, "ncpus", type && type->traits & NB_TRAIT_PERCPU ? nb_ncpus() : 1);
 	nb_json_ku64(j, "flags", s->flags);
 	nb_json_kbool(j, "coherent", r->coherent);
 	nb_json_kbool(j, "shared", (s->tags & NB_MAPF_SHARED) != 0);
 	if (s->tags & NB_MAPF_MERGED)
-		nb_json_kstr(j, "merged",
-			     s->tags & NB_MAPF_SUM ? "sum" : "max");
+		nb_json_kstr(j, "merged", s->tags & NB_MAPF_SUM ? "sum" : "max");
 	nb_json_kstr(j, "origin", origin_word(s->origin));
 	nb_json_kbool(j, "in_use", r->in_use);
 	if (object && nb_map_is_host(object))
 		put_host(j, object);
-	nb_json_ku64_if(j, "count", object != NULL,
-			object ? nb_map_count(object) : 0);
+	nb_json_ku64_if(j, "count", object != NULL, object ? nb_map_count(object) : 0);
 	nb_json_ku64(j, "memory_bytes", object ? nb_map_memory(object) : 0);
 	nb_json_ku64(j, "btf_key", s->btf_key);
 	nb_json_ku64(j, "btf_value", s->btf_value);
@@ -96,8 +92,7 @@ int nb_cmd_map_list(struct nb_call *call)
 	struct nb_json *j = call->out;
 
 	nb_json_karr(j, "maps");
-	for (uint32_t i = 0;
-	     nb_gens.baseline && i < nb_gens.baseline->npolicies; i++)
+	for (uint32_t i = 0; nb_gens.baseline && i < nb_gens.baseline->npolicies; i++)
 		list_policy(j, nb_gens.baseline->policy[i].policy);
 	nb_json_end_arr(j);
 	return 0;
@@ -125,8 +120,7 @@ static int find_target(struct nb_call *call, struct nb_map_target *t)
 		nb_policy_get(r->policy);
 		if (r->object)
 			nb_map_get(r->object);
-		snprintf(t->name, sizeof(t->name), "%s/%s",
-			 r->policy->img->name, r->spec->name);
+		snprintf(t->name, sizeof(t->name), "%s/%s", r->policy->img->name, r->spec->name);
 	}
 	nb_unlock(NB_LOCK_STATE);
 	return rc;
@@ -145,8 +139,7 @@ int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 	if (rc || t->ref.object)
 		return rc;
 	nb_fail(call->err, NB_E_REFUSED, 1,
-		"map %s is coherent and its policy is not in use: it has no content",
-		t->name);
+		"map %s is coherent and its policy is not in use: it has no content", t->name);
 	nb_hint(call->err, "policy use %s", t->ref.policy->img->name);
 	nb_map_target_drop(t);
 	return call->err->code;
@@ -154,8 +147,7 @@ int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 
 size_t nb_map_target_value_size(const struct nb_map_target *t)
 {
-	return t->ref.object ? nb_map_user_value_size(t->ref.object)
-			     : t->ref.spec->value_size;
+	return t->ref.object ? nb_map_user_value_size(t->ref.object) : t->ref.spec->value_size;
 }
 
 enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
@@ -163,8 +155,8 @@ enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
 	return nb_spec_map_type(t->ref.spec->type)->keys;
 }
 
-static void put_entry(struct nb_json *j, const struct nb_map_target *t,
-		      const void *key, const void *value)
+static void put_entry(struct nb_json *j, const struct nb_map_target *t, const void *key,
+		      const void *value)
 {
 	nb_json_khex(j, "key", key, t->ref.spec->key_size);
 	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
@@ -191,8 +183,7 @@ struct dump {
 	bool more;
 };
 
-static int dump_options(struct nb_call *call, const struct nb_map_target *t,
-			struct dump *d)
+static int dump_options(struct nb_call *call, const struct nb_map_target *t, struct dump *d)
 {
 	const char *after = nb_request_opt(call->req, "after");
 	size_t key = t->ref.spec->key_size;
@@ -210,21 +201,18 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 			call->err, NB_E_USAGE, 0,
 			"map dump: a map of type %s has no keys after which a page could start",
 			nb_spec_map_type(t->ref.spec->type)->word);
-	d->key = calloc(1,
-			2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
+	d->key = calloc(1, 2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
 	if (!d->key)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "map dump: no memory");
 	d->next = d->key + key;
 	d->value = d->next + key;
 	d->have_key = after != NULL;
 	if (after)
-		rc = nb_wire_hex(d->key, key, after,
-				 "option after=", call->err);
+		rc = nb_wire_hex(d->key, key, after, "option after=", call->err);
 	return rc;
 }
 
-static void put_record(struct nb_json *j, uint64_t pos, const void *value,
-		       size_t size)
+static void put_record(struct nb_json *j, uint64_t pos, const void *value, size_t size)
 {
 	nb_json_obj(j);
 	/* write the position in little-endian byte order */
@@ -238,15 +226,13 @@ static void put_record(struct nb_json *j, uint64_t pos, const void *value,
  * consuming them. The key is the record's offset. For a record longer than
  * NB_MAP_RECORD only the key is shown.
  */
-static void dump_records(struct nb_json *j, const struct nb_map_target *t,
-			 struct dump *d)
+static void dump_records(struct nb_json *j, const struct nb_map_target *t, struct dump *d)
 {
 	uint64_t at = 0, pos, given = 0;
 	size_t size;
 
 	for (;;) {
-		int rc = nb_ringbuf_peek(t->ref.object, &at, &pos, d->value,
-					 NB_MAP_RECORD, &size);
+		int rc = nb_ringbuf_peek(t->ref.object, &at, &pos, d->value, NB_MAP_RECORD, &size);
 
 		if (rc == -EAGAIN)
 			return;
@@ -263,13 +249,11 @@ static void dump_records(struct nb_json *j, const struct nb_map_target *t,
  * The loop ends even if programs keep adding elements, as nb_map_next promises
  * and a limit on the steps ensures.
  */
-static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
-			 struct dump *d)
+static void dump_entries(struct nb_json *j, const struct nb_map_target *t, struct dump *d)
 {
 	uint64_t steps = 2ull * t->ref.spec->max_entries + 16, given = 0;
 
-	while (steps-- && !nb_map_next(t->ref.object,
-				       d->have_key ? d->key : NULL, d->next)) {
+	while (steps-- && !nb_map_next(t->ref.object, d->have_key ? d->key : NULL, d->next)) {
 		if (given == d->limit || !nb_cmd_room(j)) {
 			d->more = true;
 			return;
@@ -289,16 +273,13 @@ static void put_positions(struct nb_json *j, const struct nb_map_target *t)
 {
 	if (nb_map_target_keys(t) != NB_KEYS_RING)
 		return;
-	nb_json_ku64(j, "consumed",
-		     nb_ringbuf_query(t->ref.object, NB_RB_CONS_POS));
-	nb_json_ku64(j, "produced",
-		     nb_ringbuf_query(t->ref.object, NB_RB_PROD_POS));
+	nb_json_ku64(j, "consumed", nb_ringbuf_query(t->ref.object, NB_RB_CONS_POS));
+	nb_json_ku64(j, "produced", nb_ringbuf_query(t->ref.object, NB_RB_PROD_POS));
 }
 
 int nb_cmd_map_dump(struct nb_call *call)
 {
-	static void (*const dumps[])(struct nb_json *,
-				     const struct nb_map_target *,
+	static void (*const dumps[])(struct nb_json *, const struct nb_map_target *,
 				     struct dump *) = {
 		[NB_KEYS_INDEX] = dump_entries,
 		[NB_KEYS_BYTES] = dump_entries,
@@ -331,9 +312,8 @@ int nb_cmd_map_dump(struct nb_call *call)
 }
 
 /* Get one of several keys. If the element is absent, its value is null. */
-static int get_one(struct nb_json *j, const struct nb_map_target *t,
-		   const char *text, unsigned i, unsigned char *key,
-		   struct nb_err *err)
+static int get_one(struct nb_json *j, const struct nb_map_target *t, const char *text, unsigned i,
+		   unsigned char *key, struct nb_err *err)
 {
 	size_t size = t->ref.spec->key_size;
 	char what[24];
@@ -358,8 +338,7 @@ static int get_one(struct nb_json *j, const struct nb_map_target *t,
 }
 
 /* Get as many keys as fit into a reply. "left" is the number of the others. */
-static int get_several(struct nb_call *call, const struct nb_map_target *t,
-		       unsigned char *key)
+static int get_several(struct nb_call *call, const struct nb_map_target *t, unsigned char *key)
 {
 	struct nb_json *j = call->out;
 	unsigned i = 1;
@@ -374,8 +353,7 @@ static int get_several(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-static int get_element(struct nb_call *call, const struct nb_map_target *t,
-		       unsigned char *key)
+static int get_element(struct nb_call *call, const struct nb_map_target *t, unsigned char *key)
 {
 	size_t size = t->ref.spec->key_size;
 	struct nb_json *j = call->out;
@@ -398,15 +376,13 @@ int nb_cmd_map_get(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	key = calloc(1,
-		     t.ref.spec->key_size + nb_map_target_value_size(&t) + 1);
+	key = calloc(1, t.ref.spec->key_size + nb_map_target_value_size(&t) + 1);
 	if (!key)
 		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map get: no memory");
 	if (!rc)
 		rc = nb_map_target_fits(&t, call->err);
 	if (!rc)
-		rc = call->req->narg > 2 ? get_several(call, &t, key)
-					 : get_element(call, &t, key);
+		rc = call->req->narg > 2 ? get_several(call, &t, key) : get_element(call, &t, key);
 	free(key);
 	nb_map_target_drop(&t);
 	return rc;

@@ -15,14 +15,12 @@
 
 static void put_state(struct nb_call *call, const char *state)
 {
-	snprintf(call->note, sizeof(call->note), "%.64s %s", call->req->arg[0],
-		 state);
+	snprintf(call->note, sizeof(call->note), "%.64s %s", call->req->arg[0], state);
 	nb_json_kstr(call->out, "map", call->req->arg[0]);
 	nb_json_kstr(call->out, "state", state);
 }
 
-static int commit(struct nb_call *call, struct nb_host_change *c,
-		  const char *state)
+static int commit(struct nb_call *call, struct nb_host_change *c, const char *state)
 {
 	int maps;
 
@@ -64,8 +62,7 @@ static struct nb_host_change *kept(const struct nb_call *call)
 {
 	struct nb_host_change *c = nb_conn_kept(call->conn);
 
-	return c && !strcmp(nb_host_change_name(c), call->req->arg[0]) ? c
-								       : NULL;
+	return c && !strcmp(nb_host_change_name(c), call->req->arg[0]) ? c : NULL;
 }
 
 static int undo(struct nb_call *call, struct nb_host_change *c)
@@ -87,17 +84,14 @@ static int go_on(struct nb_call *call, const char *step, const char *state)
 {
 	struct nb_host_change *c = kept(call);
 
-	if (strcmp(step, "commit") && strcmp(step, "undo") &&
-	    strcmp(step, "done"))
-		return nb_fail(
-			call->err, NB_E_ARG, 0,
-			"option step=%.40s: stage, commit, undo and done "
-			"are known",
-			step);
+	if (strcmp(step, "commit") && strcmp(step, "undo") && strcmp(step, "done"))
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "option step=%.40s: stage, commit, undo and done "
+			       "are known",
+			       step);
 	if (!c)
 		return nb_fail(call->err, NB_E_NOENT, 0,
-			       "map %.64s: this connection has staged nothing",
-			       call->req->arg[0]);
+			       "map %.64s: this connection has staged nothing", call->req->arg[0]);
 	if (!strcmp(step, "commit"))
 		return commit(call, c, state);
 	if (!strcmp(step, "undo"))
@@ -118,8 +112,7 @@ int nb_cmd_map_attach(struct nb_call *call)
 	fd = nb_conn_take_fd(call->conn);
 	if (fd < 0) {
 		nb_fail(call->err, NB_E_ARG, 0,
-			"map attach %.64s: the request has no file descriptor",
-			call->req->arg[0]);
+			"map attach %.64s: the request has no file descriptor", call->req->arg[0]);
 		return nb_hint(
 			call->err,
 			"send the descriptor of a frozen BPF array or of a sealed memory file "

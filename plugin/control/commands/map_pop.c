@@ -30,15 +30,13 @@ struct pop {
  * Read a record that is larger than the buffer completely, so that the ring
  * advances.
  */
-static int take_large(struct pop *p, size_t size, size_t *got,
-		      struct nb_err *err)
+static int take_large(struct pop *p, size_t size, size_t *got, struct nb_err *err)
 {
 	unsigned char *all = malloc(size);
 	int rc;
 
 	if (!all)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "map pop: no memory for a record of %zu bytes",
+		return nb_fail(err, NB_E_NOMEM, 0, "map pop: no memory for a record of %zu bytes",
 			       size);
 	rc = nb_ringbuf_read(p->t.ref.object, all, size, got);
 	if (!rc)
@@ -54,8 +52,7 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	uint64_t at = 0, pos = 0;
 	size_t size = 0, shown;
-	int rc = nb_ringbuf_peek(p->t.ref.object, &at, &pos, p->value,
-				 NB_MAP_RECORD, &size);
+	int rc = nb_ringbuf_peek(p->t.ref.object, &at, &pos, p->value, NB_MAP_RECORD, &size);
 
 	if (rc == -EAGAIN)
 		return 0;
@@ -76,8 +73,7 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
  * Write "entries" and "dropped" of an open object. Returns the number of
  * records removed, or an error.
  */
-static int take_records(struct pop *p, struct nb_json *j, uint64_t most,
-			struct nb_err *err)
+static int take_records(struct pop *p, struct nb_json *j, uint64_t most, struct nb_err *err)
 {
 	uint64_t n = 0;
 	int rc = 0;
@@ -114,8 +110,7 @@ static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 
 	if (type == NB_MAP_RINGBUF)
 		return 0;
-	nb_fail(err, NB_E_NOTSUP, 1,
-		"map pop: map %s is of type %s (allowed: ring buffers)",
+	nb_fail(err, NB_E_NOTSUP, 1, "map pop: map %s is of type %s (allowed: ring buffers)",
 		t->name, nb_spec_map_type(type)->word);
 	return nb_hint(err, "map remove removes elements by key");
 }
@@ -171,8 +166,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 	p = pop_new(call);
 	if (!p)
 		return call->err->code;
-	if (follow &&
-	    nb_conn_follow(call->conn, req, poll_pop, p, pop_free, call->err)) {
+	if (follow && nb_conn_follow(call->conn, req, poll_pop, p, pop_free, call->err)) {
 		pop_free(p);
 		return call->err->code;
 	}
@@ -186,8 +180,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 		*call->err = (struct nb_err){ .code = 0 };
 		rc = 0;
 	}
-	snprintf(call->note, sizeof(call->note), "%d taken of %.100s",
-		 rc < 0 ? 0 : rc, p->t.name);
+	snprintf(call->note, sizeof(call->note), "%d taken of %.100s", rc < 0 ? 0 : rc, p->t.name);
 	if (!follow)
 		pop_free(p);
 	return rc < 0 ? rc : 0;

@@ -43,13 +43,9 @@ static void put_name(struct nb_json *j, const struct nb_policy *p)
  */
 static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
-	const struct nb_exec *x =
-		nb_gens.baseline ? nb_gen_exec(nb_gens.baseline, p, i) : NULL;
+	const struct nb_exec *x = nb_gens.baseline ? nb_gen_exec(nb_gens.baseline, p, i) : NULL;
 
-	nb_json_kstr(j, "engine",
-		     !x			   ? NULL
-		     : nb_exec_compiled(x) ? "machine code"
-					   : "interpreter");
+	nb_json_kstr(j, "engine", !x ? NULL : nb_exec_compiled(x) ? "machine code" : "interpreter");
 	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
 }
 
@@ -59,9 +55,7 @@ static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
  */
 static uint64_t mean_ns(const struct nb_gen_sum *sum)
 {
-	return sum->samples && sum->time_ns > 0
-		       ? (uint64_t)sum->time_ns / sum->samples
-		       : 0;
+	return sum->samples && sum->time_ns > 0 ? (uint64_t)sum->time_ns / sum->samples : 0;
 }
 
 /* Write the histogram of measured run times. */
@@ -74,16 +68,14 @@ static void put_times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 		bool last = k + 1 == NB_GEN_TIMES;
 
 		nb_json_obj(j);
-		nb_json_ku64_if(j, "le_ns", !last,
-				last ? 0 : nb_gen_times_ns[k]);
+		nb_json_ku64_if(j, "le_ns", !last, last ? 0 : nb_gen_times_ns[k]);
 		nb_json_ku64(j, "count", t.n[k]);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);
 }
 
-static void put_program(struct nb_json *j, const struct nb_policy *p,
-			uint32_t i)
+static void put_program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_prog *prog = &p->img->progs[i];
 	struct nb_gen_sum sum = nb_held_counts(p, i);
@@ -124,8 +116,7 @@ static void put_effort(struct nb_json *j, const struct nb_policy *p)
 		states = e->states_peak > states ? e->states_peak : states;
 		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
 		iteration = e->iteration > iteration ? e->iteration : iteration;
-		iter_steps =
-			e->iter_steps > iter_steps ? e->iter_steps : iter_steps;
+		iter_steps = e->iter_steps > iter_steps ? e->iter_steps : iter_steps;
 	}
 	nb_json_kobj(j, "verify");
 	nb_json_ku64(j, "insns_walked", insns);
@@ -150,8 +141,7 @@ static int position_in(const struct nb_gen *g, const struct nb_policy *p)
 }
 
 /* Write the communicators whose scope contains the policy. */
-static void put_comms(struct nb_json *j, const struct nb_gen *g,
-		      const struct nb_policy *p)
+static void put_comms(struct nb_json *j, const struct nb_gen *g, const struct nb_policy *p)
 {
 	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < g->nviews; i++)
@@ -188,8 +178,7 @@ int nb_cmd_policy_list(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_json_ku64(j, "generation",
-		     nb_history_number(nb_gens.baseline_number));
+	nb_json_ku64(j, "generation", nb_history_number(nb_gens.baseline_number));
 	nb_cmd_scopes(j, nb_gens.baseline);
 	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; i < nb_held.n; i++) {
@@ -216,8 +205,8 @@ int nb_cmd_policy_time(struct nb_call *call)
 	bool on = !strcmp(word, "on");
 
 	if (!on && strcmp(word, "off"))
-		return nb_fail(call->err, NB_E_ARG, 1,
-			       "policy time %.40s (allowed: on, off)", word);
+		return nb_fail(call->err, NB_E_ARG, 1, "policy time %.40s (allowed: on, off)",
+			       word);
 	nb_comms_time(on);
 	nb_json_kbool(call->out, "on", on);
 	nb_json_ku64(call->out, "sample", NB_GEN_SAMPLE);
@@ -231,10 +220,9 @@ int nb_cmd_policy_time(struct nb_call *call)
 static int check_name(const char *name, struct nb_err *err)
 {
 	if (!strcmp(name, "common"))
-		return nb_fail(
-			err, NB_E_ARG, 1,
-			"a policy cannot be named \"common\": "
-			"policy use common selects the policies of the other communicators");
+		return nb_fail(err, NB_E_ARG, 1,
+			       "a policy cannot be named \"common\": "
+			       "policy use common selects the policies of the other communicators");
 	if (!strcmp(name, "none"))
 		return nb_fail(
 			err, NB_E_ARG, 1,
@@ -250,12 +238,11 @@ static int load_image(struct nb_call *call, const void *bytes, size_t size)
 
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	rc = nb_held_add(bytes, size, call->req->arg[0], NB_SOURCE_SHELL,
-			 &call->text, &call->finding, &held, call->err);
+	rc = nb_held_add(bytes, size, call->req->arg[0], NB_SOURCE_SHELL, &call->text,
+			 &call->finding, &held, call->err);
 	if (!rc) {
 		nb_cmd_short(text, held->policy->img->digest);
-		snprintf(call->note, sizeof(call->note),
-			 "digest %s, verdict good", text);
+		snprintf(call->note, sizeof(call->note), "digest %s, verdict good", text);
 		put_held(call->out, held);
 	}
 	nb_unlock(NB_LOCK_STATE);
@@ -281,8 +268,8 @@ static int seal_image(const struct nb_image *img, int *out, struct nb_err *err)
 	int fd = nb_wire_object_file(img->bytes, img->size);
 
 	if (fd < 0)
-		return nb_fail(err, NB_E_IO, 0, "memory file for policy %s: %s",
-			       img->name, strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "memory file for policy %s: %s", img->name,
+			       strerror(errno));
 	*out = fd;
 	return 0;
 }
@@ -327,9 +314,8 @@ static const char *map_name(void *arg, uint32_t index)
 	return index < img->nmaps ? img->maps[index].name : NULL;
 }
 
-static void put_insn(struct nb_json *j, const struct nb_image *img,
-		     const struct nb_prog *prog, const struct nb_insn *insn,
-		     uint32_t pc)
+static void put_insn(struct nb_json *j, const struct nb_image *img, const struct nb_prog *prog,
+		     const struct nb_insn *insn, uint32_t pc)
 {
 	const struct nb_line *l = nb_prog_line(prog, pc);
 	const struct nb_func *f = nb_prog_func(prog, pc);
@@ -339,17 +325,15 @@ static void put_insn(struct nb_json *j, const struct nb_image *img,
 	nb_json_obj(j);
 	nb_json_ku64(j, "pc", pc);
 	nb_json_kstr(j, "insn", text);
-	nb_json_kstr(j, "func",
-		     f && f->start == pc && f->name ? f->name : NULL);
+	nb_json_kstr(j, "func", f && f->start == pc && f->name ? f->name : NULL);
 	nb_json_kstr(j, "file", l ? l->file : NULL);
 	nb_json_ku64(j, "line", l ? l->line : 0);
 	nb_json_kstr(j, "source", l && l->text && l->text[0] ? l->text : NULL);
 	nb_json_end_obj(j);
 }
 
-static int dump_program(struct nb_json *j, const struct nb_image *img,
-			const struct nb_prog *prog, struct nb_page *page,
-			struct nb_err *err)
+static int dump_program(struct nb_json *j, const struct nb_image *img, const struct nb_prog *prog,
+			struct nb_page *page, struct nb_err *err)
 {
 	struct nb_insn *insns = calloc(prog->nslots, sizeof(*insns));
 	int rc;
@@ -409,10 +393,9 @@ static int stands_alone(struct nb_call *call, const char *word, bool *is)
 	*is = req->narg == 1 && !strcmp(req->arg[0], word);
 	for (uint32_t i = 0; !*is && i < req->narg; i++)
 		if (!strcmp(req->arg[i], word))
-			return nb_fail(
-				call->err, NB_E_ARG, i + 1,
-				"policy use: \"%s\" must be the only name, found %u",
-				word, req->narg - 1);
+			return nb_fail(call->err, NB_E_ARG, i + 1,
+				       "policy use: \"%s\" must be the only name, found %u", word,
+				       req->narg - 1);
 	return 0;
 }
 
@@ -422,8 +405,7 @@ int nb_cmd_policy_use(struct nb_call *call)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_selector reach;
 	bool none, common;
-	int rc = nb_selector_parse(&reach, nb_request_opt(req, "comm"),
-				   call->err);
+	int rc = nb_selector_parse(&reach, nb_request_opt(req, "comm"), call->err);
 
 	if (!rc)
 		rc = stands_alone(call, "none", &none);
@@ -434,8 +416,7 @@ int nb_cmd_policy_use(struct nb_call *call)
 	if (common)
 		rc = nb_change_stage_common(&reach, digest, call->err);
 	else
-		rc = nb_change_stage_for(&reach, req->arg, none ? 0 : req->narg,
-					 digest, call->err);
+		rc = nb_change_stage_for(&reach, req->arg, none ? 0 : req->narg, digest, call->err);
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 
@@ -476,8 +457,7 @@ int nb_cmd_policy_history(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_json_ku64(j, "generation",
-		     nb_history_number(nb_gens.baseline_number));
+	nb_json_ku64(j, "generation", nb_history_number(nb_gens.baseline_number));
 	nb_json_karr(j, "history");
 	for (uint32_t i = 0; i < nb_history.n; i++)
 		put_past(j, &nb_history.entry[i]);
@@ -495,8 +475,7 @@ int nb_cmd_policy_unload(struct nb_call *call)
 		return call->err->code;
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	rc = nb_held_discard(call->req->arg[0],
-			     !nb_request_yes(call->req, "commit", true),
+	rc = nb_held_discard(call->req->arg[0], !nb_request_yes(call->req, "commit", true),
 			     call->err);
 	nb_unlock(NB_LOCK_STATE);
 	if (!rc) {

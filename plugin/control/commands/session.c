@@ -36,16 +36,15 @@ static const char *role_word(enum nb_role role)
 
 static void put_rank(struct nb_json *j)
 {
-	nb_json_ku64_if(j, "rank", nb_self.dir.rank >= 0,
-			(uint64_t)nb_self.dir.rank);
+	nb_json_ku64_if(j, "rank", nb_self.dir.rank >= 0, (uint64_t)nb_self.dir.rank);
 }
 
 int nb_cmd_hello(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 	uint64_t version;
-	int rc = nb_wire_number(&version, call->req->arg[0], 0, UINT32_MAX,
-				"hello VERSION", call->err);
+	int rc = nb_wire_number(&version, call->req->arg[0], 0, UINT32_MAX, "hello VERSION",
+				call->err);
 
 	if (rc)
 		return rc;
@@ -53,11 +52,10 @@ int nb_cmd_hello(struct nb_call *call)
 		nb_fail(call->err, NB_E_VERSION, 0,
 			"protocol version %llu is requested, this process speaks %d",
 			(unsigned long long)version, NB_WIRE_VERSION);
-		return nb_hint(
-			call->err, "%s",
-			version > NB_WIRE_VERSION
-				? "the plugin is older than the shell: update the plugin"
-				: "the shell is older than the plugin: update the shell");
+		return nb_hint(call->err, "%s",
+			       version > NB_WIRE_VERSION
+				       ? "the plugin is older than the shell: update the plugin"
+				       : "the shell is older than the plugin: update the shell");
 	}
 	nb_conn_greet(call->conn);
 	nb_json_ku64(j, "protocol", NB_WIRE_VERSION);
@@ -77,16 +75,14 @@ int nb_cmd_hello(struct nb_call *call)
  * Returns true if the command's row matches the words of the request, such as
  * "policy", "policy load" or "status".
  */
-static bool help_wanted(const struct nb_cmd_spec *s,
-			const struct nb_request *req)
+static bool help_wanted(const struct nb_cmd_spec *s, const struct nb_request *req)
 {
 	const char *gap = strchr(s->words, ' ');
 	size_t first = gap ? (size_t)(gap - s->words) : strlen(s->words);
 
 	if (!req->narg)
 		return true;
-	if (strlen(req->arg[0]) != first ||
-	    memcmp(s->words, req->arg[0], first) != 0)
+	if (strlen(req->arg[0]) != first || memcmp(s->words, req->arg[0], first) != 0)
 		return false;
 	return req->narg == 1 || (gap && !strcmp(gap + 1, req->arg[1]));
 }
@@ -111,11 +107,10 @@ static int no_help(struct nb_call *call)
 
 	for (unsigned c = 0; c < NB_NCMDS; c++)
 		all[c] = nb_spec_cmd((enum nb_cmd)c)->words;
-	snprintf(text, sizeof(text), "%.30s%s%.30s", req->arg[0],
-		 req->narg > 1 ? " " : "", req->narg > 1 ? req->arg[1] : "");
+	snprintf(text, sizeof(text), "%.30s%s%.30s", req->arg[0], req->narg > 1 ? " " : "",
+		 req->narg > 1 ? req->arg[1] : "");
 	nb_spec_nearest(text, all, NB_NCMDS, near);
-	return nb_fail(call->err, NB_E_NOENT, 1,
-		       "help: there is no command \"%s\"%s%s%s%s", text,
+	return nb_fail(call->err, NB_E_NOENT, 1, "help: there is no command \"%s\"%s%s%s%s", text,
 		       near[0] ? "; the nearest: " : "", near[0] ? near[0] : "",
 		       near[1] ? ", " : "", near[1] ? near[1] : "");
 }
@@ -141,8 +136,7 @@ int nb_cmd_help(struct nb_call *call)
 int nb_cmd_cancel(struct nb_call *call)
 {
 	uint64_t id;
-	int rc = nb_wire_number(&id, call->req->arg[0], 0, NB_WIRE_MAX_ID,
-				"cancel ID", call->err);
+	int rc = nb_wire_number(&id, call->req->arg[0], 0, NB_WIRE_MAX_ID, "cancel ID", call->err);
 
 	if (!rc)
 		rc = nb_conn_cancel(call->conn, id, call->err);
@@ -161,10 +155,8 @@ static void put_generation(struct nb_json *j)
 {
 	static const uint8_t none[NB_SHA256_SIZE];
 
-	nb_json_ku64(j, "generation",
-		     nb_history_number(nb_gens.baseline_number));
-	nb_cmd_digest(j, "digest",
-		      nb_gens.baseline ? nb_gens.baseline->digest : none);
+	nb_json_ku64(j, "generation", nb_history_number(nb_gens.baseline_number));
+	nb_cmd_digest(j, "digest", nb_gens.baseline ? nb_gens.baseline->digest : none);
 	nb_json_kobj(j, "made");
 	nb_cmd_maker(j, &nb_history.entry[0].maker);
 	nb_json_end_obj(j);
@@ -216,8 +208,7 @@ static uint64_t count_diverged(void)
 	for (uint32_t i = 0; nb_self.seg && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
-		n += __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
-		     nb_divergence_diverged(c);
+		n += __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && nb_divergence_diverged(c);
 	}
 	return n;
 }
@@ -248,8 +239,7 @@ static void put_overdue(struct nb_json *j)
  * Write the state of the controllers, or null if no policy in use has
  * controllers.
  */
-static void put_controllers(struct nb_json *j,
-			    const struct nb_controllers_info *i)
+static void put_controllers(struct nb_json *j, const struct nb_controllers_info *i)
 {
 	if (!i->wanted) {
 		nb_json_knull(j, "controllers");
@@ -275,8 +265,7 @@ static void put_notice(struct nb_json *j)
 
 	for (const struct nb_comm *c = nb_comms.first; c && !*text; c = c->next)
 		if (c->seg && __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
-			nb_startup_text(nb_self.seg, c->seg, text,
-					sizeof(text));
+			nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 		else if (nb_params_fleet() && !nb_comm_changeable(c, why))
 			snprintf(text, sizeof(text), "%s", why);
 	if (!*text)
@@ -303,13 +292,11 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_kstr(j, "socket", nb_control_path(control));
 	nb_json_ku64(j, "uptime_s", uptime_s());
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
-	nb_json_kstr(j, "coherence",
-		     nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
+	nb_json_kstr(j, "coherence", nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
 	nb_cmd_times_json(j);
 	put_generation(j);
 	nb_json_kstr(j, "uncompiled",
-		     nb_gens.baseline ? nb_gen_uncompiled(nb_gens.baseline)
-				      : NULL);
+		     nb_gens.baseline ? nb_gen_uncompiled(nb_gens.baseline) : NULL);
 	put_notice(j);
 	nb_json_kbool(j, "staged", nb_gens.staged != NULL);
 	nb_json_ku64(j, "comms", nb_comms.n);

@@ -19,8 +19,7 @@ void nb_cmd_lost_json(struct nb_json *j, const char *key)
 {
 	nb_json_kobj(j, key);
 	for (int i = 0; i < NB_NLOST; i++)
-		nb_json_ku64(j, nb_lost_word((enum nb_lost)i),
-			     nb_events_lost((enum nb_lost)i));
+		nb_json_ku64(j, nb_lost_word((enum nb_lost)i), nb_events_lost((enum nb_lost)i));
 	nb_json_end_obj(j);
 }
 
@@ -67,8 +66,7 @@ static void telemetry_clear(void)
 
 static int bad_word(struct nb_call *call)
 {
-	return nb_fail(call->err, NB_E_ARG, 1,
-		       "telemetry %.40s: on, off or clear is expected",
+	return nb_fail(call->err, NB_E_ARG, 1, "telemetry %.40s: on, off or clear is expected",
 		       call->req->arg[0]);
 }
 
@@ -101,8 +99,7 @@ struct listing {
 	uint64_t limit;
 };
 
-void nb_cmd_time_json(struct nb_json *j, const char *key,
-		      const struct nb_tel_time *t)
+void nb_cmd_time_json(struct nb_json *j, const char *key, const struct nb_tel_time *t)
 {
 	uint64_t count = 0, sum = GET(t->sum_ns), hist[NB_HIST_BUCKETS];
 
@@ -125,8 +122,8 @@ void nb_cmd_time_json(struct nb_json *j, const char *key,
 	nb_json_end_obj(j);
 }
 
-static void put_bandwidth(struct nb_json *j, const struct nb_tel_row *r,
-			  uint32_t func, int32_t ranks)
+static void put_bandwidth(struct nb_json *j, const struct nb_tel_row *r, uint32_t func,
+			  int32_t ranks)
 {
 	double ns = (double)GET(r->time[NB_TEL_EXEC].sum_ns);
 	double alg = ns > 0 ? (double)GET(r->bytes_sum) / ns : (double)NAN;
@@ -145,8 +142,7 @@ static void put_owner(struct nb_json *j, const struct nb_pcomm *pc)
 	nb_json_ki64(j, "nodes", GET(pc->nodes));
 }
 
-static void put_row(struct listing *l, const struct nb_pcomm *pc,
-		    const struct nb_tel_row *r)
+static void put_row(struct listing *l, const struct nb_pcomm *pc, const struct nb_tel_row *r)
 {
 	uint64_t key = GET(r->key), bucket = key >> 16 & 63;
 	uint32_t func = (uint32_t)(key >> 24) & 255;
@@ -223,8 +219,7 @@ static void put_sample(struct nb_json *j, const struct nb_tel_recent *r)
 	uint64_t bucket = r->key >> 16 & 63;
 
 	nb_json_obj(j);
-	nb_json_kstr(j, "coll",
-		     nb_tel_func_word((uint32_t)(r->key >> 24) & 255));
+	nb_json_kstr(j, "coll", nb_tel_func_word((uint32_t)(r->key >> 24) & 255));
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
 	nb_json_kstr(j, "algo", nb_nccl_algo((int)(r->key >> 8 & 255)));
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(r->key & 255)));

@@ -36,8 +36,7 @@ struct decisions {
 	uint64_t lost, given;
 };
 
-static void put_decision(struct nb_json *j, const struct nb_comm *c,
-			 const struct nb_decision *d)
+static void put_decision(struct nb_json *j, const struct nb_comm *c, const struct nb_decision *d)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", c->init.comm_id);
@@ -55,15 +54,14 @@ static bool comm_wanted(const struct decisions *ds, const struct nb_comm *c)
 	return nb_comm_wanted(&ds->only, c->init.comm_id);
 }
 
-static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c,
-			    uint64_t from)
+static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c, uint64_t from)
 {
 	struct seen *s;
 
 	for (uint32_t i = 0; i < ds->n; i++) {
 		s = &ds->seen[i];
-		if (s->comm == c && s->comm_id == c->init.comm_id &&
-		    s->slot == c->slot_index && s->next <= nb_comm_decisions(c))
+		if (s->comm == c && s->comm_id == c->init.comm_id && s->slot == c->slot_index &&
+		    s->next <= nb_comm_decisions(c))
 			return s;
 	}
 	if (ds->n == ds->room) {
@@ -76,10 +74,9 @@ static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c,
 		ds->room = room;
 	}
 	s = &ds->seen[ds->n++];
-	*s = (struct seen){ .comm = c,
-			    .comm_id = c->init.comm_id,
-			    .slot = c->slot_index,
-			    .next = from };
+	*s = (struct seen){
+		.comm = c, .comm_id = c->init.comm_id, .slot = c->slot_index, .next = from
+	};
 	return s;
 }
 
@@ -95,8 +92,8 @@ static void forget_ranks(struct decisions *ds)
 }
 
 /* Write new decisions of one rank, @most at most. */
-static void rank_news(struct nb_json *j, struct decisions *ds,
-		      const struct nb_comm *c, struct seen *s, uint64_t most)
+static void rank_news(struct nb_json *j, struct decisions *ds, const struct nb_comm *c,
+		      struct seen *s, uint64_t most)
 {
 	uint64_t end = nb_comm_decisions(c), until = ds->given + most;
 	struct nb_decision d;
@@ -105,8 +102,7 @@ static void rank_news(struct nb_json *j, struct decisions *ds,
 		ds->lost += end - NB_RING - s->next;
 		s->next = end - NB_RING;
 	}
-	for (; s->next < end && ds->given < until && nb_cmd_room(j);
-	     s->next++) {
+	for (; s->next < end && ds->given < until && nb_cmd_room(j); s->next++) {
 		if (!nb_comm_decision(c, s->next, &d)) {
 			ds->lost++;
 			continue;
@@ -131,8 +127,7 @@ static uint64_t share_of(const struct decisions *ds, uint64_t total)
  * rank, about @total at most. The cursor of a new rank starts @back decisions
  * before the rank's last one.
  */
-static void put_decisions(struct nb_json *j, struct decisions *ds,
-			  uint64_t total, uint64_t back)
+static void put_decisions(struct nb_json *j, struct decisions *ds, uint64_t total, uint64_t back)
 {
 	uint64_t most = share_of(ds, total);
 
@@ -209,8 +204,7 @@ int nb_cmd_decision_tail(struct nb_call *call)
 	struct decisions *ds;
 	uint64_t total = TAIL_DEFAULT;
 	bool follow = nb_request_yes(call->req, "follow", false);
-	int rc =
-		nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
+	int rc = nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;
@@ -219,8 +213,8 @@ int nb_cmd_decision_tail(struct nb_call *call)
 		return call->err->code;
 	put_decisions(call->out, ds, total, share_of(ds, total));
 	if (follow)
-		rc = nb_conn_follow(call->conn, call->req, poll_decisions, ds,
-				    free_decisions, call->err);
+		rc = nb_conn_follow(call->conn, call->req, poll_decisions, ds, free_decisions,
+				    call->err);
 	else
 		free_decisions(ds);
 	if (rc)
@@ -270,8 +264,7 @@ static int by_time(const void *a, const void *b)
 	return 0;
 }
 
-static struct trace_seen *trace_seen_of(struct traces *ts, struct nb_policy *p,
-					uint64_t from_end)
+static struct trace_seen *trace_seen_of(struct traces *ts, struct nb_policy *p, uint64_t from_end)
 {
 	uint64_t next = nb_trace_next(p->trace);
 	struct trace_seen *s;
@@ -301,8 +294,8 @@ static void trace_forget(struct traces *ts)
 	ts->n = kept;
 }
 
-static void trace_collect(struct traces *ts, struct trace_seen *s,
-			  struct trace_item *items, uint64_t most)
+static void trace_collect(struct traces *ts, struct trace_seen *s, struct trace_item *items,
+			  uint64_t most)
 {
 	uint64_t end = nb_trace_next(s->policy->trace);
 	uint64_t until = ts->given + most;
@@ -327,8 +320,7 @@ static void trace_collect(struct traces *ts, struct trace_seen *s,
  * sorted by time. The caller frees them. Returns NULL if there is no memory.
  * The cursor of a new policy starts @back lines before the end of its ring.
  */
-static struct trace_item *trace_news(struct traces *ts, uint64_t most,
-				     uint64_t back)
+static struct trace_item *trace_news(struct traces *ts, uint64_t most, uint64_t back)
 {
 	struct trace_item *items;
 
@@ -339,8 +331,7 @@ static struct trace_item *trace_news(struct traces *ts, uint64_t most,
 	items = calloc(nb_held.n * most + 1, sizeof(*items));
 	for (uint32_t i = 0; items && i < nb_held.n; i++) {
 		struct nb_policy *p = nb_held.at[i].policy;
-		struct trace_seen *s =
-			p->trace ? trace_seen_of(ts, p, back) : NULL;
+		struct trace_seen *s = p->trace ? trace_seen_of(ts, p, back) : NULL;
 
 		if (!s)
 			continue;
@@ -353,8 +344,8 @@ static struct trace_item *trace_news(struct traces *ts, uint64_t most,
 	return items;
 }
 
-static void trace_lines(struct nb_json *j, const struct traces *ts,
-			const struct trace_item *items, uint64_t last)
+static void trace_lines(struct nb_json *j, const struct traces *ts, const struct trace_item *items,
+			uint64_t last)
 {
 	uint64_t from = ts->given > last ? ts->given - last : 0;
 
@@ -395,8 +386,7 @@ int nb_cmd_trace_tail(struct nb_call *call)
 	struct trace_item *items;
 	uint64_t total = TAIL_DEFAULT;
 	bool follow = nb_request_yes(call->req, "follow", false);
-	int rc =
-		nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
+	int rc = nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;
@@ -405,14 +395,12 @@ int nb_cmd_trace_tail(struct nb_call *call)
 	if (!items) {
 		if (ts)
 			free_traces(ts);
-		return nb_fail(call->err, NB_E_NOMEM, 0,
-			       "trace tail: no memory");
+		return nb_fail(call->err, NB_E_NOMEM, 0, "trace tail: no memory");
 	}
 	trace_lines(call->out, ts, items, total);
 	free(items);
 	if (follow) {
-		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts,
-				    free_traces, call->err);
+		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts, free_traces, call->err);
 		if (!rc)
 			return 0; /* the stream owns the cursors now */
 	}

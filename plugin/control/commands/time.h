@@ -10,7 +10,6 @@
  * {"count","sum_ns","mean_ns","p50_ns","p90_ns","p99_ns","max_ns"}, or with
  * null if nothing was measured. Other threads may be adding to @t.
  */
-void nb_cmd_time_json(struct nb_json *j, const char *key,
-		      const struct nb_tel_time *t);
+void nb_cmd_time_json(struct nb_json *j, const char *key, const struct nb_tel_time *t);
 
 #endif

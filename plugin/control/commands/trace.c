@@ -21,12 +21,10 @@
 #include "plugin/runtime/wall_clock.h"
 #include "plugin/verbs/verbs.h"
 
-static const char *const fields[] = {
-	"event", "start_ns", "end_ns", "comm",	"comm_rank", "peer",
-	"id",	 "parent",   "seq",    "bytes", "coll",	     "algo",
-	"proto", "channel",  "send",   "x0",	"x1",	     "x2",
-	"x3",	 "decision", "error",  "device"
-};
+static const char *const fields[] = { "event", "start_ns", "end_ns", "comm",  "comm_rank", "peer",
+				      "id",    "parent",   "seq",    "bytes", "coll",	   "algo",
+				      "proto", "channel",  "send",   "x0",    "x1",	   "x2",
+				      "x3",    "decision", "error",  "device" };
 
 static uint64_t span_byte(const struct nb_trace_span *s, int at)
 {
@@ -39,8 +37,7 @@ static void put_decision(struct nb_json *j, const struct nb_trace_span *s)
 	struct nb_decision d;
 
 	memcpy(packed.word, &s->word[NB_SPAN_DECISION], sizeof(packed.word));
-	if (!s->word[NB_SPAN_DECIDED] ||
-	    !nb_unpack(&packed, s->word[NB_SPAN_DECIDED] - 1, &d)) {
+	if (!s->word[NB_SPAN_DECIDED] || !nb_unpack(&packed, s->word[NB_SPAN_DECIDED] - 1, &d)) {
 		nb_json_null(j);
 		return;
 	}
@@ -73,8 +70,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 	uint64_t event = span_byte(s, NB_SPAN_AT_EVENT);
 	char comm[24];
 
-	snprintf(comm, sizeof(comm), "%016llx",
-		 (unsigned long long)s->word[NB_SPAN_COMM]);
+	snprintf(comm, sizeof(comm), "%016llx", (unsigned long long)s->word[NB_SPAN_COMM]);
 	nb_json_arr(j);
 	nb_json_str(j, nb_trace_event_word((unsigned)event));
 	nb_json_u64(j, s->word[NB_SPAN_START]);
@@ -86,16 +82,14 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 	nb_json_u64(j, s->word[NB_SPAN_PARENT]);
 	nb_json_u64(j, s->word[NB_SPAN_SEQ]);
 	nb_json_u64(j, s->word[NB_SPAN_BYTES]);
-	nb_json_str(j,
-		    nb_tel_func_word((uint32_t)span_byte(s, NB_SPAN_AT_FUNC)));
+	nb_json_str(j, nb_tel_func_word((uint32_t)span_byte(s, NB_SPAN_AT_FUNC)));
 	nb_json_str(j, nb_nccl_algo((int)span_byte(s, NB_SPAN_AT_ALGO)));
 	nb_json_str(j, nb_nccl_proto((int)span_byte(s, NB_SPAN_AT_PROTO)));
 	nb_json_u64(j, span_byte(s, NB_SPAN_AT_CHANNELS));
 	nb_json_bool(j, s->word[NB_SPAN_WHAT] >> NB_SPAN_AT_SEND & 1);
 	nb_json_u64(j, s->word[NB_SPAN_EXEC]);
 	if (is_task(event)) {
-		nb_json_str(j, nb_tel_source_word(
-				       (unsigned)s->word[NB_SPAN_SOURCE]));
+		nb_json_str(j, nb_tel_source_word((unsigned)s->word[NB_SPAN_SOURCE]));
 		nb_json_u64(j, s->word[NB_SPAN_DONE]);
 		nb_json_u64(j, s->word[NB_SPAN_DECIDED]);
 		put_decision(j, s);
@@ -104,8 +98,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
 		nb_json_null(j);
 	}
-	if (event == NB_TRACE_GIN_PUT || event == NB_TRACE_GIN_GET ||
-	    1u << event & NB_TRACE_VERBS)
+	if (event == NB_TRACE_GIN_PUT || event == NB_TRACE_GIN_GET || 1u << event & NB_TRACE_VERBS)
 		nb_json_i64(j, (int64_t)s->word[NB_SPAN_ERROR]);
 	else
 		nb_json_null(j);
@@ -153,8 +146,7 @@ static void put_spans(struct nb_json *j, struct reader *r)
 			gone++;
 			continue;
 		}
-		if (r->events &&
-		    !(r->events >> span_byte(&s, NB_SPAN_AT_EVENT) & 1))
+		if (r->events && !(r->events >> span_byte(&s, NB_SPAN_AT_EVENT) & 1))
 			continue;
 		put_span(j, &s);
 		given++;
@@ -199,12 +191,11 @@ static int event_of(const char *word, size_t n)
 }
 
 /* Events that the command trace can record. */
-static const uint32_t can =
-	NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P) |
-	NB_EVENT_BIT(PROXY_OP) | NB_EVENT_BIT(PROXY_STEP) |
-	NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(GROUP_API) |
-	NB_EVENT_BIT(COLL_API) | NB_EVENT_BIT(P2P_API) |
-	NB_EVENT_BIT(KERNEL_LAUNCH) | NB_TRACE_GIN | NB_TRACE_VERBS;
+static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P) |
+			    NB_EVENT_BIT(PROXY_OP) | NB_EVENT_BIT(PROXY_STEP) |
+			    NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(GROUP_API) |
+			    NB_EVENT_BIT(COLL_API) | NB_EVENT_BIT(P2P_API) |
+			    NB_EVENT_BIT(KERNEL_LAUNCH) | NB_TRACE_GIN | NB_TRACE_VERBS;
 
 static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 {
@@ -265,15 +256,13 @@ static int follow_trace(struct nb_call *call, uint32_t events)
 	int rc;
 
 	if (!r)
-		return nb_fail(call->err, NB_E_NOMEM, 0,
-			       "trace start: no memory");
+		return nb_fail(call->err, NB_E_NOMEM, 0, "trace start: no memory");
 	r->next = nb_trace_ring_next();
 	r->left_out = nb_trace_ring_left_out();
 	rc = nb_trace_ring_open(events, call->err);
 	if (!rc) {
 		r->events = events;
-		rc = nb_conn_follow(call->conn, call->req, poll_spans, r,
-				    free_reader, call->err);
+		rc = nb_conn_follow(call->conn, call->req, poll_spans, r, free_reader, call->err);
 	}
 	if (rc)
 		free_reader(r);
@@ -285,8 +274,7 @@ static int follow_trace(struct nb_call *call, uint32_t events)
 int nb_cmd_trace_start(struct nb_call *call)
 {
 	uint32_t events;
-	int rc = events_of(nb_request_opt(call->req, "events"), &events,
-			   call->err);
+	int rc = events_of(nb_request_opt(call->req, "events"), &events, call->err);
 
 	if (rc)
 		return rc;

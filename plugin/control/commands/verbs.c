@@ -9,8 +9,7 @@
 
 static const char *state_word(uint32_t state)
 {
-	static const char *const words[] = { "RESET", "INIT", "RTR", "RTS",
-					     "SQD",   "SQE",  "ERR" };
+	static const char *const words[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : NULL;
 }

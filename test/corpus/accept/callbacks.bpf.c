@@ -40,8 +40,7 @@ int callbacks(struct ncclbpf_tuner *ctx)
 	struct sums s = { 0 };
 	long n;
 
-	n = bpf_loop(7, ctx->ranks > 4 ? (void *)add_all : (void *)add_odd, &s,
-		     0);
+	n = bpf_loop(7, ctx->ranks > 4 ? (void *)add_all : (void *)add_odd, &s, 0);
 	n += bpf_loop(3, add_all, &s, 0);
 	if ((s.all + s.odd + n) & 1)
 		ctx->channels = 2;

@@ -9,7 +9,6 @@ int printk_with_values(struct ncclbpf_tuner *ctx)
 	bpf_printk("decision");
 	bpf_printk("decision %llu", ctx->seq);
 	bpf_printk("decision %llu of %d", ctx->seq, ctx->algo);
-	bpf_printk("decision %llu of %d, %u ranks", ctx->seq, ctx->algo,
-		   ctx->ranks);
+	bpf_printk("decision %llu of %d, %u ranks", ctx->seq, ctx->algo, ctx->ranks);
 	return 0;
 }

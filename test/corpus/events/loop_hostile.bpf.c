@@ -82,8 +82,7 @@ int loop(struct ncclbpf_controller *ctx)
 			bpf_map_update_elem(&many, &i, &one, BPF_ANY);
 		}
 	} else if (*what == NO_END) {
-		ncclbpf_repeat(1 << 23) ncclbpf_repeat(1 << 23)
-			bpf_get_prandom_u32();
+		ncclbpf_repeat(1 << 23) ncclbpf_repeat(1 << 23) bpf_get_prandom_u32();
 	} else if (*what == SAME) {
 		one = *what;
 		bpf_map_update_elem(&ask, &zero, &one, BPF_ANY);

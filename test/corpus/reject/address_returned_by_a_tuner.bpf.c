@@ -5,8 +5,7 @@
 #include "ncclbpf_policy.h"
 
 SEC("tuner")
-__attribute__((naked)) int
-address_returned_by_a_tuner(struct ncclbpf_tuner *ctx)
+__attribute__((naked)) int address_returned_by_a_tuner(struct ncclbpf_tuner *ctx)
 {
 	asm volatile("r0 = r1\n"
 		     "exit\n");

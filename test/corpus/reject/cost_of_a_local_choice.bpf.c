@@ -7,8 +7,7 @@
 SEC("tuner")
 int cost_of_a_local_choice(struct ncclbpf_tuner *ctx)
 {
-	if (ncclbpf_cost(ctx, (int)bpf_get_smp_processor_id() & 3,
-			 NCCL_PROTO_SIMPLE) < 100000)
+	if (ncclbpf_cost(ctx, (int)bpf_get_smp_processor_id() & 3, NCCL_PROTO_SIMPLE) < 100000)
 		ctx->channels = 8;
 	return 0;
 }

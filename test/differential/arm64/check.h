@@ -50,12 +50,11 @@ enum { CK_SILENT, CK_NORMAL };
 			ck_abort_msg(__VA_ARGS__); \
 	} while (0)
 #define ck_assert(good) ck_assert_msg(good, "%s", #good)
-#define CK_COMPARE(type, fmt, a, op, b)                                    \
-	do {                                                               \
-		type ck_a = (type)(a), ck_b = (type)(b);                   \
-		ck_assert_msg(ck_a op ck_b,                                \
-			      "%s " #op " %s: %" fmt " and %" fmt, #a, #b, \
-			      ck_a, ck_b);                                 \
+#define CK_COMPARE(type, fmt, a, op, b)                                                        \
+	do {                                                                                   \
+		type ck_a = (type)(a), ck_b = (type)(b);                                       \
+		ck_assert_msg(ck_a op ck_b, "%s " #op " %s: %" fmt " and %" fmt, #a, #b, ck_a, \
+			      ck_b);                                                           \
 	} while (0)
 #define ck_assert_uint_eq(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, ==, b)
 #define ck_assert_uint_ne(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, !=, b)
@@ -100,8 +99,7 @@ static inline void ck_one(const TCase *tc, unsigned i, unsigned number)
 		ck_failed++;
 		printf("# status %#x\n", (unsigned)status);
 	}
-	printf("%s %u - arm64: %s: %s\n", status ? "not ok" : "ok", number,
-	       tc->name, tc->test[i]);
+	printf("%s %u - arm64: %s: %s\n", status ? "not ok" : "ok", number, tc->name, tc->test[i]);
 }
 
 static inline void srunner_run_all(TCase *tc, int mode)

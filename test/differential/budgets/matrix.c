@@ -43,9 +43,7 @@ static const struct nb_map_spec specs[NMAPS] = {
 		   .key_size = 4,
 		   .value_size = 8,
 		   .max_entries = NB_LOOP_MAX },
-	[RING] = { .name = "ring",
-		   .type = NB_MAP_RINGBUF,
-		   .max_entries = 4096 },
+	[RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 	[ONE] = { .name = "one",
 		  .type = NB_MAP_ARRAY,
 		  .key_size = 4,
@@ -62,8 +60,7 @@ static struct nb_slot slots[SLOTS];
 static struct nb_func func[FUNCS];
 static struct nb_prog prog;
 
-__attribute__((format(printf, 3, 4))) static void put(char *to, size_t *n,
-						      const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void put(char *to, size_t *n, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -94,23 +91,20 @@ static void spend(char *to, size_t *n, enum budget b, int field)
 	unsigned l = ++labels;
 
 	if (b == PASSES) {
-		put(to, n, "ldxw %%r1, [%%r6+%d]\njeq %%r1, 0, s%u\n", field,
-		    l);
+		put(to, n, "ldxw %%r1, [%%r6+%d]\njeq %%r1, 0, s%u\n", field, l);
 		for (int i = 0; i < NB_MAY_GOTO_PASSES; i++)
 			put(to, n, "may_goto +0\n");
 		put(to, n, "s%u:\n", l);
 		return;
 	}
 	for (int i = 0; i < 3; i++) {
-		put(to, n, "ldxw %%r3, [%%r6+%d]\nand %%r3, 1\nmul %%r3, %d\n",
-		    field, NB_LOOP_MAX);
+		put(to, n, "ldxw %%r3, [%%r6+%d]\nand %%r3, 1\nmul %%r3, %d\n", field, NB_LOOP_MAX);
 		if (b == NUMBERS) {
 			iterate(to, n);
 			continue;
 		}
 		if (b == ELEMENTS)
-			put(to, n, "jeq %%r3, 0, z%u\nlddw map %%r1, %d\n",
-			    ++labels, FOUR);
+			put(to, n, "jeq %%r3, 0, z%u\nlddw map %%r1, %d\n", ++labels, FOUR);
 		else
 			put(to, n, "mov %%r1, %%r3\n");
 		put(to, n,
@@ -135,8 +129,7 @@ static void observe(char *to, size_t *n, enum budget b)
 	else if (b == NUMBERS)
 		put(to, n, "mov %%r3, %d\n", NB_MAX_COUNTED_RANGE);
 	else
-		put(to, n,
-		    b == TURNS ? "mov %%r1, %d\n" : "lddw map %%r1, %d\n",
+		put(to, n, b == TURNS ? "mov %%r1, %d\n" : "lddw map %%r1, %d\n",
 		    b == TURNS ? NB_LOOP_MAX : FOUR);
 	if (b == NUMBERS)
 		iterate(to, n);
@@ -180,8 +173,8 @@ static void call_back(char *to, size_t *n, bool element, const char *name)
 		put(to, n, "lddw map %%r1, %d\n", ONE);
 	else
 		put(to, n, "mov %%r1, 1\n");
-	put(to, n, "lddw func %%r2, %s\nmov %%r3, %%r6\nmov %%r4, 0\ncall %d\n",
-	    name, element ? 164 : 181);
+	put(to, n, "lddw func %%r2, %s\nmov %%r3, %%r6\nmov %%r4, 0\ncall %d\n", name,
+	    element ? 164 : 181);
 }
 
 /* A function whose argument @arg goes to r6. */
@@ -208,8 +201,7 @@ static int reach(enum via via, const char *name, const char *between)
 	if (via == CALLBACK_CALL) {
 		call_back(text, &ntext, false, between);
 		begin_function(between, 2);
-		put(funcs, &nfuncs, "mov %%r1, %%r6\ncall local %s\n%s", name,
-		    go_on);
+		put(funcs, &nfuncs, "mov %%r1, %%r6\ncall local %s\n%s", name, go_on);
 		return 1;
 	}
 	put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", name);
@@ -229,9 +221,7 @@ static void transfer(enum via via, bool spends, enum budget b, int field)
 		part_in_iterator(spends, b, field);
 		return;
 	}
-	begin_function(
-		name,
-		reach(via, name, spends ? "before_spends" : "before_observes"));
+	begin_function(name, reach(via, name, spends ? "before_spends" : "before_observes"));
 	part(funcs, &nfuncs, spends, b, field);
 	put(funcs, &nfuncs, "%s", go_on);
 }
@@ -278,11 +268,9 @@ static void assemble(void)
 	size_t n;
 
 	put(text, &ntext, "%s%s", funcs,
-	    strstr(text, "nothing") || strstr(funcs, "nothing")
-		    ? "nothing:\nmov %r0, 0\nexit\n"
-		    : "");
-	ck_assert_msg(!nb_asm(slots, SLOTS, &n, text, &err), "%s\n%s", err.text,
-		      text);
+	    strstr(text, "nothing") || strstr(funcs, "nothing") ? "nothing:\nmov %r0, 0\nexit\n"
+								: "");
+	ck_assert_msg(!nb_asm(slots, SLOTS, &n, text, &err), "%s\n%s", err.text, text);
 	for (uint32_t pc = 0; pc < n; pc++) {
 		int64_t to = target_of(&slots[pc], pc);
 
@@ -291,8 +279,7 @@ static void assemble(void)
 	}
 	for (uint32_t pc = 0; pc < n; pc++) {
 		if (starts[pc]) {
-			func[k] = (struct nb_func){ .name = func_names[k],
-						    .start = pc };
+			func[k] = (struct nb_func){ .name = func_names[k], .start = pc };
 			k++;
 		}
 		func[k - 1].end = pc + 1;
@@ -310,11 +297,9 @@ static void assemble(void)
 
 /* ---- judged and run ---- */
 
-static const struct nb_image img = { .name = "matrix",
-				     .maps = specs,
-				     .nmaps = NMAPS,
-				     .progs = &prog,
-				     .nprogs = 1 };
+static const struct nb_image img = {
+	.name = "matrix", .maps = specs, .nmaps = NMAPS, .progs = &prog, .nprogs = 1
+};
 static struct nb_map *maps[NMAPS];
 static struct nb_exec *exec;
 static struct nb_policy_effort effort;
@@ -327,13 +312,10 @@ static void make_maps(void)
 		const struct nb_map_def def = { .name = specs[i].name,
 						.type = specs[i].type,
 						.key_size = specs[i].key_size,
-						.value_size =
-							specs[i].value_size,
-						.max_entries =
-							specs[i].max_entries };
+						.value_size = specs[i].value_size,
+						.max_entries = specs[i].max_entries };
 
-		ck_assert_msg(!nb_map_new(&maps[i], &def, &err), "%s",
-			      err.text);
+		ck_assert_msg(!nb_map_new(&maps[i], &def, &err), "%s", err.text);
 	}
 }
 
@@ -389,8 +371,7 @@ static uint64_t longest(const struct nb_exec *x)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < 4; i++) {
-		struct ncclbpf_tuner ctx = { .ranks = i & 1,
-					     .reg_buff = i >> 1 };
+		struct ncclbpf_tuner ctx = { .ranks = i & 1, .reg_buff = i >> 1 };
 		uint64_t n = 0;
 
 		nb_exec_watch(x, &ctx, sizeof(ctx), step, &n);
@@ -402,23 +383,20 @@ static uint64_t longest(const struct nb_exec *x)
 /* What run_limit.c adds up for a chain of this policy alone. */
 static uint64_t sure(uint64_t iteration)
 {
-	return nb_effort_path(&effort, iteration) +
-	       nb_effort_loops(&effort, iteration);
+	return nb_effort_path(&effort, iteration) + nb_effort_loops(&effort, iteration);
 }
 
 /* The error of a generation that may take @limit; 0, and the steps of its
  * longest run. */
 static int in_generation(struct nb_buf *image, uint64_t limit, uint64_t *steps)
 {
-	const struct nb_policy_opts opts = { .interpret = true,
-					     .max_run = (uint32_t)limit };
+	const struct nb_policy_opts opts = { .interpret = true, .max_run = (uint32_t)limit };
 	struct nb_err err = { 0 };
 	struct nb_policy *p;
 	struct nb_gen *g;
 	int rc;
 
-	ck_assert_msg(!nb_policy_new(&p, image->data, image->size, &opts, &err),
-		      "%s", err.text);
+	ck_assert_msg(!nb_policy_new(&p, image->data, image->size, &opts, &err), "%s", err.text);
 	rc = nb_gen_new(&g, &p, 1, NULL, &err);
 	nb_policy_put(p);
 	if (rc)
@@ -455,8 +433,7 @@ static void check_length(void)
 	nb_buf_fini(&image);
 }
 
-static void cell(enum budget s, enum via by, enum budget o, enum via then,
-		 enum held h, int field)
+static void cell(enum budget s, enum via by, enum budget o, enum via then, enum held h, int field)
 {
 	bool agree, yes;
 
@@ -488,8 +465,7 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 }
 
 /* With nothing held by local and by coherent data, else by one of them. */
-static void spend_and_observe(enum budget s, enum via by, enum budget o,
-			      enum via then)
+static void spend_and_observe(enum budget s, enum via by, enum budget o, enum via then)
 {
 	static const int fields[] = { LOCAL, COHERENT };
 
@@ -498,8 +474,7 @@ static void spend_and_observe(enum budget s, enum via by, enum budget o,
 	if (by >= NPLAIN || then >= NPLAIN)
 		return;
 	for (unsigned h = NOTHING + 1; h < NHELD; h++)
-		cell(s, by, o, then, (enum held)h,
-		     fields[((unsigned)s + by + o + then + h) & 1]);
+		cell(s, by, o, then, (enum held)h, fields[((unsigned)s + by + o + then + h) & 1]);
 }
 
 START_TEST(every_feature_with_every_other)

@@ -87,9 +87,8 @@ static bool falls_through(const struct nb_insn *in)
 
 static bool has_target(const struct nb_insn *in)
 {
-	return in->kind == NB_KIND_JMP || in->kind == NB_KIND_JA ||
-	       in->kind == NB_KIND_MAY_GOTO || in->op == NB_OP_CALL_LOCAL ||
-	       in->op == NB_OP_LDDW_FUNC;
+	return in->kind == NB_KIND_JMP || in->kind == NB_KIND_JA || in->kind == NB_KIND_MAY_GOTO ||
+	       in->op == NB_OP_CALL_LOCAL || in->op == NB_OP_LDDW_FUNC;
 }
 
 /* Targets stand on instructions, and control never leaves at the end. */
@@ -128,8 +127,7 @@ struct calls {
 static int height_of(struct calls *c, size_t start, unsigned depth);
 
 /* Visit what is reachable from @start without entering callees. */
-static int walk(struct calls *c, size_t start, unsigned depth, size_t *stack,
-		unsigned char *seen)
+static int walk(struct calls *c, size_t start, unsigned depth, size_t *stack, unsigned char *seen)
 {
 	size_t top = 0;
 	unsigned char height = 1;
@@ -149,8 +147,7 @@ static int walk(struct calls *c, size_t start, unsigned depth, size_t *stack,
 				return rc;
 			if (c->height[to] >= height)
 				height = (unsigned char)(c->height[to] + 1);
-		} else if (in->kind != NB_KIND_LDDW && has_target(in) &&
-			   !seen[to]) {
+		} else if (in->kind != NB_KIND_LDDW && has_target(in) && !seen[to]) {
 			seen[to] = 1;
 			stack[top++] = to;
 		}
@@ -204,8 +201,7 @@ static int check(const struct nb_slot *slots, size_t n, struct nb_err *err)
 	return rc;
 }
 
-static int run_compiled(const struct nb_exec *x, struct bytes mem, uint64_t *r0,
-			struct nb_err *err)
+static int run_compiled(const struct nb_exec *x, struct bytes mem, uint64_t *r0, struct nb_err *err)
 {
 	struct nb_jit *j;
 	int rc = nb_jit_compile(&j, x, NULL, err);
@@ -218,8 +214,8 @@ static int run_compiled(const struct nb_exec *x, struct bytes mem, uint64_t *r0,
 }
 
 /* A program that belongs to no policy, as the one program of an image. */
-static int run(const struct nb_slot *slots, size_t n, struct bytes mem,
-	       const struct options *o, struct nb_err *err)
+static int run(const struct nb_slot *slots, size_t n, struct bytes mem, const struct options *o,
+	       struct nb_err *err)
 {
 	const struct nb_func func = { .name = "main", .end = (uint32_t)n };
 	const struct nb_prog prog = { .name = "main",
@@ -228,9 +224,7 @@ static int run(const struct nb_slot *slots, size_t n, struct bytes mem,
 				      .nslots = (uint32_t)n,
 				      .funcs = &func,
 				      .nfuncs = 1 };
-	const struct nb_image img = { .name = "conformance",
-				      .progs = &prog,
-				      .nprogs = 1 };
+	const struct nb_image img = { .name = "conformance", .progs = &prog, .nprogs = 1 };
 	struct nb_exec *x = NULL;
 	int rc = check(slots, n, err);
 	uint64_t r0;
@@ -284,8 +278,8 @@ int main(int argc, char **argv)
 	else if (!code.n || code.n % NB_SLOT_SIZE)
 		refuse("the program's size is not a multiple of 8 bytes");
 	else
-		rc = run((const struct nb_slot *)(const void *)code.p,
-			 code.n / NB_SLOT_SIZE, mem, &o, &err);
+		rc = run((const struct nb_slot *)(const void *)code.p, code.n / NB_SLOT_SIZE, mem,
+			 &o, &err);
 	if (rc < 0)
 		refuse(err.text);
 	free(text);

@@ -39,12 +39,9 @@ enum outcome {
 };
 
 static const char *const outcome_text[] = {
-	[PASSED] = "gives the result stated",
-	[WRONG] = "does not give what is stated",
-	[NOT_A_TEST] = "not of the format",
-	[ASM_REFUSED] = "refused by the assembler",
-	[PLUGIN_REFUSED] = "refused by the plugin",
-	[BROKEN] = "the plugin broke",
+	[PASSED] = "gives the result stated",	    [WRONG] = "does not give what is stated",
+	[NOT_A_TEST] = "not of the format",	    [ASM_REFUSED] = "refused by the assembler",
+	[PLUGIN_REFUSED] = "refused by the plugin", [BROKEN] = "the plugin broke",
 };
 
 struct verdict {
@@ -74,15 +71,13 @@ static enum section section(const char *word)
 	static const struct {
 		const char *word;
 		enum section s;
-	} words[] = { { "asm", S_ASM },	    { "raw", S_RAW },
-		      { "mem", S_MEM },	    { "result", S_RESULT },
-		      { "error", S_ERROR }, { "c", S_IGNORED },
+	} words[] = { { "asm", S_ASM },	      { "raw", S_RAW },	    { "mem", S_MEM },
+		      { "result", S_RESULT }, { "error", S_ERROR }, { "c", S_IGNORED },
 		      { "no", S_IGNORED } };
 	size_t n = strcspn(word, " \t\r\n");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i].word) == n &&
-		    !memcmp(words[i].word, word, n))
+		if (strlen(words[i].word) == n && !memcmp(words[i].word, word, n))
 			return words[i].s;
 	return S_NONE;
 }
@@ -209,8 +204,8 @@ static bool parse_r0(const char *text, uint64_t *r0)
 	return end[0] == '\n' && !end[1];
 }
 
-static struct verdict execute(const struct test *t, const char *plugin,
-			      const char *hex, const char *mem)
+static struct verdict execute(const struct test *t, const char *plugin, const char *hex,
+			      const char *mem)
 {
 	char out[256], err[400], stated[256];
 	struct child c;
@@ -223,8 +218,7 @@ static struct verdict execute(const struct test *t, const char *plugin,
 	drain(c.out, out, sizeof(out));
 	drain(c.err, err, sizeof(err));
 	if (waitpid(c.pid, &status, 0) != c.pid || !WIFEXITED(status))
-		return verdict(BROKEN, "killed by signal %d: %s",
-			       WTERMSIG(status), err);
+		return verdict(BROKEN, "killed by signal %d: %s", WTERMSIG(status), err);
 	if (WEXITSTATUS(status) && (*out || !*err || WEXITSTATUS(status) > 1))
 		return verdict(BROKEN, "status %d, output \"%s\", error \"%s\"",
 			       WEXITSTATUS(status), out, err);
@@ -235,8 +229,7 @@ static struct verdict execute(const struct test *t, const char *plugin,
 	one_line(stated, sizeof(stated), &t->part[S_RESULT]);
 	want = strtoull(stated, NULL, 16);
 	if (!t->has[S_RESULT] || r0 != want)
-		return verdict(WRONG, "r0 is 0x%" PRIx64 ", stated is \"%s\"",
-			       r0, stated);
+		return verdict(WRONG, "r0 is 0x%" PRIx64 ", stated is \"%s\"", r0, stated);
 	return verdict(PASSED, "%s", "");
 }
 
@@ -268,8 +261,7 @@ static struct verdict one(const struct test *t, const char *plugin)
 
 	if (!t->has[S_ASM] && !t->has[S_RAW])
 		return verdict(NOT_A_TEST, "neither asm nor raw");
-	if (t->has[S_ASM] &&
-	    nb_asm(slots, MAX_SLOTS, &n, nb_buf_text(&t->part[S_ASM]), &err))
+	if (t->has[S_ASM] && nb_asm(slots, MAX_SLOTS, &n, nb_buf_text(&t->part[S_ASM]), &err))
 		return verdict(ASM_REFUSED, "%s", err.text);
 	nb_buf_init(&hex, 0);
 	nb_buf_init(&mem, 0);
@@ -278,8 +270,7 @@ static struct verdict one(const struct test *t, const char *plugin)
 	else
 		nb_buf_str(&hex, nb_buf_text(&t->part[S_RAW]));
 	add_memory(&mem, nb_buf_text(&t->part[S_MEM]));
-	v = execute(t, plugin, nb_buf_text(&hex),
-		    mem.size ? nb_buf_text(&mem) : NULL);
+	v = execute(t, plugin, nb_buf_text(&hex), mem.size ? nb_buf_text(&mem) : NULL);
 	nb_buf_fini(&hex);
 	nb_buf_fini(&mem);
 	return v;
@@ -287,11 +278,11 @@ static struct verdict one(const struct test *t, const char *plugin)
 
 static unsigned count, failed;
 
-static void say(bool good, const char *folder, const char *name,
-		const struct verdict *v, const char *skip)
+static void say(bool good, const char *folder, const char *name, const struct verdict *v,
+		const char *skip)
 {
-	printf("%s %u - %s/%s: %s%s\n", good ? "ok" : "not ok", ++count, folder,
-	       name, outcome_text[v->outcome], skip);
+	printf("%s %u - %s/%s: %s%s\n", good ? "ok" : "not ok", ++count, folder, name,
+	       outcome_text[v->outcome], skip);
 	if (!good) {
 		printf("# %s\n", v->why);
 		failed++;
@@ -309,8 +300,7 @@ static void positive(const char *name, const struct verdict *v)
 
 /* Must not pass; raw bytes must be refused by the plugin, and where the
  * assembler refuses, its words hold the ones that the file states. */
-static void negative(const char *name, const struct test *t,
-		     const struct verdict *v)
+static void negative(const char *name, const struct test *t, const struct verdict *v)
 {
 	char stated[256];
 	bool good = v->outcome != PASSED && v->outcome != BROKEN;
@@ -346,10 +336,8 @@ static void folder(const char *plugin, const char *top, const char *sub)
 		struct verdict v;
 		struct test t;
 
-		snprintf(path, sizeof(path), "%s/%s/%s", top, sub,
-			 names[i]->d_name);
-		v = test_read(&t, path) ? one(&t, plugin)
-					: verdict(NOT_A_TEST, "unknown part");
+		snprintf(path, sizeof(path), "%s/%s/%s", top, sub, names[i]->d_name);
+		v = test_read(&t, path) ? one(&t, plugin) : verdict(NOT_A_TEST, "unknown part");
 		if (!strcmp(sub, "tests"))
 			positive(names[i]->d_name, &v);
 		else

@@ -48,8 +48,7 @@ static bool failed(struct em_trial *t, const char *why)
 static bool lost(struct em_trial *t)
 {
 	for (unsigned r = 0; r < NB_NREGS; r++)
-		printf("#   r%u %llx%s\n", r,
-		       (unsigned long long)em_top()->reg[r],
+		printf("#   r%u %llx%s\n", r, (unsigned long long)em_top()->reg[r],
 		       em_top()->written >> r & 1 ? "" : " unset");
 	em_dump_states();
 	return failed(t, "outside every state walked here");
@@ -75,11 +74,8 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 			t->cut++;
 			return CUT;
 		}
-		if (said &&
-		    (em.iteration > said->iteration || em.first > said->first))
-			return failed(t,
-				      "a longer iteration than the verdict's"),
-			       WRONG;
+		if (said && (em.iteration > said->iteration || em.first > said->first))
+			return failed(t, "a longer iteration than the verdict's"), WRONG;
 		if (em.fault)
 			return failed(t, em.fault), WRONG;
 	}
@@ -87,8 +83,7 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 }
 
 /* false: it could not be judged. */
-static bool walk(struct em_trial *t, bool coherence_off, bool watch,
-		 struct said *said)
+static bool walk(struct em_trial *t, bool coherence_off, bool watch, struct said *said)
 {
 	struct nb_verify_opts o = { .coherence_off = coherence_off,
 				    .max_insns = t->max_insns,
@@ -103,11 +98,10 @@ static bool walk(struct em_trial *t, bool coherence_off, bool watch,
 		snprintf(t->why, sizeof(t->why), "%s", err.text);
 		return false;
 	}
-	*said = (struct said){ v->accepted, v->iteration, v->first,
-			       v->iter_steps };
+	*said = (struct said){ v->accepted, v->iteration, v->first, v->iter_steps };
 	if (!v->accepted && getenv("EMBED_REFUSALS"))
-		printf("# refused at %u: %u %s | %s\n", v->finding.pc,
-		       v->finding.cls, v->finding.required, v->finding.known);
+		printf("# refused at %u: %u %s | %s\n", v->finding.pc, v->finding.cls,
+		       v->finding.required, v->finding.known);
 	nb_verdict_free(v);
 	return true;
 }
@@ -130,8 +124,8 @@ static void bound_run(const struct said *job)
 }
 
 /* A run of all ranks' data and of one rank's own; its answer. */
-static enum end answer(struct em_trial *t, const struct said *job,
-		       uint64_t coherent, uint64_t local, uint8_t *out)
+static enum end answer(struct em_trial *t, const struct said *job, uint64_t coherent,
+		       uint64_t local, uint8_t *out)
 {
 	enum end end;
 	uint32_t n;
@@ -145,8 +139,7 @@ static enum end answer(struct em_trial *t, const struct said *job,
 	return end;
 }
 
-static bool compare_ranks(struct em_trial *t, const struct said *job,
-			  uint64_t p)
+static bool compare_ranks(struct em_trial *t, const struct said *job, uint64_t p)
 {
 	for (uint64_t k = 0; k < 2; k++) {
 		uint8_t a[MOST_OUT], b[MOST_OUT];
@@ -175,8 +168,7 @@ bool em_try(struct em_trial *t, uint64_t seed)
 	t->runs = t->cut = t->apart = 0;
 	t->accepted = t->coherent = t->lacks = false;
 	memset(em.ran, 0, sizeof(em.ran));
-	if (!walk(t, true, true, &exact) ||
-	    (!t->unlabelled && !walk(t, false, false, &job)))
+	if (!walk(t, true, true, &exact) || (!t->unlabelled && !walk(t, false, false, &job)))
 		return false;
 	t->held = exact.yes;
 	t->coherent = job.yes && watched;
@@ -185,9 +177,7 @@ bool em_try(struct em_trial *t, uint64_t seed)
 	t->accepted = job.yes;
 	if (!job.yes)
 		return true;
-	em_iter_steps = t->held && exact.iter_steps > job.iter_steps
-				? exact.iter_steps
-				: job.iter_steps;
-	return run_all(t, &job, seed) &&
-	       (!t->coherent || compare_ranks(t, &job, seed));
+	em_iter_steps =
+		t->held && exact.iter_steps > job.iter_steps ? exact.iter_steps : job.iter_steps;
+	return run_all(t, &job, seed) && (!t->coherent || compare_ranks(t, &job, seed));
 }

@@ -114,7 +114,7 @@ enum em_lent_kind { EM_SAMPLE, EM_NUMBER, EM_KEY };
 struct em_lent {
 	uint8_t kind;
 	bool live;
-	uint32_t base; /* its offset in the region: of what alignment it is */
+	uint32_t base;	       /* its offset in the region: of what alignment it is */
 	uint32_t size, object; /* NUMBER: of this object */
 	uint8_t *bytes;
 };
@@ -204,9 +204,7 @@ static inline struct em_frame *em_top(void)
 }
 static inline bool em_need(unsigned r)
 {
-	return em_top()->written >> r & 1
-		       ? true
-		       : em_fault("read of an unset register");
+	return em_top()->written >> r & 1 ? true : em_fault("read of an unset register");
 }
 static inline void em_set(unsigned r, uint64_t v)
 {
@@ -221,8 +219,7 @@ bool em_store(uint64_t a, unsigned size, uint64_t v);
 /* @size bytes are there, written, and may be read; *@hash: their content. */
 bool em_read(uint64_t a, uint64_t size, uint8_t *to, uint64_t *hash);
 bool em_write(uint64_t a, uint64_t size, const uint8_t *from);
-uint32_t em_lend(enum em_lent_kind kind, uint8_t *bytes, uint32_t size,
-		 uint32_t object);
+uint32_t em_lend(enum em_lent_kind kind, uint8_t *bytes, uint32_t size, uint32_t object);
 /* The object at stack address @a, live; -1: none. */
 int em_object_at(uint64_t a);
 int em_object_new(uint64_t a, uint32_t size);
@@ -244,8 +241,7 @@ uint32_t em_outputs(uint8_t to[EM_CTX]);
 /* ---- the states (holds.c) ---- */
 
 /* Collect the states of a walk: for nb_verify_opts.observe. */
-void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
-		uint32_t pc);
+void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc);
 void em_forget(void);
 /* Is the machine inside one of them? Yes where there were too many. */
 bool em_embedded(void);

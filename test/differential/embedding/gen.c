@@ -28,9 +28,8 @@ unsigned g_below(unsigned n)
 void g_slot(uint8_t opcode, unsigned dst, unsigned src, int off, int64_t imm)
 {
 	if (em_prog.n < LATEST)
-		em_prog.slots[em_prog.n++] =
-			(struct nb_slot){ opcode, (uint8_t)(dst | src << 4),
-					  (int16_t)off, (int32_t)imm };
+		em_prog.slots[em_prog.n++] = (struct nb_slot){ opcode, (uint8_t)(dst | src << 4),
+							       (int16_t)off, (int32_t)imm };
 }
 
 void g_lddw(unsigned dst, unsigned src, uint32_t lo, uint32_t hi)
@@ -91,14 +90,11 @@ bool g_want(struct g_func f)
 
 int32_t g_constant(void)
 {
-	static const int32_t edges[] = { 0,   1,	 -1,	    2,	   3,
-					 7,   8,	 15,	    16,	   31,
-					 32,  63,	 64,	    65,	   127,
-					 128, 255,	 256,	    511,   -8,
-					 -64, INT32_MIN, INT32_MAX, 0xffff };
+	static const int32_t edges[] = { 0,   1,   -1,	2,  3,	 7,	    8,	       15,
+					 16,  31,  32,	63, 64,	 65,	    127,       128,
+					 255, 256, 511, -8, -64, INT32_MIN, INT32_MAX, 0xffff };
 
-	return g_below(4) ? edges[g_below(sizeof(edges) / sizeof(edges[0]))]
-			  : (int32_t)g_rnd();
+	return g_below(4) ? edges[g_below(sizeof(edges) / sizeof(edges[0]))] : (int32_t)g_rnd();
 }
 
 unsigned g_number(void)
@@ -125,12 +121,10 @@ static void gen_number(unsigned r)
 			g_slot(0x61, r, G_CTX, words[g_below(9)], 0);
 			break;
 		}
-		g_slot(g_below(2) ? 0x79 : 0x71, r, 10,
-		       -8 * (int)(1 + g_below(G_DATA / 8)), 0);
+		g_slot(g_below(2) ? 0x79 : 0x71, r, 10, -8 * (int)(1 + g_below(G_DATA / 8)), 0);
 		break;
 	case 2:
-		g_lddw(r, 0, (uint32_t)g_rnd(),
-		       g_below(2) ? (uint32_t)g_rnd() : 0);
+		g_lddw(r, 0, (uint32_t)g_rnd(), g_below(2) ? (uint32_t)g_rnd() : 0);
 		break;
 	default:
 		g_imm(r, g_constant());
@@ -146,10 +140,8 @@ void g_numbers(unsigned first, unsigned last)
 
 void g_alu(void)
 {
-	static const uint8_t ops[] = {
-		0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60,
-		0x70, 0x80, 0x90, 0xa0, 0xb0, 0xc0, 0xd0
-	};
+	static const uint8_t ops[] = { 0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60,
+				       0x70, 0x80, 0x90, 0xa0, 0xb0, 0xc0, 0xd0 };
 	uint8_t op = ops[g_below(sizeof(ops))], cls = g_below(2) ? 0x07 : 0x04;
 	unsigned d = g_number(), s = g_number();
 	int bits = cls == 0x07 ? 64 : 32, off = 0;
@@ -161,8 +153,7 @@ void g_alu(void)
 		return;
 	}
 	if (op == 0xd0) {
-		g_slot((uint8_t[]){ 0xd4, 0xdc, 0xd7 }[g_below(3)], d, 0, 0,
-		       16 << g_below(3));
+		g_slot((uint8_t[]){ 0xd4, 0xdc, 0xd7 }[g_below(3)], d, 0, 0, 16 << g_below(3));
 		return;
 	}
 	if ((op == 0x30 || op == 0x90) && g_below(2))
@@ -173,8 +164,7 @@ void g_alu(void)
 		k = (int32_t)g_below((unsigned)bits);
 	if (!reg && (op == 0x30 || op == 0x90) && !k)
 		k = 3;
-	g_slot((uint8_t)(op | cls | (reg ? 8 : 0)), d, reg ? s : 0, off,
-	       reg ? 0 : k);
+	g_slot((uint8_t)(op | cls | (reg ? 8 : 0)), d, reg ? s : 0, off, reg ? 0 : k);
 }
 
 void g_bound(unsigned r, unsigned limit)
@@ -289,17 +279,14 @@ static void gen_spill_pointer(void)
 
 static void gen_lookup(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS, EM_PERCPU,
-					EM_LIMITS, EM_SEEN,   EM_CHOSEN,
-					EM_CONFIG, EM_PERCPU, EM_LRU,
-					EM_PERCPU };
+	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS, EM_PERCPU, EM_LIMITS, EM_SEEN,
+					EM_CHOSEN, EM_CONFIG, EM_PERCPU, EM_LRU,    EM_PERCPU };
 	unsigned m = maps[g_below(sizeof(maps))], size = em_maps[m].key_size;
 	unsigned r = g_number();
 
 	g_slot(size == 8 ? 0x7b : 0x63, 10, r, G_KEY, 0);
 	if (g_below(2))
-		g_slot(size == 8 ? 0x7a : 0x62, 10, 0, G_KEY,
-		       (int32_t)g_below(6));
+		g_slot(size == 8 ? 0x7a : 0x62, 10, 0, G_KEY, (int32_t)g_below(6));
 	g_frame(2, G_KEY);
 	g_lddw(1, 1, m, 0);
 	if (em_maps[m].type == NB_MAP_PERCPU_ARRAY && g_below(2)) {
@@ -322,8 +309,7 @@ static void gen_lookup(void)
 
 static void gen_value(void)
 {
-	static const int32_t atomics[] = { 0,	 0x40, 0x50, 0xa0, 1,
-					   0x41, 0x51, 0xa1, 0xe1, 0xf1 };
+	static const int32_t atomics[] = { 0, 0x40, 0x50, 0xa0, 1, 0x41, 0x51, 0xa1, 0xe1, 0xf1 };
 	unsigned k = g_below(4), r = g_number(), p = g_number();
 	unsigned v = g_number();
 
@@ -332,8 +318,8 @@ static void gen_value(void)
 		g_slot(stx_ops[k], G_PTR, r, (int)g_below(9), 0);
 		break;
 	case 1:
-		g_slot(g_below(2) ? 0xdb : 0xc3, G_PTR, r,
-		       (int)(8 * g_below(2)), atomics[g_below(10)]);
+		g_slot(g_below(2) ? 0xdb : 0xc3, G_PTR, r, (int)(8 * g_below(2)),
+		       atomics[g_below(10)]);
 		break;
 	case 2:
 		if (p == v)
@@ -344,8 +330,7 @@ static void gen_value(void)
 		g_slot(ldx_ops[k], p, p, (int)g_below(9), 0);
 		break;
 	default:
-		g_slot(ldx_ops[k], r, G_PTR, (int)g_below(g_below(12) ? 9 : 17),
-		       0);
+		g_slot(ldx_ops[k], r, G_PTR, (int)g_below(g_below(12) ? 9 : 17), 0);
 		break;
 	}
 }
@@ -359,8 +344,7 @@ static void gen_output(void)
 	if (g_below(2))
 		g_slot(0x63, G_CTX, r, 68 + 4 * (int)g_below(3), 0);
 	else
-		g_slot(0x62, G_CTX, 0, 68 + 4 * (int)g_below(3),
-		       (int32_t)g_below(8));
+		g_slot(0x62, G_CTX, 0, 68 + 4 * (int)g_below(3), (int32_t)g_below(8));
 }
 
 static void gen_helper(void)
@@ -429,8 +413,7 @@ static void gen_if(unsigned depth)
 	bool reg = g_below(3) == 0;
 	uint32_t at, other;
 
-	at = g_jump((uint8_t)(ops[g_below(sizeof(ops))] | (g_below(2) ? 5 : 6) |
-			      (reg ? 8 : 0)),
+	at = g_jump((uint8_t)(ops[g_below(sizeof(ops))] | (g_below(2) ? 5 : 6) | (reg ? 8 : 0)),
 		    g_number(), reg ? g_number() : 0, reg ? 0 : g_constant());
 	g_block(1 + g_below(4), depth + 1);
 	if (g_below(2)) {
@@ -459,8 +442,7 @@ static void gen_loop(unsigned depth)
 	g_slot(0x79, 1, 10, off, 0);
 	g_slot(0x07, 1, 0, 0, 1 + (int32_t)g_below(2));
 	g_slot(0x7b, 10, 1, off, 0);
-	g_slot(0xa5, 1, 0, (int)head - (int)em_prog.n - 1,
-	       (int32_t)(1 + g_below(6)));
+	g_slot(0xa5, 1, 0, (int)head - (int)em_prog.n - 1, (int32_t)(1 + g_below(6)));
 	if (budget)
 		g_aim(exit_at);
 	/* a may_goto may have left before r1 was a number again */
@@ -593,8 +575,7 @@ static void typed(const struct g_func *f)
 		else if (f->sig.arg[i] == G_ARG_NUMBER)
 			r8 = i + 1;
 		else
-			use_argument(i + 1, f->sig.size[i],
-				     f->sig.arg[i] == G_ARG_OR_NULL);
+			use_argument(i + 1, f->sig.size[i], f->sig.arg[i] == G_ARG_OR_NULL);
 	}
 	if (r8)
 		g_mov(8, r8);
@@ -660,8 +641,7 @@ static void function(const struct g_func *f)
 	switch (f->kind) {
 	case G_STATIC: /* r1: an address in the caller's frame; numbers */
 		g_slot(0x79, 3, 1, 0, 0);
-		g_slot(0x15 | (uint8_t)(g_below(2) << 6), 3, 0, 1,
-		       g_constant());
+		g_slot(0x15 | (uint8_t)(g_below(2) << 6), 3, 0, 1, g_constant());
 		g_slot(0x7b, 1, 2, 0, 0);
 		g_mov(7, 3);
 		g_mov(8, 2);
@@ -701,8 +681,7 @@ static void add_function(uint32_t start)
 
 	if (em_prog.nfuncs)
 		n[-1].end = start;
-	*n = (struct nb_func){ .name = names[em_prog.nfuncs++],
-			       .start = start };
+	*n = (struct nb_func){ .name = names[em_prog.nfuncs++], .start = start };
 }
 
 /* Now and then something near the edge. */
@@ -716,13 +695,11 @@ static void change(void)
 		switch (g_below(4)) {
 		case 0:
 			if (s->imm)
-				s->imm = (int32_t)((uint32_t)s->imm +
-						   g_below(3) - 1);
+				s->imm = (int32_t)((uint32_t)s->imm + g_below(3) - 1);
 			break;
 		case 1:
 			if (s->off)
-				s->off = (int16_t)(s->off + (int)g_below(17) -
-						   8);
+				s->off = (int16_t)(s->off + (int)g_below(17) - 8);
 			break;
 		case 2:
 			s->opcode ^= (uint8_t)(0x10 << g_below(4));
@@ -734,8 +711,7 @@ static void change(void)
 	}
 }
 
-static const struct nb_ctx_field newer[] = { { NB_HOOK_TUNER, "fabric", 80,
-					       8 } };
+static const struct nb_ctx_field newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };
 
 bool em_generate(uint64_t seed)
 {

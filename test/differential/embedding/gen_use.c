@@ -239,8 +239,7 @@ static void gen_record(unsigned depth)
 
 static void gen_update(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_BSS,
-					EM_LRU,	   EM_PERCPU, EM_CHOSEN };
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN, EM_BSS, EM_LRU, EM_PERCPU, EM_CHOSEN };
 	uint32_t map = maps[g_below(sizeof(maps) - !g_chance(5))];
 
 	g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
@@ -343,8 +342,7 @@ static void pass_memory(unsigned r, unsigned size, bool null)
 /* Call a function of several arguments: numbers, memory, the context. */
 static void call_typed(void)
 {
-	static const enum g_arg args[] = { G_ARG_NUMBER, G_ARG_NUMBER,
-					   G_ARG_OR_NULL, G_ARG_MEMORY,
+	static const enum g_arg args[] = { G_ARG_NUMBER, G_ARG_NUMBER, G_ARG_OR_NULL, G_ARG_MEMORY,
 					   G_ARG_CTX };
 	struct g_func f = { .kind = G_TYPED };
 	struct g_sig *s = &f.sig;
@@ -359,8 +357,7 @@ static void call_typed(void)
 			g_numbers(i + 1, i + 1);
 		} else {
 			s->size[i] = 8u << g_below(3);
-			pass_memory(i + 1, s->size[i],
-				    s->arg[i] == G_ARG_OR_NULL);
+			pass_memory(i + 1, s->size[i], s->arg[i] == G_ARG_OR_NULL);
 		}
 	}
 	f.call = g_at();
@@ -375,8 +372,7 @@ static void call_back(bool each)
 {
 	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_PERCPU, EM_LRU,
 					EM_BSS,	   EM_LIMITS, EM_CHOSEN };
-	struct g_func f = { .kind = each ? G_ELEMENT : G_TURN,
-			    .ctx = g.ctx && g_below(2) };
+	struct g_func f = { .kind = each ? G_ELEMENT : G_TURN, .ctx = g.ctx && g_below(2) };
 
 	if (each) {
 		g_lddw(1, 1, maps[g_below(sizeof(maps))], 0);

@@ -45,8 +45,7 @@ static uint32_t map_arg(void)
 
 static bool is_array(uint32_t map)
 {
-	return em_maps[map].type == NB_MAP_ARRAY ||
-	       em_maps[map].type == NB_MAP_PERCPU_ARRAY;
+	return em_maps[map].type == NB_MAP_ARRAY || em_maps[map].type == NB_MAP_PERCPU_ARRAY;
 }
 
 /* The element of a key, or -1. */
@@ -106,8 +105,8 @@ static bool may_change(uint32_t map)
 {
 	const struct nb_map_spec *s = &em_maps[map];
 
-	return (em_prog.hook->id == NB_HOOK_CONTROLLER &&
-		s->origin == NB_ORIGIN_DEFINED && s->tags & NB_MAPF_COHERENT) ||
+	return (em_prog.hook->id == NB_HOOK_CONTROLLER && s->origin == NB_ORIGIN_DEFINED &&
+		s->tags & NB_MAPF_COHERENT) ||
 	       may_write(map);
 }
 
@@ -177,9 +176,8 @@ static bool is_ring(void)
 {
 	uint32_t map = map_arg();
 
-	return map != NONE && em_maps[map].type == NB_MAP_RINGBUF
-		       ? true
-		       : em_fault("not a ring buffer");
+	return map != NONE && em_maps[map].type == NB_MAP_RINGBUF ? true
+								  : em_fault("not a ring buffer");
 }
 
 static bool reserve(void)
@@ -221,8 +219,7 @@ static bool give_back(bool submit)
 static bool output(void)
 {
 	em.ran[EM_F_OUTPUT] = true;
-	if (!needs(4) || !is_ring() ||
-	    (arg(3) && !em_read(arg(2), arg(3), NULL, NULL)))
+	if (!needs(4) || !is_ring() || (arg(3) && !em_read(arg(2), arg(3), NULL, NULL)))
 		return false;
 	return answer(em_local() % 2 ? 0 : (uint64_t)-11);
 }
@@ -285,8 +282,7 @@ static bool iter_next(void)
 	it->cur = cur;
 	em_charge();
 	em.ran[EM_F_ITER] = true;
-	n = em_lend(EM_NUMBER, (uint8_t *)&it->cur, 4,
-		    (uint32_t)(it - em.objects));
+	n = em_lend(EM_NUMBER, (uint8_t *)&it->cur, 4, (uint32_t)(it - em.objects));
 	return !em.over && answer(em_address(EM_R_LENT + n, 0));
 }
 

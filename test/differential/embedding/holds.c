@@ -55,14 +55,13 @@ static void *room(size_t size)
 }
 
 /* What matters of it, as the verifier's own stored states have it. */
-static void live_at(const struct nb_state *st, uint32_t pc,
-		    struct nb_live *live)
+static void live_at(const struct nb_state *st, uint32_t pc, struct nb_live *live)
 {
 	for (uint32_t i = 0; i + 1 < st->nframes; i++) {
 		const struct nb_frame *to = &st->frames[i + 1];
 
-		live->regs[i] = to->callback ? seen.live[to->ret - 1] & 0x3fe
-					     : seen.live[to->ret] & 0x3c0;
+		live->regs[i] =
+			to->callback ? seen.live[to->ret - 1] & 0x3fe : seen.live[to->ret] & 0x3c0;
 	}
 	live->regs[st->nframes - 1] = seen.live[pc];
 }
@@ -78,8 +77,7 @@ static void append(uint32_t pc)
 	seen.tail[pc] = id;
 }
 
-void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
-		uint32_t pc)
+void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	struct nb_live live;
 	void *p;
@@ -152,8 +150,7 @@ static uint64_t ref_of(const struct bonds *b, uint32_t id)
 
 /* ---- registers ---- */
 
-static bool in_element(const struct nb_reg *r, uint64_t v, uint32_t region,
-		       uint64_t *base)
+static bool in_element(const struct nb_reg *r, uint64_t v, uint32_t region, uint64_t *base)
 {
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 
@@ -168,16 +165,14 @@ static bool value_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 {
 	uint32_t region = em_region(v);
 	uint64_t base = 0;
-	bool found = in_element(r, v, region, &base) ||
-		     in_element(r, v, region + 1, &base);
+	bool found = in_element(r, v, region, &base) || in_element(r, v, region + 1, &base);
 
 	for (uint32_t i = 0; !found && i < em_nmaps * EM_ELEMS; i++)
 		found = in_element(r, v, EM_R_VALUE + i, &base);
 	return found && (!r->id || bind(b, r->id, base));
 }
 
-static bool lent_holds(const struct nb_reg *r, uint64_t v, uint32_t n,
-		       uint32_t object)
+static bool lent_holds(const struct nb_reg *r, uint64_t v, uint32_t n, uint32_t object)
 {
 	const struct em_lent *l;
 
@@ -212,12 +207,10 @@ static bool memory_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	is &= LENT - 1;
 	for (uint32_t i = n; i != n + 2; i++)
 		if (lent_holds(r, v, i, (uint32_t)is))
-			return !r->id ||
-			       bind(b, r->id, em_address(EM_R_LENT + i, 0));
+			return !r->id || bind(b, r->id, em_address(EM_R_LENT + i, 0));
 	for (uint32_t i = 0; i < em.nlent; i++)
 		if (lent_holds(r, v, i, (uint32_t)is))
-			return !r->id ||
-			       bind(b, r->id, em_address(EM_R_LENT + i, 0));
+			return !r->id || bind(b, r->id, em_address(EM_R_LENT + i, 0));
 	return false;
 }
 
@@ -229,8 +222,7 @@ static bool rdonly_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	for (uint32_t i = 0; i < b->st->nframes; i++)
 		if (r->ref && b->st->frames[i].loop == r->ref)
 			return em.frames[i].key &&
-			       lent_holds(r, v, em.frames[i].key - 1,
-					  UINT32_MAX);
+			       lent_holds(r, v, em.frames[i].key - 1, UINT32_MAX);
 	if (!(is & OBJECT))
 		return false;
 	for (uint32_t i = 0; i < em.nlent; i++)
@@ -261,13 +253,11 @@ static bool reg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 		return true;
 	case NB_REG_SCALAR:
 		return nb_range_has(&r->r, v) &&
-		       (!r->id ||
-			bind(b, r->id, v - (uint64_t)(int64_t)r->delta));
+		       (!r->id || bind(b, r->id, v - (uint64_t)(int64_t)r->delta));
 	case NB_REG_CTX:
 		return nb_range_has(&r->r, v - em_address(EM_R_CTX, 0));
 	case NB_REG_STACK:
-		return nb_range_has(&r->r, v - em_address(EM_R_STACK + r->frame,
-							  NB_STACK_SIZE));
+		return nb_range_has(&r->r, v - em_address(EM_R_STACK + r->frame, NB_STACK_SIZE));
 	case NB_REG_MAP:
 		return map_holds(b, r, v);
 	case NB_REG_VALUE_OR_NULL:
@@ -294,8 +284,7 @@ static const uint8_t *cell_bytes(const struct em_frame *f, uint32_t c)
 	return f->stack + NB_STACK_SIZE - 4 * (c + 1);
 }
 
-static bool bytes_hold(const struct nb_cell *x, const struct em_frame *f,
-		       uint32_t c)
+static bool bytes_hold(const struct nb_cell *x, const struct em_frame *f, uint32_t c)
 {
 	const uint8_t *p = cell_bytes(f, c);
 	const uint8_t *init = f->init + NB_STACK_SIZE - 4 * (c + 1);
@@ -305,15 +294,13 @@ static bool bytes_hold(const struct nb_cell *x, const struct em_frame *f,
 			continue;
 		if (!init[i])
 			return false;
-		if ((x->kind == NB_CELL_BYTES || nb_cell_narrow(x)) &&
-		    x->zero >> i & 1 && p[i])
+		if ((x->kind == NB_CELL_BYTES || nb_cell_narrow(x)) && x->zero >> i & 1 && p[i])
 			return false;
 	}
 	return true;
 }
 
-static bool spills_hold(struct bonds *b, const struct nb_frame *a,
-			const struct em_frame *f)
+static bool spills_hold(struct bonds *b, const struct nb_frame *a, const struct em_frame *f)
 {
 	for (uint32_t c = 0; c < a->ncells; c++) {
 		const struct nb_cell *x = &a->cells[c];
@@ -321,8 +308,7 @@ static bool spills_hold(struct bonds *b, const struct nb_frame *a,
 
 		if (!bytes_hold(x, f, c))
 			return false;
-		if (x->kind != NB_CELL_SPILL4 && x->kind != NB_CELL_SPILL8 &&
-		    !nb_cell_narrow(x))
+		if (x->kind != NB_CELL_SPILL4 && x->kind != NB_CELL_SPILL8 && !nb_cell_narrow(x))
 			continue;
 		memcpy(&v, cell_bytes(f, c),
 		       x->kind == NB_CELL_SPILL8 ? 8
@@ -336,28 +322,20 @@ static bool spills_hold(struct bonds *b, const struct nb_frame *a,
 
 static bool iterator_holds(const struct nb_reg *r, const struct em_object *o)
 {
-	enum {
-		OPEN,
-		ENDED,
-		EXACT,
-		SURE
-	}; /* as in core/bpf/verify/feature/iter.c */
+	enum { OPEN, ENDED, EXACT, SURE }; /* as in core/bpf/verify/feature/iter.c */
 	int64_t next = (int64_t)o->cur + 1;
 
-	if ((r->delta == EXACT || r->delta == SURE) && next < o->end &&
-	    !o->sure)
+	if ((r->delta == EXACT || r->delta == SURE) && next < o->end && !o->sure)
 		return false;
 	switch (r->delta) {
 	case OPEN:
 	case SURE:
-		return next >= o->end ||
-		       (nb_range_has(&r->r, (uint64_t)next) &&
-			nb_range_has(&r->r, (uint64_t)o->end - 1));
+		return next >= o->end || (nb_range_has(&r->r, (uint64_t)next) &&
+					  nb_range_has(&r->r, (uint64_t)o->end - 1));
 	case ENDED:
 		return next >= o->end;
 	default:
-		return nb_range_has(&r->r, (uint64_t)(int64_t)o->cur) &&
-		       (int32_t)r->id == o->end;
+		return nb_range_has(&r->r, (uint64_t)(int64_t)o->cur) && (int32_t)r->id == o->end;
 	}
 }
 
@@ -372,8 +350,7 @@ static bool objects_hold(struct bonds *b, uint32_t frame)
 
 		if (x->kind != NB_CELL_OBJECT)
 			continue;
-		o = em_object_at(em_address(EM_R_STACK + frame,
-					    NB_STACK_SIZE - 4 * (c + 1)));
+		o = em_object_at(em_address(EM_R_STACK + frame, NB_STACK_SIZE - 4 * (c + 1)));
 		if (o < 0 || !bind_ref(b, x->reg.ref, OBJECT | (uint32_t)o))
 			return false;
 		if (!iterator_holds(&x->reg, &em.objects[o]))
@@ -398,8 +375,7 @@ static bool untested(const struct bonds *b, uint32_t id, uint64_t *v)
 		const struct em_frame *f = &em.frames[i];
 
 		for (unsigned r = 0; r < NB_R10; r++)
-			if (a->regs[r].kind == NB_REG_MEM_OR_NULL &&
-			    a->regs[r].id == id) {
+			if (a->regs[r].kind == NB_REG_MEM_OR_NULL && a->regs[r].id == id) {
 				*v = f->reg[r];
 				return true;
 			}
@@ -424,15 +400,11 @@ static bool held_holds(struct bonds *b)
 		uint64_t v;
 
 		/* NULL, and nobody has looked yet */
-		if (ref->kind == NB_REF_SAMPLE && untested(b, ref->id, &v) &&
-		    !v)
+		if (ref->kind == NB_REF_SAMPLE && untested(b, ref->id, &v) && !v)
 			continue;
-		if (at++ >= em.nheld || h->kind != ref->kind ||
-		    h->frame != ref->frame)
+		if (at++ >= em.nheld || h->kind != ref->kind || h->frame != ref->frame)
 			return false;
-		if (!bind_ref(b, ref->id,
-			      (ref->kind == NB_REF_SAMPLE ? LENT : OBJECT) |
-				      h->what))
+		if (!bind_ref(b, ref->id, (ref->kind == NB_REF_SAMPLE ? LENT : OBJECT) | h->what))
 			return false;
 	}
 	return at >= em.nheld;
@@ -452,8 +424,7 @@ static bool frame_holds(struct bonds *b, uint32_t i)
 	for (unsigned r = 0; r < NB_R10; r++) {
 		if (a->regs[r].kind == NB_REG_UNINIT)
 			continue;
-		if (!(f->written >> r & 1) ||
-		    !reg_holds(b, &a->regs[r], f->reg[r]))
+		if (!(f->written >> r & 1) || !reg_holds(b, &a->regs[r], f->reg[r]))
 			return false;
 	}
 	return spills_hold(b, a, f);
@@ -504,19 +475,15 @@ void em_dump_states(void)
 		if (seen.pc[i] != em.pc || seen.walk[i] != seen.walks)
 			continue;
 		nb_state_restore(&scratch, seen.saved[i]);
-		printf("#  state %u: %u frames, %u held\n", i, scratch.nframes,
-		       scratch.nrefs);
+		printf("#  state %u: %u frames, %u held\n", i, scratch.nframes, scratch.nrefs);
 		for (unsigned r = 0; r < NB_R10; r++) {
-			const struct nb_reg *x =
-				&scratch.frames[scratch.nframes - 1].regs[r];
+			const struct nb_reg *x = &scratch.frames[scratch.nframes - 1].regs[r];
 
 			if (x->kind)
 				printf("#   r%u kind %u id %u ref %u map %u "
 				       "%lld..%lld u %llx..%llx\n",
-				       r, x->kind, x->id, x->ref, x->map,
-				       (long long)x->r.smin,
-				       (long long)x->r.smax,
-				       (unsigned long long)x->r.umin,
+				       r, x->kind, x->id, x->ref, x->map, (long long)x->r.smin,
+				       (long long)x->r.smax, (unsigned long long)x->r.umin,
 				       (unsigned long long)x->r.umax);
 		}
 	}

@@ -25,8 +25,7 @@ static uint64_t alu(const struct nb_insn *in, uint64_t a, uint64_t b)
 {
 	bool w = in->width == 64;
 	uint32_t a32 = (uint32_t)a, b32 = (uint32_t)b;
-	int64_t sa = w ? (int64_t)a : (int32_t)a,
-		sb = w ? (int64_t)b : (int32_t)b;
+	int64_t sa = w ? (int64_t)a : (int32_t)a, sb = w ? (int64_t)b : (int32_t)b;
 	uint64_t r = 0;
 
 	switch ((int)in->fn) {
@@ -67,8 +66,7 @@ static uint64_t alu(const struct nb_insn *in, uint64_t a, uint64_t b)
 		r = w ? a >> (b & 63) : a32 >> (b & 31);
 		break;
 	case NB_FN_ARSH:
-		r = w ? (uint64_t)(sa >> (b & 63))
-		      : (uint64_t)((int32_t)a32 >> (b & 31));
+		r = w ? (uint64_t)(sa >> (b & 63)) : (uint64_t)((int32_t)a32 >> (b & 31));
 		break;
 	case NB_FN_NEG:
 		r = 0 - a;
@@ -86,9 +84,7 @@ static uint64_t alu(const struct nb_insn *in, uint64_t a, uint64_t b)
 		r = (uint64_t)(int32_t)b;
 		break;
 	case NB_FN_LE:
-		return in->width == 16	 ? (uint16_t)a
-		       : in->width == 32 ? a32
-					 : a;
+		return in->width == 16 ? (uint16_t)a : in->width == 32 ? a32 : a;
 	case NB_FN_BE:
 	case NB_FN_BSWAP:
 		return in->width == 16	 ? __builtin_bswap16((uint16_t)a)
@@ -165,8 +161,7 @@ static bool atomic(const struct nb_insn *in, struct em_frame *f)
 		v = s;
 		break;
 	default:
-		v = (size == 4 ? (uint32_t)f->reg[0] : f->reg[0]) == old ? s
-									 : old;
+		v = (size == 4 ? (uint32_t)f->reg[0] : f->reg[0]) == old ? s : old;
 		if (!(f->written & 1))
 			return em_fault("read of r0");
 		break;
@@ -270,13 +265,10 @@ static bool next_element(struct em_frame *f, uint32_t map)
 
 static void each_args(struct em_frame *up, uint32_t map)
 {
-	uint64_t value =
-		em_address(EM_R_VALUE + map * EM_ELEMS + up->cursor, 0);
+	uint64_t value = em_address(EM_R_VALUE + map * EM_ELEMS + up->cursor, 0);
 
 	if (!up->key)
-		up->key = em_lend(EM_KEY, up->key_bytes, em_maps[map].key_size,
-				  UINT32_MAX) +
-			  1;
+		up->key = em_lend(EM_KEY, up->key_bytes, em_maps[map].key_size, UINT32_MAX) + 1;
 	em_set(1, up->reg[1]);
 	em_set(2, em_address(EM_R_LENT + up->key - 1, 0));
 	em_set(3, value);
@@ -391,8 +383,7 @@ static bool lddw(const struct nb_insn *in)
 		v = em_address(EM_R_HANDLE + (uint32_t)in->imm, 0);
 		break;
 	case NB_FN_MAP_VALUE:
-		v = em_address(EM_R_VALUE + (uint32_t)in->imm * EM_ELEMS,
-			       (uint64_t)in->imm >> 32);
+		v = em_address(EM_R_VALUE + (uint32_t)in->imm * EM_ELEMS, (uint64_t)in->imm >> 32);
 		break;
 	case NB_FN_FUNC:
 		fn = func_at((uint32_t)((int64_t)em.pc + 1 + in->off));
@@ -410,8 +401,8 @@ static bool lddw(const struct nb_insn *in)
 
 static bool compute(const struct nb_insn *in, uint64_t b)
 {
-	bool moves = in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 ||
-		     in->fn == NB_FN_MOVSX16 || in->fn == NB_FN_MOVSX32;
+	bool moves = in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 || in->fn == NB_FN_MOVSX16 ||
+		     in->fn == NB_FN_MOVSX32;
 	uint64_t a;
 
 	if (in->dst == NB_R10)
@@ -419,8 +410,8 @@ static bool compute(const struct nb_insn *in, uint64_t b)
 	if (!moves && !em_need(in->dst))
 		return false;
 	a = em_top()->reg[in->dst];
-	if (in->fn == NB_FN_SUB && in->width == 64 && a == b &&
-	    em_region(a) >= EM_R_VALUE && in->src != in->dst)
+	if (in->fn == NB_FN_SUB && in->width == 64 && a == b && em_region(a) >= EM_R_VALUE &&
+	    in->src != in->dst)
 		em.ran[EM_F_NULLED] = true;
 	em_set(in->dst, alu(in, a, b));
 	return true;
@@ -492,8 +483,7 @@ bool em_step(void)
 		break;
 	case NB_KIND_STORE:
 		ok = em_need(in->dst) &&
-		     em_store(f->reg[in->dst] + (uint64_t)(int64_t)in->off,
-			      in->width / 8u, b);
+		     em_store(f->reg[in->dst] + (uint64_t)(int64_t)in->off, in->width / 8u, b);
 		break;
 	case NB_KIND_ATOMIC:
 		ok = em_need(in->dst) && atomic(in, f);

@@ -60,9 +60,7 @@ const struct nb_map_spec em_made_maps[EM_MAPS] = {
 		     .key_size = 4,
 		     .value_size = 32,
 		     .max_entries = 8 },
-	[EM_RING] = { .name = "ring",
-		      .type = NB_MAP_RINGBUF,
-		      .max_entries = 4096 },
+	[EM_RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
 };
 
 const struct nb_map_spec *em_maps = em_made_maps;
@@ -75,8 +73,7 @@ const char *const em_feature_words[EM_NFEATURES] = {
 
 bool em_map_is_local(uint32_t map)
 {
-	return !(em_maps[map].tags & NB_MAPF_COHERENT) &&
-	       em_maps[map].origin != NB_ORIGIN_RODATA;
+	return !(em_maps[map].tags & NB_MAPF_COHERENT) && em_maps[map].origin != NB_ORIGIN_RODATA;
 }
 
 static bool fits(const struct nb_map_spec *s)
@@ -91,8 +88,7 @@ static bool find_functions(struct em_prog *p)
 		int64_t to = (int64_t)pc + 1 + p->insns[pc].off;
 		uint32_t f = 0;
 
-		if (p->insns[pc].op != NB_OP_CALL_LOCAL &&
-		    p->insns[pc].op != NB_OP_LDDW_FUNC)
+		if (p->insns[pc].op != NB_OP_CALL_LOCAL && p->insns[pc].op != NB_OP_LDDW_FUNC)
 			continue;
 		while (f < p->nfuncs && p->funcs[f].start != to)
 			f++;
@@ -100,8 +96,7 @@ static bool find_functions(struct em_prog *p)
 			return false;
 		if (f == p->nfuncs)
 			p->funcs[p->nfuncs++] =
-				(struct nb_func){ .name = "?",
-						  .start = (uint32_t)to };
+				(struct nb_func){ .name = "?", .start = (uint32_t)to };
 	}
 	return true;
 }
@@ -112,8 +107,8 @@ bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
 	struct em_prog *p = &em_prog;
 	struct nb_err err;
 
-	if (from->nslots > EM_SLOTS || from->nfuncs > EM_FUNCS ||
-	    img->nmaps > EM_MOST_MAPS || plain > EM_PLAIN)
+	if (from->nslots > EM_SLOTS || from->nfuncs > EM_FUNCS || img->nmaps > EM_MOST_MAPS ||
+	    plain > EM_PLAIN)
 		return false;
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		if (!fits(&img->maps[i]))
@@ -130,6 +125,6 @@ bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
 	p->plain = plain;
 	em_maps = img->maps;
 	em_nmaps = img->nmaps;
-	return p->hook->ctx_size <= EM_CTX &&
-	       !nb_decode(p->insns, p->slots, p->n, &err) && find_functions(p);
+	return p->hook->ctx_size <= EM_CTX && !nb_decode(p->insns, p->slots, p->n, &err) &&
+	       find_functions(p);
 }

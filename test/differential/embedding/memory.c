@@ -66,8 +66,7 @@ static bool overwrite(uint32_t frame, uint64_t off, uint64_t size)
 	for (uint32_t i = em.nobjects; i-- > 0;) {
 		const struct em_object *o = &em.objects[i];
 
-		if (o->live && o->frame == frame && off + size > o->off &&
-		    o->off + o->size > off)
+		if (o->live && o->frame == frame && off + size > o->off && o->off + o->size > off)
 			return em_fault("store into what a helper keeps");
 	}
 	return true;
@@ -111,18 +110,15 @@ void em_object_end(uint32_t n)
 
 /* ---- what is lent and held ---- */
 
-uint32_t em_lend(enum em_lent_kind kind, uint8_t *bytes, uint32_t size,
-		 uint32_t object)
+uint32_t em_lend(enum em_lent_kind kind, uint8_t *bytes, uint32_t size, uint32_t object)
 {
 	if (em.nlent == EM_LENT) {
 		em.over = true;
 		return 0;
 	}
-	em.lent[em.nlent] = (struct em_lent){ .kind = (uint8_t)kind,
-					      .live = true,
-					      .size = size,
-					      .object = object,
-					      .bytes = bytes };
+	em.lent[em.nlent] = (struct em_lent){
+		.kind = (uint8_t)kind, .live = true, .size = size, .object = object, .bytes = bytes
+	};
 	return em.nlent++;
 }
 
@@ -132,8 +128,7 @@ void em_hold(enum nb_ref_kind kind, uint32_t what)
 		em_fault("too much is held");
 		return;
 	}
-	em.held[em.nheld++] =
-		(struct em_held){ (uint8_t)kind, em.nframes - 1, what };
+	em.held[em.nheld++] = (struct em_held){ (uint8_t)kind, em.nframes - 1, what };
 }
 
 bool em_release(enum nb_ref_kind kind, uint32_t what)
@@ -142,8 +137,7 @@ bool em_release(enum nb_ref_kind kind, uint32_t what)
 		if (em.held[i].kind != kind || em.held[i].what != what)
 			continue;
 		em.nheld--;
-		memmove(&em.held[i], &em.held[i + 1],
-			(em.nheld - i) * sizeof(em.held[0]));
+		memmove(&em.held[i], &em.held[i + 1], (em.nheld - i) * sizeof(em.held[0]));
 		return true;
 	}
 	return em_fault("given back, but not held");
@@ -169,8 +163,7 @@ bool em_leave_frame(uint32_t frame, bool all_returned)
 
 /* ---- access ---- */
 
-static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size,
-			 bool write)
+static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size, bool write)
 {
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 	const struct nb_map_spec *s = &em_maps[map];

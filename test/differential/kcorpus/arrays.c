@@ -23,13 +23,7 @@
 #include "../../../include/linux/filter.h"
 #include "test_btf.h"
 
-enum {
-	MAX_INSNS = 512,
-	MAX_FIXUPS = 8,
-	RUNS = 8,
-	SKIP_LEN = 32,
-	BTF_MAX = 256
-};
+enum { MAX_INSNS = 512, MAX_FIXUPS = 8, RUNS = 8, SKIP_LEN = 32, BTF_MAX = 256 };
 
 #define TEST_DATA_LEN 64
 #define POINTER_VALUE 0xcafe4all
@@ -47,8 +41,7 @@ enum {
 #define bpf_fill_torturous_jumps NULL
 
 #ifndef offsetofend
-#define offsetofend(type, member) \
-	(offsetof(type, member) + sizeof(((type *)0)->member))
+#define offsetofend(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #endif
 
 /* Sequences that many tests begin with: cut out of test_verifier.c. */
@@ -156,12 +149,9 @@ int main(void)
 		    t->fixup_map_timer[0])
 			continue;
 		printf("program %s|%s|%d|%d|%d|%d\n", file, t->descr,
-		       t->prog_type ? (int)t->prog_type
-				    : BPF_PROG_TYPE_SOCKET_FILTER,
+		       t->prog_type ? (int)t->prog_type : BPF_PROG_TYPE_SOCKET_FILTER,
 		       t->expected_attach_type,
-		       t->flags & F_LOAD_WITH_STRICT_ALIGNMENT
-			       ? BPF_F_STRICT_ALIGNMENT
-			       : 0,
+		       t->flags & F_LOAD_WITH_STRICT_ALIGNMENT ? BPF_F_STRICT_ALIGNMENT : 0,
 		       t->result == ACCEPT || t->result == VERBOSE_ACCEPT);
 		print_maps(t);
 		printf("code ");

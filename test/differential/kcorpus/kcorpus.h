@@ -60,10 +60,10 @@ int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a);
 int kc_lines(struct kc_prog **list, const char *path, struct nb_arena *a);
 
 /* A program more on the list, and its verdicts; it is of type @own. */
-struct kc_prog *kc_add(struct kc_prog **list, const char *file,
-		       const char *name, struct nb_arena *a);
-void kc_judge(struct kc_prog *p, const struct kc_code *c,
-	      enum bpf_prog_type own, struct nb_arena *a);
+struct kc_prog *kc_add(struct kc_prog **list, const char *file, const char *name,
+		       struct nb_arena *a);
+void kc_judge(struct kc_prog *p, const struct kc_code *c, enum bpf_prog_type own,
+	      struct nb_arena *a);
 
 /* Number of the map with this descriptor, or -1. */
 int kc_map_of(const struct kc_code *c, int fd);
@@ -104,7 +104,6 @@ const struct kc_mutated *kc_mutated(void);
 bool kc_accepts(const struct kc_prog *p, const struct kc_code *c, uint8_t *aux);
 
 /* Fill in our verdict. */
-void kc_ours(struct kc_prog *p, const struct kc_code *c, bool writable,
-	     struct nb_arena *a);
+void kc_ours(struct kc_prog *p, const struct kc_code *c, bool writable, struct nb_arena *a);
 
 #endif

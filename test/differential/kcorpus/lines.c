@@ -50,9 +50,8 @@ static bool make_map(struct test *t, unsigned i)
 			continue;
 		s.name = kinds[k].name;
 		s.max_entries = s.max_entries ? s.max_entries : 1;
-		fd = bpf_map_create((enum bpf_map_type)s.type, s.name,
-				    s.key_size, s.value_size, s.max_entries,
-				    NULL);
+		fd = bpf_map_create((enum bpf_map_type)s.type, s.name, s.key_size, s.value_size,
+				    s.max_entries, NULL);
 		if (fd < 0 || slot < 0 || (uint32_t)slot >= c->n)
 			return false;
 		c->fds[c->nmaps] = fd;
@@ -86,16 +85,15 @@ static void judge(struct test *t, const char *hex, struct nb_arena *a)
 		close(c->fds[--c->nmaps]);
 }
 
-static void begin(struct test *t, struct kc_prog **list, const char *line,
-		  struct nb_arena *a)
+static void begin(struct test *t, struct kc_prog **list, const char *line, struct nb_arena *a)
 {
 	char file[64], name[128];
 	int attach, flags, expected;
 
 	memset(t, 0, sizeof(*t));
 	t->opts.sz = sizeof(t->opts);
-	if (sscanf(line, "program %63[^|]|%127[^|]|%d|%d|%d|%d", file, name,
-		   &t->type, &attach, &flags, &expected) != 6)
+	if (sscanf(line, "program %63[^|]|%127[^|]|%d|%d|%d|%d", file, name, &t->type, &attach,
+		   &flags, &expected) != 6)
 		return;
 	t->opts.expected_attach_type = (enum bpf_attach_type)attach;
 	t->opts.prog_flags = (__u32)flags;

@@ -48,8 +48,8 @@ struct answer {
 	char reason[256];
 };
 
-static int load(const struct kc_code *c, enum bpf_prog_type type,
-		struct bpf_prog_load_opts *o, struct answer *a)
+static int load(const struct kc_code *c, enum bpf_prog_type type, struct bpf_prog_load_opts *o,
+		struct answer *a)
 {
 	int fd;
 
@@ -103,11 +103,10 @@ static bool same(const struct answer *a, const struct answer *b)
  */
 static bool any_type(const struct kc_code *c, const struct answer *own)
 {
-	static const enum bpf_prog_type plain[] = {
-		BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_SYSCALL,
-		BPF_PROG_TYPE_SOCKET_FILTER, BPF_PROG_TYPE_SCHED_CLS,
-		BPF_PROG_TYPE_XDP
-	};
+	static const enum bpf_prog_type plain[] = { BPF_PROG_TYPE_RAW_TRACEPOINT,
+						    BPF_PROG_TYPE_SYSCALL,
+						    BPF_PROG_TYPE_SOCKET_FILTER,
+						    BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_XDP };
 	unsigned n = kc_lent(c) ? 5 : 2;
 
 	if (strstr(own->reason, "bpf_context"))
@@ -136,8 +135,8 @@ int kc_ask(const struct kc_code *c, char *reason, size_t size, int64_t *slot)
 	return a.ok;
 }
 
-void kc_judge(struct kc_prog *p, const struct kc_code *c,
-	      enum bpf_prog_type own, struct nb_arena *a)
+void kc_judge(struct kc_prog *p, const struct kc_code *c, enum bpf_prog_type own,
+	      struct nb_arena *a)
 {
 	const char *mutants = getenv("MUTANTS");
 	struct answer said;
@@ -162,10 +161,8 @@ void kc_judge(struct kc_prog *p, const struct kc_code *c,
 
 bool kc_permitted(void)
 {
-	const struct bpf_insn nothing[] = { { .code = 0xb7 },
-					    { .code = 0x95 } };
-	int fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL",
-			       nothing, 2, NULL);
+	const struct bpf_insn nothing[] = { { .code = 0xb7 }, { .code = 0x95 } };
+	int fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing, 2, NULL);
 
 	if (fd >= 0)
 		close(fd);
@@ -199,8 +196,7 @@ static struct nb_map_spec spec_of(struct bpf_map *m)
 }
 
 /* libbpf has relocated the program and would load it now. */
-static int before_load(struct bpf_program *prog,
-		       struct bpf_prog_load_opts *opts, long cookie)
+static int before_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	static struct kc_code c;
 	struct bpf_map *m;
@@ -268,8 +264,7 @@ static __u32 read_tags(struct kc_prog *p, const struct btf *btf)
 		const struct btf_type *t = btf__type_by_id(btf, i);
 
 		if (btf_is_decl_tag(t) && t->type == (__u32)id)
-			read_tag(p, btf__name_by_offset(btf, t->name_off),
-				 &flags);
+			read_tag(p, btf__name_by_offset(btf, t->name_off), &flags);
 	}
 	return flags;
 }
@@ -288,8 +283,7 @@ static int open_object(const char *path)
 static void load_alone(const char *path, const char *section)
 {
 	struct libbpf_prog_handler_opts h = { .sz = sizeof(h),
-					      .prog_prepare_load_fn =
-						      before_load };
+					      .prog_prepare_load_fn = before_load };
 	struct bpf_program *prog;
 	enum bpf_attach_type attach;
 	int id;
@@ -302,15 +296,12 @@ static void load_alone(const char *path, const char *section)
 	if (!open_object(path)) {
 		bpf_object__for_each_program(prog, job.obj)
 		{
-			bool me =
-				!strcmp(bpf_program__name(prog), job.to->name);
+			bool me = !strcmp(bpf_program__name(prog), job.to->name);
 
 			bpf_program__set_autoload(prog, me);
 			if (me)
-				bpf_program__set_flags(
-					prog,
-					read_tags(job.to,
-						  bpf_object__btf(job.obj)));
+				bpf_program__set_flags(prog,
+						       read_tags(job.to, bpf_object__btf(job.obj)));
 		}
 		bpf_object__load(job.obj);
 		bpf_object__close(job.obj);
@@ -328,8 +319,8 @@ static const char *base(const char *path, struct nb_arena *a)
 	return nb_arena_str(a, name, sizeof(name));
 }
 
-struct kc_prog *kc_add(struct kc_prog **list, const char *file,
-		       const char *name, struct nb_arena *a)
+struct kc_prog *kc_add(struct kc_prog **list, const char *file, const char *name,
+		       struct nb_arena *a)
 {
 	struct kc_prog *p = nb_arena_alloc(a, sizeof(*p));
 
@@ -356,8 +347,7 @@ int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a)
 		once = true;
 		libbpf_set_print(silent);
 		/* libbpf 1.1 frees its list twice when the last one goes. */
-		libbpf_register_prog_handler(
-			"kcorpus-stays", BPF_PROG_TYPE_SOCKET_FILTER, 0, NULL);
+		libbpf_register_prog_handler("kcorpus-stays", BPF_PROG_TYPE_SOCKET_FILTER, 0, NULL);
 	}
 	job.arena = a;
 	if (open_object(path))
@@ -369,8 +359,7 @@ int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a)
 		if (n == MAX_NAMES)
 			break;
 		names[n] = nb_arena_str(a, bpf_program__name(prog), 128);
-		sections[n++] =
-			nb_arena_str(a, section + (*section == '?'), 128);
+		sections[n++] = nb_arena_str(a, section + (*section == '?'), 128);
 	}
 	bpf_object__close(job.obj);
 	for (unsigned i = 0; i < n; i++) {

@@ -25,12 +25,7 @@ enum { MAX_EXPLAINED = 512, MAX_CLASSES = 128, LINE = 512 };
  * mille what of the C files was reached, less two or three programs; and what
  * of all that is not about objects of a kernel, by our own rules.
  */
-enum {
-	LEAST_ACCEPTED = 95,
-	FLOOR_STRICT = 952,
-	FLOOR_ROOT = 980,
-	FLOOR_OURS = 970
-};
+enum { LEAST_ACCEPTED = 95, FLOOR_STRICT = 952, FLOOR_ROOT = 980, FLOOR_OURS = 970 };
 
 /* side | program pattern | text of the refusal | reason */
 struct explained {
@@ -52,8 +47,8 @@ static struct class refused[MAX_CLASSES], needs[MAX_CLASSES];
 
 struct counts {
 	unsigned tried, kind[KC_OURS + 1], foreign_ok;
-	unsigned both_accept, privileged, both_refuse, stricter, stricter_named,
-		laxer, laxer_named, unexpected, objects, old, mended;
+	unsigned both_accept, privileged, both_refuse, stricter, stricter_named, laxer, laxer_named,
+		unexpected, objects, old, mended;
 	/* Of the C files progs/verifier_*.c alone: the verdict is the same for
 	 * any type, the kernel accepts, so do we, also as root or by our own
 	 * rules. */
@@ -113,8 +108,7 @@ static int read_explained(const char *path)
 }
 
 /* The first row for this program whose text is in @said. */
-static const struct explained *explain(const struct kc_prog *p,
-				       const char *side, const char *said)
+static const struct explained *explain(const struct kc_prog *p, const char *side, const char *said)
 {
 	char name[256];
 
@@ -135,8 +129,7 @@ static struct class *class_of(struct class *all, const char *word)
 {
 	unsigned i = 0;
 
-	while (i + 1 < MAX_CLASSES && all[i].word &&
-	       strcmp(all[i].word, word) != 0)
+	while (i + 1 < MAX_CLASSES && all[i].word && strcmp(all[i].word, word) != 0)
 		i++;
 	all[i].word = word;
 	return &all[i];
@@ -186,25 +179,22 @@ static void compare(const struct kc_prog *p)
 		/* The source wants what the running kernel cannot do yet. */
 		n.old++;
 		if (shown("old"))
-			printf("--- %s:%s: the kernel says: %s\n", p->file,
-			       p->name, p->reason);
+			printf("--- %s:%s: the kernel says: %s\n", p->file, p->name, p->reason);
 	} else {
 		n.laxer++;
 		e = explain(p, "kernel", p->reason);
 		n.laxer_named += e != NULL;
 		if (!e || shown("laxer"))
 			printf("%s: %s:%s: the kernel says: %s%s%s\n",
-			       e ? "explained" : "not explained", p->file,
-			       p->name, p->reason, e ? " | " : "",
-			       e ? e->why : "");
+			       e ? "explained" : "not explained", p->file, p->name, p->reason,
+			       e ? " | " : "", e ? e->why : "");
 	}
 }
 
 /* The programs that are counted elsewhere, too: 824 of Linux 6.12. */
 static void count_free(const struct kc_prog *p)
 {
-	if (strncmp(p->file, "verifier_", 9) != 0 ||
-	    (p->kind != KC_OURS && p->kind != KC_FOREIGN))
+	if (strncmp(p->file, "verifier_", 9) != 0 || (p->kind != KC_OURS && p->kind != KC_FOREIGN))
 		return;
 	n.free++;
 	n.free_foreign += p->kind == KC_FOREIGN;
@@ -223,9 +213,8 @@ static void count(const struct kc_prog *p)
 	if (p->kernel >= 0 && p->expected >= 0 && p->kernel != p->expected) {
 		n.unexpected++;
 		if (shown("expected"))
-			printf("expected %d, kernel %d: %s:%s: %s\n",
-			       p->expected, p->kernel, p->file, p->name,
-			       p->reason);
+			printf("expected %d, kernel %d: %s:%s: %s\n", p->expected, p->kernel,
+			       p->file, p->name, p->reason);
 	}
 	switch (p->kind) {
 	case KC_UNLOADED:
@@ -234,15 +223,13 @@ static void count(const struct kc_prog *p)
 		break;
 	case KC_BOUND:
 		if (shown("bound"))
-			printf("bound: %s:%s: %s\n", p->file, p->name,
-			       p->reason);
+			printf("bound: %s:%s: %s\n", p->file, p->name, p->reason);
 		break;
 	case KC_FOREIGN:
 		class_of(needs, p->need)->n++;
 		n.foreign_ok += p->kernel == 1;
 		if (shown("foreign"))
-			printf("foreign: %s:%s: %s\n", p->file, p->name,
-			       p->need);
+			printf("foreign: %s:%s: %s\n", p->file, p->name, p->need);
 		break;
 	case KC_OURS:
 		compare(p);
@@ -274,19 +261,15 @@ static void print_table(void)
 	printf("| not loaded alone (they attach to kernel functions, or libbpf "
 	       "does not take the object) | %u |\n",
 	       n.kind[KC_UNLOADED]);
-	printf("| verdict or message depends on the program type | %u |\n",
-	       n.kind[KC_BOUND]);
+	printf("| verdict or message depends on the program type | %u |\n", n.kind[KC_BOUND]);
 	printf("| need what exists in a kernel only | %u (the kernel accepts "
 	       "%u) |\n",
 	       n.kind[KC_FOREIGN], n.foreign_ok);
-	printf("| **compared** | **%u** (the kernel accepts %u) |\n", ours,
-	       accepts);
-	printf("| both accept | %u (%.1f %%) |\n", n.both_accept,
-	       percent(n.both_accept, accepts));
+	printf("| **compared** | **%u** (the kernel accepts %u) |\n", ours, accepts);
+	printf("| both accept | %u (%.1f %%) |\n", n.both_accept, percent(n.both_accept, accepts));
 	printf("| both accept, of programs that are not about objects of a "
 	       "kernel | %u of %u (%.1f %%) |\n",
-	       n.both_accept, accepts - n.objects,
-	       percent(n.both_accept, accepts - n.objects));
+	       n.both_accept, accepts - n.objects, percent(n.both_accept, accepts - n.objects));
 	printf("| we too, had we the kernel's rule for root: unwritten stack "
 	       "may be read | %u (together %.1f %%) |\n",
 	       n.privileged, percent(both, accepts));
@@ -297,13 +280,10 @@ static void print_table(void)
 	       percent(n.free_ours, n.free_accepts));
 	printf("| of these files, by our own rules alone | %u of %u (%.1f %%) "
 	       "|\n",
-	       n.free_strict, n.free_accepts,
-	       percent(n.free_strict, n.free_accepts));
+	       n.free_strict, n.free_accepts, percent(n.free_strict, n.free_accepts));
 	printf("| both refuse | %u |\n", n.both_refuse);
-	printf("| only we refuse | %u, of which by design %u |\n", n.stricter,
-	       n.stricter_named);
-	printf("| only the kernel refuses | %u, explained %u |\n", n.laxer,
-	       n.laxer_named);
+	printf("| only we refuse | %u, of which by design %u |\n", n.stricter, n.stricter_named);
+	printf("| only the kernel refuses | %u, explained %u |\n", n.laxer, n.laxer_named);
 	printf("| only the running kernel refuses, which is older than the "
 	       "source: that expects success | %u |\n",
 	       n.old);
@@ -314,8 +294,7 @@ static void print_table(void)
 	printf("\n| our finding, where only we refuse | programs | by design "
 	       "|\n|---|---|---|\n");
 	for (unsigned i = 0; refused[i].n; i++)
-		printf("| %s | %u | %u |\n", refused[i].word, refused[i].n,
-		       refused[i].named);
+		printf("| %s | %u | %u |\n", refused[i].word, refused[i].n, refused[i].named);
 }
 
 static void print_explained(const char *side, const char *head)
@@ -327,8 +306,7 @@ static void print_explained(const char *side, const char *head)
 
 			for (unsigned k = 0; k < nexplained; k++)
 				if (!strcmp(explained[k].side, side) &&
-				    !strcmp(explained[k].why,
-					    explained[i].why)) {
+				    !strcmp(explained[k].why, explained[i].why)) {
 					sum += explained[k].used;
 					explained[k].used = 0;
 				}
@@ -355,9 +333,8 @@ static void print_mutants(void)
 			e = explain(&any, "mutant", w->text);
 		if (e && !shown("mutants"))
 			continue;
-		printf("%s: %u mutants: %s%s%s\n%s",
-		       e ? "explained" : "not explained", w->n, w->text,
-		       e ? " | " : "", e ? e->why : "", w->program);
+		printf("%s: %u mutants: %s%s%s\n%s", e ? "explained" : "not explained", w->n,
+		       w->text, e ? " | " : "", e ? e->why : "", w->program);
 	}
 }
 
@@ -368,13 +345,11 @@ static unsigned test(unsigned number, bool ok, const char *claim)
 }
 
 /* Is @part at least @least per mille of what the kernel accepts there? */
-static unsigned reach(unsigned number, unsigned part, unsigned least,
-		      const char *rules)
+static unsigned reach(unsigned number, unsigned part, unsigned least, const char *rules)
 {
 	char text[100];
 
-	snprintf(text, sizeof(text),
-		 "of the C files at least %u.%u %% are accepted by %s",
+	snprintf(text, sizeof(text), "of the C files at least %u.%u %% are accepted by %s",
 		 least / 10, least % 10, rules);
 	return test(number, part * 1000 >= n.free_accepts * least, text);
 }
@@ -382,23 +357,18 @@ static unsigned reach(unsigned number, unsigned part, unsigned least,
 /* Returns how many of the claims do not hold. */
 static unsigned claims(void)
 {
-	unsigned ours = n.both_accept + n.privileged,
-		 accepts = ours + n.stricter, bad;
+	unsigned ours = n.both_accept + n.privileged, accepts = ours + n.stricter, bad;
 
 	printf("\n");
-	bad = test(1, n.laxer == n.laxer_named,
-		   "what only the kernel refuses is explained");
+	bad = test(1, n.laxer == n.laxer_named, "what only the kernel refuses is explained");
 	bad += test(2,
 		    ours * 100 >= accepts * LEAST_ACCEPTED &&
-			    n.free_ours * 100 >=
-				    n.free_accepts * LEAST_ACCEPTED,
+			    n.free_ours * 100 >= n.free_accepts * LEAST_ACCEPTED,
 		    "of what the kernel accepts 95 in 100 are accepted");
-	bad += test(3, n.free_accepts + n.both_refuse > 500,
-		    "there are hundreds of programs");
+	bad += test(3, n.free_accepts + n.both_refuse > 500, "there are hundreds of programs");
 	bad += reach(4, n.free_strict, FLOOR_STRICT, "our own rules");
 	bad += reach(5, n.free_ours, FLOOR_ROOT, "the kernel's for root");
-	bad += test(6,
-		    n.both_accept * 1000 >= (accepts - n.objects) * FLOOR_OURS,
+	bad += test(6, n.both_accept * 1000 >= (accepts - n.objects) * FLOOR_OURS,
 		    "of those without objects of a kernel at least 97.0 % "
 		    "are accepted by our own rules");
 	return bad;
@@ -417,8 +387,7 @@ int main(int argc, char **argv)
 		return 64;
 	nb_arena_init(&arena, 0);
 	for (int i = 2; i < argc; i++)
-		if ((strstr(argv[i], ".lines") ? kc_lines : kc_file)(
-			    &all, argv[i], &arena))
+		if ((strstr(argv[i], ".lines") ? kc_lines : kc_file)(&all, argv[i], &arena))
 			printf("libbpf does not open %s\n", argv[i]);
 	for (const struct kc_prog *p = all; p; p = p->next)
 		count(p);

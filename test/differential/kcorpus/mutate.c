@@ -16,8 +16,7 @@ static struct kc_words words[MAX_WORDS];
 static struct kc_mutated done = { .words = words };
 static struct rng rng;
 
-static void disasm(char *out, size_t size, const struct nb_slot *slots,
-		   uint32_t n)
+static void disasm(char *out, size_t size, const struct nb_slot *slots, uint32_t n)
 {
 	struct nb_insn *insns = calloc(n, sizeof(*insns));
 	struct nb_slot *calls = malloc(n * sizeof(*calls));
@@ -39,8 +38,8 @@ static void disasm(char *out, size_t size, const struct nb_slot *slots,
 			if (insns[pc].op == NB_OP_LDDW_HI)
 				continue;
 			nb_disasm(text, sizeof(text), &insns[pc], NULL, NULL);
-			used += (size_t)snprintf(out + used, size - used,
-						 "    %3u: %s\n", pc, text);
+			used += (size_t)snprintf(out + used, size - used, "    %3u: %s\n", pc,
+						 text);
 		}
 	free(calls);
 	free(insns);
@@ -62,8 +61,7 @@ static void plain(char *reason)
 	*to = '\0';
 }
 
-static void note(const struct kc_prog *p, char *reason,
-		 const struct nb_slot *slots, uint32_t n)
+static void note(const struct kc_prog *p, char *reason, const struct nb_slot *slots, uint32_t n)
 {
 	struct kc_words *w = words;
 	size_t used;
@@ -78,8 +76,7 @@ static void note(const struct kc_prog *p, char *reason,
 		return;
 	done.nwords++;
 	snprintf(w->text, sizeof(w->text), "%s", reason);
-	used = (size_t)snprintf(w->program, sizeof(w->program), "%s:%s\n",
-				p->file, p->name);
+	used = (size_t)snprintf(w->program, sizeof(w->program), "%s:%s\n", p->file, p->name);
 	disasm(w->program + used, sizeof(w->program) - used, slots, n);
 }
 
@@ -106,8 +103,7 @@ void kc_mutants(const struct kc_prog *p, const struct kc_code *c, unsigned n)
 		done.ours++;
 		kernel = kc_ask(&mutant, reason, sizeof(reason), &slot);
 		done.both += kernel == 1;
-		if (!kernel && slot >= 0 && slot < c->n &&
-		    !(aux[slot] & NB_AUX_REACHED))
+		if (!kernel && slot >= 0 && slot < c->n && !(aux[slot] & NB_AUX_REACHED))
 			done.dead++;
 		else if (!kernel)
 			note(p, reason, slots, c->n);

@@ -126,8 +126,7 @@ static const char *foreign_call(const struct bpf_insn *in, struct nb_arena *a)
 
 	if (in->src_reg == SRC_KFUNC) {
 		name = kfunc_name(in->imm);
-		return kfunc_helper(name) ? NULL
-					  : text(a, "kernel function", name);
+		return kfunc_helper(name) ? NULL : text(a, "kernel function", name);
 	}
 	name = helper_name(in->imm);
 	/* Helper numbers beyond the list are the test. */
@@ -136,16 +135,15 @@ static const char *foreign_call(const struct bpf_insn *in, struct nb_arena *a)
 		       : text(a, "helper", name);
 }
 
-static const char *foreign_load(const struct kc_code *c,
-				const struct bpf_insn *in, struct nb_arena *a)
+static const char *foreign_load(const struct kc_code *c, const struct bpf_insn *in,
+				struct nb_arena *a)
 {
 	char number[16];
 	int m;
 
 	if (in->src_reg == BPF_PSEUDO_BTF_ID)
 		return "kernel variable";
-	if (in->src_reg != BPF_PSEUDO_MAP_FD &&
-	    in->src_reg != BPF_PSEUDO_MAP_VALUE)
+	if (in->src_reg != BPF_PSEUDO_MAP_FD && in->src_reg != BPF_PSEUDO_MAP_VALUE)
 		return NULL;
 	m = kc_map_of(c, in->imm);
 	if (m < 0 || nb_spec_map_type(c->maps[m].type))
@@ -165,8 +163,7 @@ const char *kc_foreign(const struct kc_code *c, struct nb_arena *a)
 			need = foreign_call(in, a);
 		else if (in->code == LDDW)
 			need = foreign_load(c, in, a);
-		else if (class == BPF_LD &&
-			 (mode == BPF_ABS || mode == BPF_IND))
+		else if (class == BPF_LD && (mode == BPF_ABS || mode == BPF_IND))
 			need = "packet load";
 		if (need)
 			return need;
@@ -207,8 +204,7 @@ static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
 		}
 		if (in->code != LDDW)
 			continue;
-		if ((in->src_reg == BPF_PSEUDO_MAP_FD ||
-		     in->src_reg == BPF_PSEUDO_MAP_VALUE))
+		if ((in->src_reg == BPF_PSEUDO_MAP_FD || in->src_reg == BPF_PSEUDO_MAP_VALUE))
 			s[pc].imm = kc_map_of(c, in->imm);
 		pc++;
 	}
@@ -241,8 +237,8 @@ static void make_funcs(struct made *m, const struct kc_code *c)
 	m->prog.nfuncs = n;
 }
 
-static void make_image(struct made *m, const struct kc_prog *p,
-		       const struct kc_code *c, struct nb_arena *a)
+static void make_image(struct made *m, const struct kc_prog *p, const struct kc_code *c,
+		       struct nb_arena *a)
 {
 	m->img.maps = c->maps;
 	m->img.nmaps = c->nmaps;
@@ -266,13 +262,12 @@ static const char *const words[] = {
 };
 
 /* One verdict; the finding's class and words when there is one. */
-static bool judge(struct kc_prog *p, const struct nb_image *img,
-		  bool privileged, struct nb_arena *a, uint8_t *aux)
+static bool judge(struct kc_prog *p, const struct nb_image *img, bool privileged,
+		  struct nb_arena *a, uint8_t *aux)
 {
-	struct nb_verify_opts opts = { .coherence_off = true,
-				       .hook = &hook,
-				       .helper = lend,
-				       .privileged = privileged };
+	struct nb_verify_opts opts = {
+		.coherence_off = true, .hook = &hook, .helper = lend, .privileged = privileged
+	};
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
 	struct nb_buf out;
@@ -317,8 +312,7 @@ bool kc_accepts(const struct kc_prog *p, const struct kc_code *c, uint8_t *aux)
 	return accepted;
 }
 
-void kc_ours(struct kc_prog *p, const struct kc_code *c, bool writable,
-	     struct nb_arena *a)
+void kc_ours(struct kc_prog *p, const struct kc_code *c, bool writable, struct nb_arena *a)
 {
 	struct made *m = calloc(1, sizeof(*m));
 

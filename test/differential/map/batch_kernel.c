@@ -24,15 +24,14 @@ struct batch {
 
 static int differ(struct batch *b, const char *what, int ours, int kernel)
 {
-	snprintf(b->why, b->why_size, "%s, batch: %s: ours %d, kernel %d",
-		 b->def->name, what, ours, kernel);
+	snprintf(b->why, b->why_size, "%s, batch: %s: ours %d, kernel %d", b->def->name, what, ours,
+		 kernel);
 	return -1;
 }
 
 /* @n: elements asked for, and then done */
-static int kernel_batch(const struct batch *b, enum bpf_cmd cmd, void *in,
-			void *out, unsigned char *keys, unsigned char *values,
-			uint32_t *n)
+static int kernel_batch(const struct batch *b, enum bpf_cmd cmd, void *in, void *out,
+			unsigned char *keys, unsigned char *values, uint32_t *n)
 {
 	union bpf_attr a;
 	int rc;
@@ -58,10 +57,9 @@ static int read_all(struct batch *b, uint32_t step)
 
 	for (b->n = 0; b->n < MOST;) {
 		uint32_t n = step < MOST - b->n ? step : MOST - b->n;
-		int rc =
-			kernel_batch(b, BPF_MAP_LOOKUP_BATCH, first ? NULL : at,
-				     next, b->keys + b->n * b->def->key_size,
-				     b->values + b->n * b->value_size, &n);
+		int rc = kernel_batch(b, BPF_MAP_LOOKUP_BATCH, first ? NULL : at, next,
+				      b->keys + b->n * b->def->key_size,
+				      b->values + b->n * b->value_size, &n);
 
 		if (rc == -ENOSPC && step < MOST) {
 			step *= 2;
@@ -79,8 +77,7 @@ static int read_all(struct batch *b, uint32_t step)
 }
 
 /* Values of per-CPU maps have bytes between that are nobody's. */
-static bool same_value(const struct batch *b, const unsigned char *x,
-		       const unsigned char *y)
+static bool same_value(const struct batch *b, const unsigned char *x, const unsigned char *y)
 {
 	size_t step = (b->def->value_size + 7u) / 8 * 8;
 
@@ -143,8 +140,7 @@ static int by_ones(const struct batch *b, bool update, uint32_t *done)
 		const unsigned char *key = b->keys + *done * b->def->key_size;
 
 		if (update)
-			rc = b->ours.update(b->ours.self, key,
-					    b->values + *done * b->value_size,
+			rc = b->ours.update(b->ours.self, key, b->values + *done * b->value_size,
 					    NB_ANY);
 		else
 			rc = b->ours.remove(b->ours.self, key);
@@ -159,9 +155,8 @@ static int change(struct batch *b, bool update, uint64_t *rng)
 
 	choose(b, rng);
 	n = b->n;
-	y = kernel_batch(b,
-			 update ? BPF_MAP_UPDATE_BATCH : BPF_MAP_DELETE_BATCH,
-			 NULL, NULL, b->keys, b->values, &n);
+	y = kernel_batch(b, update ? BPF_MAP_UPDATE_BATCH : BPF_MAP_DELETE_BATCH, NULL, NULL,
+			 b->keys, b->values, &n);
 	if (y == -524) /* the type has none of these */
 		return 0;
 	x = by_ones(b, update, &mine);
@@ -172,8 +167,8 @@ static int change(struct batch *b, bool update, uint64_t *rng)
 	return 0;
 }
 
-int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m,
-	      int fd, char *why, size_t size)
+int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m, int fd, char *why,
+	      size_t size)
 {
 	const struct nb_map_def *def = &shape->def;
 	struct batch b = { .def = def, .fd = fd, .why = why };

@@ -59,8 +59,7 @@ uint32_t kernel_map_id(int fd)
 	return kernel_bpf(BPF_OBJ_GET_INFO_BY_FD, &a) ? 0 : info.id;
 }
 
-static int element(enum bpf_cmd cmd, void *self, const void *key,
-		   const void *value, uint64_t flags)
+static int element(enum bpf_cmd cmd, void *self, const void *key, const void *value, uint64_t flags)
 {
 	union bpf_attr a;
 
@@ -77,8 +76,7 @@ static int key_lookup(void *self, const void *key, void *value)
 	return element(BPF_MAP_LOOKUP_ELEM, self, key, value, 0);
 }
 
-static int key_update(void *self, const void *key, const void *value,
-		      uint64_t flags)
+static int key_update(void *self, const void *key, const void *value, uint64_t flags)
 {
 	return element(BPF_MAP_UPDATE_ELEM, self, key, value, flags);
 }
@@ -95,6 +93,5 @@ static int key_next(void *self, const void *key, void *next)
 
 void side_kernel(struct side *s, int *fd)
 {
-	*s = (struct side){ "kernel",	fd,	    key_lookup,
-			    key_update, key_remove, key_next };
+	*s = (struct side){ "kernel", fd, key_lookup, key_update, key_remove, key_next };
 }

@@ -28,6 +28,6 @@ int ok_end(void);
 
 /* Batches of random elements to and from maps that hold the same; 0, or -1
  * and @why. */
-int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m,
-	      int fd, char *why, size_t size);
+int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m, int fd, char *why,
+	      size_t size);
 #endif

@@ -13,8 +13,7 @@
 #include "test/differential/map/sequence.h"
 
 /* One sequence on fresh maps; 0, or -1 and why. */
-static int compare(const struct shape *shape, uint64_t seed, int steps,
-		   char *why, size_t size)
+static int compare(const struct shape *shape, uint64_t seed, int steps, char *why, size_t size)
 {
 	struct side ours, theirs;
 	int fd = kernel_map(&shape->def), rc = -1;
@@ -22,15 +21,13 @@ static int compare(const struct shape *shape, uint64_t seed, int steps,
 	struct nb_map *m;
 
 	if (fd < 0) {
-		snprintf(why, size, "kernel refuses the map: %s",
-			 strerror(-fd));
+		snprintf(why, size, "kernel refuses the map: %s", strerror(-fd));
 	} else if (nb_map_new(&m, &shape->def, &err)) {
 		snprintf(why, size, "we refuse the map: %s", err.text);
 	} else {
 		side_kernel(&theirs, &fd);
 		side_manage(&ours, m);
-		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
-				  size);
+		rc = sequence_run(shape, seed, steps, &ours, &theirs, why, size);
 		if (!rc)
 			rc = batch_run(shape, seed, m, fd, why, size);
 		nb_map_put(m);
@@ -46,8 +43,7 @@ static void sequence(const struct shape *shape, uint64_t seed, int steps, int n)
 	char name[128], why[512] = "";
 	int rc = compare(shape, seed, steps, why, sizeof(why));
 
-	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name,
-		 steps);
+	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name, steps);
 	ok(rc == 0, name, why);
 	for (int i = rc = 0; !rc && i < n; i++) {
 		uint64_t of = seed * 1000003 + (uint64_t)i + 1;
@@ -55,8 +51,7 @@ static void sequence(const struct shape *shape, uint64_t seed, int steps, int n)
 
 		rc = compare(shape, of, few, why, sizeof(why));
 	}
-	snprintf(name, sizeof(name), "%s: %d short sequences as the kernel",
-		 shape->name, n);
+	snprintf(name, sizeof(name), "%s: %d short sequences as the kernel", shape->name, n);
 	ok(rc == 0, name, why);
 }
 
@@ -112,8 +107,8 @@ static void offer(const struct nb_map_def *def)
 
 	snprintf(name, sizeof(name), "definition as the kernel: %s, %s",
 		 nb_spec_map_type(def->type)->word, def->name);
-	snprintf(why, sizeof(why), "kernel: %s; ours: %s",
-		 fd < 0 ? strerror(-fd) : "taken", err.text);
+	snprintf(why, sizeof(why), "kernel: %s; ours: %s", fd < 0 ? strerror(-fd) : "taken",
+		 err.text);
 	ok((fd < 0) == (rc == NB_E_MAPDEF), name, why);
 	if (fd >= 0)
 		close(fd);

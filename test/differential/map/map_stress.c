@@ -78,8 +78,7 @@ static void *replace(void *arg)
 	for (uint64_t n = 0; !stopped(); n++) {
 		uint64_t key = rnd(&s) % STAY;
 		struct value v = value_of(key, n & 0xffffffff);
-		int rc = nb_map_update(hash, &key, &v,
-				       n % 2 ? NB_ANY : NB_EXIST, 0);
+		int rc = nb_map_update(hash, &key, &v, n % 2 ? NB_ANY : NB_EXIST, 0);
 
 		if (rc && rc != -EBUSY)
 			fail("a key that stays cannot be replaced", key);
@@ -185,8 +184,7 @@ static void *walk_and_clone(void *arg)
 			continue;
 		walk(copy, "clone misses keys that stay; seen");
 		for (uint64_t key = 0; key < STAY + CHURN; key++)
-			if (!nb_map_read(copy, &key, &v, NULL) &&
-			    !whole(&v, key))
+			if (!nb_map_read(copy, &key, &v, NULL) && !whole(&v, key))
 				fail("torn value in a clone", key);
 		nb_map_put(copy);
 	}
@@ -202,12 +200,10 @@ static void *count_up(void *arg)
 	for (uint32_t i = 0; !stopped(); i = (i + 1) % COUNTERS) {
 		struct nb_run run = { .trace = trace, .cpu = UINT32_MAX };
 
-		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)array,
-						  (uintptr_t)&i, 0, 0, 0);
+		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)array, (uintptr_t)&i, 0, 0, 0);
 		__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 		mine++;
-		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)percpu,
-						  (uintptr_t)&i, 0, 0, 0);
+		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)percpu, (uintptr_t)&i, 0, 0, 0);
 		__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 		if (random(&run, 0, 0, 0, 0, 0) >> 32)
 			fail("random number over 32 bits", i);
@@ -223,8 +219,7 @@ static void *read_counters(void *arg)
 
 	while (!stopped()) {
 		for (uint32_t i = 0; i < COUNTERS; i++) {
-			if (nb_map_read(array, &i, now, NULL) ||
-			    now[0] < last[i])
+			if (nb_map_read(array, &i, now, NULL) || now[0] < last[i])
 				fail("counter goes back", i);
 			last[i] = now[0];
 		}
@@ -263,8 +258,7 @@ static void *read_trace(void *arg)
 			at = next > NB_TRACE_LINES ? next - NB_TRACE_LINES : 0;
 		if (!nb_trace_read(trace, at, &line))
 			continue;
-		if (line.number != at ||
-		    sscanf(line.text, "%llu %llu %llu", &a, &b, &c) != 3 ||
+		if (line.number != at || sscanf(line.text, "%llu %llu %llu", &a, &b, &c) != 3 ||
 		    a * b != c)
 			fail("torn trace line", at);
 	}
@@ -307,8 +301,7 @@ static void *read_ring(void *arg)
 			sched_yield();
 			continue;
 		}
-		if (r[0] > 1 || r[1] < next[r[0]] ||
-		    size != (2 + r[1] % 40) * 8)
+		if (r[0] > 1 || r[1] < next[r[0]] || size != (2 + r[1] % 40) * 8)
 			fail("ring: order or size", r[1]);
 		for (size_t i = 1; i < size / 8; i++)
 			if (r[i] != r[1])
@@ -388,8 +381,7 @@ static bool refills(struct nb_map *m)
 	for (; key < 1000 + ENTRIES; key++)
 		if (nb_map_update(m, &key, &v, NB_NOEXIST, 0))
 			return false;
-	return nb_map_update(m, &key, &v, NB_ANY, 0) == -E2BIG &&
-	       nb_map_count(m) == ENTRIES;
+	return nb_map_update(m, &key, &v, NB_ANY, 0) == -E2BIG && nb_map_count(m) == ENTRIES;
 }
 
 static void check(int number, const char *name, bool good)
@@ -401,15 +393,10 @@ static void check(int number, const char *name, bool good)
 
 static bool set_up(void)
 {
-	const struct nb_map_def h = { "hash",	 NB_MAP_HASH, 8,
-				      8 * WORDS, ENTRIES,     0 };
+	const struct nb_map_def h = { "hash", NB_MAP_HASH, 8, 8 * WORDS, ENTRIES, 0 };
 	const struct nb_map_def q = { "pairs", NB_MAP_HASH, 16, 8, 2, 0 };
-	const struct nb_map_def a = {
-		"array", NB_MAP_ARRAY, 4, 8, COUNTERS, 0
-	};
-	const struct nb_map_def p = { "percpu", NB_MAP_PERCPU_ARRAY,
-				      4,	8,
-				      COUNTERS, 0 };
+	const struct nb_map_def a = { "array", NB_MAP_ARRAY, 4, 8, COUNTERS, 0 };
+	const struct nb_map_def p = { "percpu", NB_MAP_PERCPU_ARRAY, 4, 8, COUNTERS, 0 };
 
 	const struct nb_map_def more[] = {
 		{ "ring", NB_MAP_RINGBUF, 0, 0, 4096, 0 },
@@ -436,12 +423,10 @@ static bool set_up(void)
 int main(int argc, char **argv)
 {
 	static void *(*const work[])(void *) = {
-		replace,    replace,	   churn,	   churn,
-		look_up,    look_up,	   walk_and_clone, count_up,
-		count_up,   read_counters, write_trace,	   write_trace,
-		read_trace, churn_pairs,   churn_pairs,	   look_up_mixed,
-		write_ring, write_ring,	   read_ring,	   peek_ring,
-		use_lru,    use_lru
+		replace,	replace,     churn,	  churn,	 look_up,     look_up,
+		walk_and_clone, count_up,    count_up,	  read_counters, write_trace, write_trace,
+		read_trace,	churn_pairs, churn_pairs, look_up_mixed, write_ring,  write_ring,
+		read_ring,	peek_ring,   use_lru,	  use_lru
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -460,11 +445,9 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	check(1, "keys that stay are found, values are whole", nfailed == 0);
 	check(2, "no increment of an array is lost", total(array) == added);
-	check(3, "no increment of a per-CPU array is lost",
-	      total(percpu) == added);
+	check(3, "no increment of a per-CPU array is lost", total(percpu) == added);
 	check(4, "no element of a hash is lost", refills(hash));
-	printf("# %llu increments, %llu trace lines\n1..5\n",
-	       (unsigned long long)added,
+	printf("# %llu increments, %llu trace lines\n1..5\n", (unsigned long long)added,
 	       (unsigned long long)nb_trace_next(trace));
 	nb_map_put(hash);
 	nb_map_put(pairs);

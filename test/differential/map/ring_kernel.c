@@ -26,8 +26,7 @@
 
 enum { RING = 4096, STEPS = 24, SLOTS = 2048, ANSWERS = 3 * STEPS };
 enum { KERNEL, INTERPRETER, CODE, NSIDES };
-static const char *const side_name[] = { "kernel", "interpreter",
-					 "machine code" };
+static const char *const side_name[] = { "kernel", "interpreter", "machine code" };
 
 static uint64_t seed;
 
@@ -38,8 +37,7 @@ static unsigned pick(unsigned n)
 
 static void die(const char *what, const char *why)
 {
-	printf("not ok 1 - ring buffer as the kernel\n# %s: %s\n1..1\n", what,
-	       why);
+	printf("not ok 1 - ring buffer as the kernel\n# %s: %s\n1..1\n", what, why);
 	exit(1);
 }
 
@@ -68,9 +66,8 @@ static void put_answer(void)
 
 static unsigned some_size(void)
 {
-	static const unsigned size[] = { 1,    7,    8,	   9,	 15,  16,
-					 24,   40,   100,  511,	 512, 1000,
-					 2040, 4080, 4088, 4089, 9000 };
+	static const unsigned size[] = { 1,   7,   8,	 9,    15,   16,   24,	 40,  100,
+					 511, 512, 1000, 2040, 4080, 4088, 4089, 9000 };
 
 	return pick(3) ? 1 + pick(48) : size[pick(17)];
 }
@@ -95,8 +92,7 @@ static void put_bytes(unsigned size, unsigned reg)
 
 static void put_finish(unsigned reg)
 {
-	put("mov %%r1, %%r%u\nmov %%r2, %u\ncall %u\n", reg, pick(3),
-	    pick(3) ? 132 : 133);
+	put("mov %%r1, %%r%u\nmov %%r2, %u\ncall %u\n", reg, pick(3), pick(3) ? 132 : 133);
 }
 
 /* One record; the answer is 1 if there was room. */
@@ -208,10 +204,8 @@ static void kernel_open(struct kernel *k)
 	k->array = kernel_map(BPF_MAP_TYPE_ARRAY, 4, 8 * ANSWERS, 1);
 	if (k->ring < 0 || k->array < 0)
 		die("kernel", "no maps");
-	k->consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED,
-			   k->ring, 0);
-	k->pages = mmap(NULL, page + 2 * (size_t)RING, PROT_READ, MAP_SHARED,
-			k->ring, (off_t)page);
+	k->consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, k->ring, 0);
+	k->pages = mmap(NULL, page + 2 * (size_t)RING, PROT_READ, MAP_SHARED, k->ring, (off_t)page);
 	if (k->consumer == MAP_FAILED || k->pages == MAP_FAILED)
 		die("kernel", "its ring cannot be mapped");
 }
@@ -226,8 +220,7 @@ static void kernel_close(struct kernel *k)
 	close(k->array);
 }
 
-static void kernel_run(const struct kernel *k, struct nb_slot *s, size_t n,
-		       uint64_t *out)
+static void kernel_run(const struct kernel *k, struct nb_slot *s, size_t n, uint64_t *out)
 {
 	static unsigned char packet[64];
 	static char log[64 << 10];
@@ -300,12 +293,10 @@ struct ours {
 static void ours_open(struct ours *o)
 {
 	const struct nb_map_def ring = { "r", NB_MAP_RINGBUF, 0, 0, RING, 0 };
-	const struct nb_map_def array = { "a", NB_MAP_ARRAY, 4, 8 * ANSWERS, 1,
-					  0 };
+	const struct nb_map_def array = { "a", NB_MAP_ARRAY, 4, 8 * ANSWERS, 1, 0 };
 	struct nb_err err;
 
-	if (nb_map_new(&o->map[0], &ring, &err) ||
-	    nb_map_new(&o->map[1], &array, &err))
+	if (nb_map_new(&o->map[0], &ring, &err) || nb_map_new(&o->map[1], &array, &err))
 		die("our maps", err.text);
 }
 
@@ -315,8 +306,7 @@ static void ours_close(struct ours *o)
 	nb_map_put(o->map[1]);
 }
 
-static void ours_run(const struct ours *o, struct nb_slot *s, size_t n,
-		     bool compile, uint64_t *out)
+static void ours_run(const struct ours *o, struct nb_slot *s, size_t n, bool compile, uint64_t *out)
 {
 	static const struct nb_map_spec specs[2];
 	const struct nb_func func = { .name = "f", .end = (uint32_t)n };
@@ -326,11 +316,9 @@ static void ours_run(const struct ours *o, struct nb_slot *s, size_t n,
 				      .nslots = (uint32_t)n,
 				      .funcs = &func,
 				      .nfuncs = 1 };
-	const struct nb_image img = { .name = "p",
-				      .maps = specs,
-				      .nmaps = 2,
-				      .progs = &prog,
-				      .nprogs = 1 };
+	const struct nb_image img = {
+		.name = "p", .maps = specs, .nmaps = 2, .progs = &prog, .nprogs = 1
+	};
 	struct nb_exec *x;
 	struct nb_err err;
 
@@ -368,11 +356,8 @@ static bool same_answers(char *why, size_t size)
 	for (int side = 1; side < NSIDES; side++)
 		for (unsigned i = 0; i < answers; i++)
 			if (got[side][i] != got[KERNEL][i]) {
-				snprintf(why, size,
-					 "answer %u: kernel %#" PRIx64
-					 ", %s %#" PRIx64,
-					 i, got[KERNEL][i], side_name[side],
-					 got[side][i]);
+				snprintf(why, size, "answer %u: kernel %#" PRIx64 ", %s %#" PRIx64,
+					 i, got[KERNEL][i], side_name[side], got[side][i]);
 				return false;
 			}
 	for (unsigned i = 0; i < answers; i++)
@@ -395,17 +380,13 @@ static bool same_record(bool *more, char *why, size_t why_size)
 	rc[KERNEL] = kernel_read(&kernel, bytes[KERNEL], &size[KERNEL]);
 	*more = !rc[KERNEL];
 	for (int side = 1; side < NSIDES; side++) {
-		rc[side] = nb_ringbuf_read(ours[side].map[0], bytes[side], RING,
-					   &size[side]);
+		rc[side] = nb_ringbuf_read(ours[side].map[0], bytes[side], RING, &size[side]);
 		if (rc[side] == rc[KERNEL] &&
-		    (rc[side] ||
-		     (size[side] == size[KERNEL] &&
-		      !memcmp(bytes[side], bytes[KERNEL], known(size[side])))))
+		    (rc[side] || (size[side] == size[KERNEL] &&
+				  !memcmp(bytes[side], bytes[KERNEL], known(size[side])))))
 			continue;
-		snprintf(why, why_size,
-			 "record: kernel %d (%zu bytes), %s %d (%zu bytes)",
-			 rc[KERNEL], size[KERNEL], side_name[side], rc[side],
-			 size[side]);
+		snprintf(why, why_size, "record: kernel %d (%zu bytes), %s %d (%zu bytes)",
+			 rc[KERNEL], size[KERNEL], side_name[side], rc[side], size[side]);
 		return false;
 	}
 	nrecords += *more;
@@ -467,11 +448,9 @@ int main(int argc, char **argv)
 		good = one_sequence(why, sizeof(why));
 	}
 	close_all();
-	printf("%sok 1 - ring buffer: %lu sequences as the kernel\n",
-	       good ? "" : "not ", i);
-	printf("# %" PRIu64 " steps, %" PRIu64 " records read, %" PRIu64
-	       " answers of 0\n",
-	       nsteps, nrecords, nrefused);
+	printf("%sok 1 - ring buffer: %lu sequences as the kernel\n", good ? "" : "not ", i);
+	printf("# %" PRIu64 " steps, %" PRIu64 " records read, %" PRIu64 " answers of 0\n", nsteps,
+	       nrecords, nrefused);
 	if (!good)
 		printf("# %s\n%s", why, text);
 	puts("1..1");

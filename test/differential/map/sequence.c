@@ -33,12 +33,10 @@ const struct shape shapes[] = {
 	{ "hash, 16-byte key", { "h7", NB_MAP_HASH, 16, 24, 50, 0 } },
 	{ "hash, 37-byte key", { "h8", NB_MAP_HASH, 37, 5, 7, 0 } },
 	{ "hash, 512-byte key", { "h9", NB_MAP_HASH, 512, 1024, 9, 0 } },
-	{ "hash, not preallocated",
-	  { "h10", NB_MAP_HASH, 8, 8, 30, NB_F_NO_PREALLOC } },
+	{ "hash, not preallocated", { "h10", NB_MAP_HASH, 8, 8, 30, NB_F_NO_PREALLOC } },
 	{ "lru_hash", { "l1", NB_MAP_LRU_HASH, 8, 8, 400, 0 } },
 	{ "lru_hash, odd", { "l2", NB_MAP_LRU_HASH, 13, 21, 300, 0 } },
-	{ "lru_hash, own lists",
-	  { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
+	{ "lru_hash, own lists", { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
 };
 const size_t nshapes = sizeof(shapes) / sizeof(shapes[0]);
 
@@ -108,8 +106,7 @@ static int manage_lookup(void *self, const void *key, void *value)
 	return as_errno(nb_map_read(self, key, value, NULL));
 }
 
-static int manage_update(void *self, const void *key, const void *value,
-			 uint64_t flags)
+static int manage_update(void *self, const void *key, const void *value, uint64_t flags)
 {
 	int rc = nb_map_write(self, key, value, flags, NULL);
 
@@ -130,8 +127,7 @@ static int manage_next(void *self, const void *key, void *next)
 
 void side_manage(struct side *s, struct nb_map *m)
 {
-	*s = (struct side){ "management",  m,
-			    manage_lookup, manage_update,
+	*s = (struct side){ "management",  m,	       manage_lookup, manage_update,
 			    manage_remove, manage_next };
 }
 
@@ -156,16 +152,14 @@ static int program_lookup(void *self, const void *key, void *value)
 	return 0;
 }
 
-static int program_update(void *self, const void *key, const void *value,
-			  uint64_t flags)
+static int program_update(void *self, const void *key, const void *value, uint64_t flags)
 {
 	uint32_t size = nb_map_definition(self)->value_size;
 	size_t step = (size + 7u) / 8 * 8;
 	int rc = 0;
 
 	for (uint32_t cpu = 0; cpu < cpus_of(self) && !rc; cpu++) {
-		rc = nb_map_update(self, key, (const char *)value + cpu * step,
-				   flags, cpu);
+		rc = nb_map_update(self, key, (const char *)value + cpu * step, flags, cpu);
 		if (!rc && shape_keys(nb_map_definition(self)) != NB_KEYS_INDEX)
 			flags = NB_ANY; /* there it is now */
 	}
@@ -179,8 +173,7 @@ static int program_remove(void *self, const void *key)
 
 void side_program(struct side *s, struct nb_map *m)
 {
-	*s = (struct side){ "program",	    m,
-			    program_lookup, program_update,
+	*s = (struct side){ "program",	    m,		program_lookup, program_update,
 			    program_remove, manage_next };
 }
 
@@ -197,14 +190,12 @@ struct run {
 	unsigned char *va, *vb;
 };
 
-static int differ(struct run *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+static int differ(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int differ(struct run *r, const char *fmt, ...)
 {
 	va_list ap;
-	int n = snprintf(r->why, r->why_size, "%s, step %d: ", r->shape->name,
-			 r->step);
+	int n = snprintf(r->why, r->why_size, "%s, step %d: ", r->shape->name, r->step);
 
 	va_start(ap, fmt);
 	if (n >= 0 && (size_t)n < r->why_size)
@@ -225,8 +216,7 @@ static void choose_key(struct run *r)
 	bool lru = nb_spec_map_type(d->type)->traits & NB_TRAIT_LRU;
 	/* Which element makes room is each implementation's own matter: there
 	 * is room for all keys, with what a CPU of the kernel keeps aside. */
-	uint64_t n = below(r, lru ? d->max_entries / 8
-				  : d->max_entries * 3u / 2 + 2);
+	uint64_t n = below(r, lru ? d->max_entries / 8 : d->max_entries * 3u / 2 + 2);
 	uint64_t x = n;
 	uint32_t index = (uint32_t)n;
 
@@ -261,8 +251,7 @@ static uint64_t choose_flags(struct run *r)
 }
 
 /* The bytes that count: padding behind a CPU's value is nobody's. */
-static bool same_value(const struct nb_map_def *d, const unsigned char *a,
-		       const unsigned char *b)
+static bool same_value(const struct nb_map_def *d, const unsigned char *a, const unsigned char *b)
 {
 	size_t step = (d->value_size + 7u) / 8 * 8;
 
@@ -280,8 +269,7 @@ static int step_lookup(struct run *r)
 	int b = r->b->lookup(r->b->self, r->key, r->vb);
 
 	if (a != b)
-		return differ(r, "lookup: %s %d, %s %d", r->a->name, a,
-			      r->b->name, b);
+		return differ(r, "lookup: %s %d, %s %d", r->a->name, a, r->b->name, b);
 	if (!a && !same_value(&r->shape->def, r->va, r->vb))
 		return differ(r, "lookup: the values differ");
 	return 0;
@@ -298,9 +286,8 @@ static int step_update(struct run *r)
 	a = r->a->update(r->a->self, r->key, r->va, flags);
 	b = r->b->update(r->b->self, r->key, r->va, flags);
 	if (a != b)
-		return differ(r, "update with flags %#llx: %s %d, %s %d",
-			      (unsigned long long)flags, r->a->name, a,
-			      r->b->name, b);
+		return differ(r, "update with flags %#llx: %s %d, %s %d", (unsigned long long)flags,
+			      r->a->name, a, r->b->name, b);
 	return 0;
 }
 
@@ -310,8 +297,7 @@ static int step_remove(struct run *r)
 	int b = r->b->remove(r->b->self, r->key);
 
 	if (a != b)
-		return differ(r, "delete: %s %d, %s %d", r->a->name, a,
-			      r->b->name, b);
+		return differ(r, "delete: %s %d, %s %d", r->a->name, a, r->b->name, b);
 	return 0;
 }
 
@@ -327,14 +313,13 @@ static int step_next(struct run *r)
 	a = r->a->next(r->a->self, key, &na);
 	b = r->b->next(r->b->self, key, &nb);
 	if (a != b || na != nb)
-		return differ(r, "next: %s %d to %u, %s %d to %u", r->a->name,
-			      a, na, r->b->name, b, nb);
+		return differ(r, "next: %s %d to %u, %s %d to %u", r->a->name, a, na, r->b->name, b,
+			      nb);
 	return 0;
 }
 
 /* Every key that @a walks over is in @b with the same value. */
-static int contained(struct run *r, const struct side *a, const struct side *b,
-		     int *n)
+static int contained(struct run *r, const struct side *a, const struct side *b, int *n)
 {
 	bool first = true;
 	unsigned char next[KEY_MAX];
@@ -344,11 +329,9 @@ static int contained(struct run *r, const struct side *a, const struct side *b,
 			return 0;
 		memcpy(r->key, next, r->shape->def.key_size);
 		if (a->lookup(a->self, r->key, r->va))
-			return differ(r, "%s walks to a key it has not",
-				      a->name);
+			return differ(r, "%s walks to a key it has not", a->name);
 		if (b->lookup(b->self, r->key, r->vb))
-			return differ(r, "%s has a key that %s lacks", a->name,
-				      b->name);
+			return differ(r, "%s has a key that %s lacks", a->name, b->name);
 		if (!same_value(&r->shape->def, r->va, r->vb))
 			return differ(r, "contents differ");
 	}
@@ -362,8 +345,7 @@ static int compare_all(struct run *r)
 	if (contained(r, r->a, r->b, &na) || contained(r, r->b, r->a, &nb))
 		return -1;
 	if (na != nb)
-		return differ(r, "%s has %d elements, %s %d", r->a->name, na,
-			      r->b->name, nb);
+		return differ(r, "%s has %d elements, %s %d", r->a->name, na, r->b->name, nb);
 	return 0;
 }
 
@@ -383,9 +365,8 @@ static int one_step(struct run *r)
 	return step_lookup(r);
 }
 
-int sequence_run(const struct shape *shape, uint64_t seed, int steps,
-		 const struct side *a, const struct side *b, char *why,
-		 size_t why_size)
+int sequence_run(const struct shape *shape, uint64_t seed, int steps, const struct side *a,
+		 const struct side *b, char *why, size_t why_size)
 {
 	size_t size = side_value_size(&shape->def);
 	struct run r = { .shape = shape, .a = a, .b = b, .rng = seed };

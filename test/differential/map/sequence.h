@@ -22,8 +22,7 @@ struct side {
 	const char *name;
 	void *self;
 	int (*lookup)(void *self, const void *key, void *value);
-	int (*update)(void *self, const void *key, const void *value,
-		      uint64_t flags);
+	int (*update)(void *self, const void *key, const void *value, uint64_t flags);
 	int (*remove)(void *self, const void *key);
 	/* @key NULL: the first */
 	int (*next)(void *self, const void *key, void *next);
@@ -53,9 +52,8 @@ size_t side_value_size(const struct nb_map_def *def);
  * Runs @steps steps chosen by @seed. 0, or -1 with the first difference in
  * @why (of @why_size bytes).
  */
-int sequence_run(const struct shape *shape, uint64_t seed, int steps,
-		 const struct side *a, const struct side *b, char *why,
-		 size_t why_size);
+int sequence_run(const struct shape *shape, uint64_t seed, int steps, const struct side *a,
+		 const struct side *b, char *why, size_t why_size);
 
 /* A seed from the clock, or from the variable SEED. */
 uint64_t sequence_seed(void);

@@ -25,8 +25,7 @@
 /* The reading of cases is that of the unit test, outside of libcheck. */
 #define NB_TEST_UNIT_H
 #include <stdlib.h>
-#define START_TEST(name) \
-	static __attribute__((unused)) void name(__attribute__((unused)) int _i)
+#define START_TEST(name) static __attribute__((unused)) void name(__attribute__((unused)) int _i)
 #define END_TEST
 #define UNIT_MAIN(...)
 #define ck_assert_ptr_nonnull(p) holds((p) != NULL)
@@ -131,8 +130,7 @@ static void list_objects(const char *folder)
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/test/corpus/%s", top ? top : ".",
-		 folder);
+	snprintf(path, sizeof(path), "%s/test/corpus/%s", top ? top : ".", folder);
 	d = opendir(path);
 	while (d && (e = readdir(d))) {
 		struct timed *t = &timed[ntimed];
@@ -145,10 +143,9 @@ static void list_objects(const char *folder)
 		t->img = read_object(path, "test");
 		if (!t->img)
 			continue;
-		snprintf(t->file.name, sizeof(t->file.name), "%.100s",
-			 e->d_name);
-		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.100s",
-			 top ? top : ".", folder, e->d_name);
+		snprintf(t->file.name, sizeof(t->file.name), "%.100s", e->d_name);
+		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.100s", top ? top : ".",
+			 folder, e->d_name);
 		if (!strcmp(folder, "accept"))
 			snprintf(t->want, sizeof(t->want), "accepted");
 		else
@@ -169,8 +166,7 @@ static bool file_as_expected(const struct file *f)
 
 	if (!line)
 		return true;
-	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"),
-		 line + 10);
+	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"), line + 10);
 	nb_buf_init(&text, 0);
 	judge(f, found, sizeof(found), &text);
 	nb_buf_fini(&text);
@@ -202,8 +198,7 @@ static bool baseline(void)
 		double start = now();
 
 		if (!as_expected(&timed[i])) {
-			printf("not ok 1 - %s without a mutant\n",
-			       timed[i].file.name);
+			printf("not ok 1 - %s without a mutant\n", timed[i].file.name);
 			ok = false;
 		}
 		timed[i].time = now() - start;
@@ -218,8 +213,7 @@ static void hunt(int to, bool slow_ones)
 	for (int i = 0; i < ntimed; i++) {
 		if ((timed[i].time > slow) != slow_ones)
 			continue;
-		if (write(to, timed[i].file.name,
-			  strlen(timed[i].file.name) + 1) < 0)
+		if (write(to, timed[i].file.name, strlen(timed[i].file.name) + 1) < 0)
 			_exit(2);
 		if (!as_expected(&timed[i]))
 			_exit(1);
@@ -289,8 +283,7 @@ static bool by_programs(int mutant, bool slow_ones, char *name)
 static void to_front(const char *name)
 {
 	for (int i = 0; i < ntimed; i++)
-		if (!strcmp(timed[i].file.name, name) &&
-		    timed[i].time <= slow) {
+		if (!strcmp(timed[i].file.name, name) && timed[i].time <= slow) {
 			struct timed t = timed[i];
 
 			memmove(&timed[1], &timed[0], sizeof(t) * (size_t)i);
@@ -326,8 +319,7 @@ static const char *who(int mutant, char **units, char *name)
 	}
 	for (; *units; units++)
 		if (by_unit(mutant, *units))
-			return strrchr(*units, '/') ? strrchr(*units, '/') + 1
-						    : *units;
+			return strrchr(*units, '/') ? strrchr(*units, '/') + 1 : *units;
 	if (getenv("MUTANT_QUICK"))
 		return NULL;
 	return by_programs(mutant, true, name) ? name : NULL;

@@ -74,8 +74,7 @@ static void stmt_probe(struct gen *g)
 	if (other == reg && gen_chance(g, 50))
 		gen_emit(g, 0x05, 0, 0, 0, 0);
 	else
-		gen_emit(g, gen_chance(g, 50) ? 0x07 : 0x04, other, 0, 0,
-			 rng_between(g->r, -5, 5));
+		gen_emit(g, gen_chance(g, 50) ? 0x07 : 0x04, other, 0, 0, rng_between(g->r, -5, 5));
 	gen_set_number(g, other);
 }
 
@@ -89,8 +88,7 @@ static void load_number_into(struct gen *g, unsigned reg)
 	int ctx = gen_pick(g, CTX);
 
 	if (ctx >= 0 && ctx != (int)reg)
-		gen_emit(g, 0x61, reg, (unsigned)ctx,
-			 24 + (int)gen_below(g, 10) * 4, 0);
+		gen_emit(g, 0x61, reg, (unsigned)ctx, 24 + (int)gen_below(g, 10) * 4, 0);
 	else
 		gen_emit(g, 0xb7, reg, 0, 0, gen_immediate(g));
 	gen_set_number(g, reg);
@@ -126,8 +124,7 @@ static void way(struct gen *g, unsigned kind, bool tame)
 		if (tame)
 			gen_emit(g, 0xb7, 8, 0, 0, (int32_t)gen_below(g, 8));
 		else if (gen_chance(g, 50))
-			gen_emit(g, 0x57, 8, 0, 0,
-				 gen_chance(g, 50) ? 63 : 255);
+			gen_emit(g, 0x57, 8, 0, 0, gen_chance(g, 50) ? 63 : 255);
 		break;
 	case 1: /* links */
 		if (tame)
@@ -152,8 +149,7 @@ static void way(struct gen *g, unsigned kind, bool tame)
 		else if (gen_chance(g, 50))
 			gen_emit(g, 0x7b, 10, 8, SPOT, 0);
 		else
-			gen_emit(g, 0x72, 10, 0, SPOT + (int)gen_below(g, 8),
-				 gen_immediate(g));
+			gen_emit(g, 0x72, 10, 0, SPOT + (int)gen_below(g, 8), gen_immediate(g));
 		break;
 	case 4: /* pointers of different places */
 		gen_emit(g, 0xbf, 8, tame || gen_chance(g, 50) ? 7 : 10, 0, 0);
@@ -181,8 +177,7 @@ static void way(struct gen *g, unsigned kind, bool tame)
 	default:
 		gen_emit(g, 0xb7, other, 0, 0, (int32_t)gen_below(g, 9));
 		if (gen_chance(g, 50))
-			gen_emit(g, stx_ops[gen_below(g, 4)], 10, other, SPOT,
-				 0);
+			gen_emit(g, stx_ops[gen_below(g, 4)], 10, other, SPOT, 0);
 		break;
 	}
 }
@@ -208,8 +203,7 @@ static void use(struct gen *g, unsigned kind)
 		use_index(g);
 		break;
 	case 1:
-		gen_bail(g, gen_chance(g, 30) ? 0x36 : 0x35, 9, 0,
-			 (int32_t)size - 1);
+		gen_bail(g, gen_chance(g, 30) ? 0x36 : 0x35, 9, 0, (int32_t)size - 1);
 		use_index(g);
 		break;
 	case 2:
@@ -225,15 +219,14 @@ static void use(struct gen *g, unsigned kind)
 		gen_access_value(g, 8, g->t.map[7], (int)gen_below(g, 48), 0);
 		break;
 	case 5:
-		gen_emit(g, ldx_ops[gen_below(g, 4)], 8, 10,
-			 SPOT - 16 - 8 * (int)gen_below(g, 2), 0);
+		gen_emit(g, ldx_ops[gen_below(g, 4)], 8, 10, SPOT - 16 - 8 * (int)gen_below(g, 2),
+			 0);
 		break;
 	default:
 		if (gen_chance(g, 40))
 			gen_emit(g, ldx_ops[gen_below(g, 4)], 8, 10, SPOT, 0);
 		if (ctx >= 0 && ctx != 8 && g->o->tuner)
-			gen_emit(g, 0x63, (unsigned)ctx, 8,
-				 68 + (int)gen_below(g, 3) * 4, 0);
+			gen_emit(g, 0x63, (unsigned)ctx, 8, 68 + (int)gen_below(g, 3) * 4, 0);
 		break;
 	}
 }
@@ -248,8 +241,7 @@ static void stmt_diamond(struct gen *g)
 		return;
 	load_number_into(g, 8);
 	load_number_into(g, 9);
-	gen_emit(g, 0x7a, 10, 0, SPOT,
-		 gen_chance(g, 50) ? 0 : gen_immediate(g));
+	gen_emit(g, 0x7a, 10, 0, SPOT, gen_chance(g, 50) ? 0 : gen_immediate(g));
 	gen_wrote(g, SPOT, 8);
 	load_number_into(g, c);
 	if (kind >= 6 && gen_chance(g, 60)) {
@@ -307,8 +299,7 @@ static void stmt_loop(struct gen *g)
 {
 	unsigned i = 6 + gen_below(g, 4);
 	uint32_t head, guard = 0, trips = 1 + gen_below(g, 6);
-	bool maygoto = !g->o->kernel && gen_chance(g, 20),
-	     bounded = gen_chance(g, 30);
+	bool maygoto = !g->o->kernel && gen_chance(g, 20), bounded = gen_chance(g, 30);
 	struct regs start;
 	int16_t back;
 
@@ -338,8 +329,7 @@ static void stmt_loop(struct gen *g)
 		gen_emit(g, 0xa5, i, 0, back, (int32_t)trips);
 		g->out[g->n - 2].off = 1;
 	} else {
-		gen_emit(g, gen_chance(g, 70) ? 0xa5 : 0x55, i, 0, back,
-			 (int32_t)trips);
+		gen_emit(g, gen_chance(g, 70) ? 0xa5 : 0x55, i, 0, back, (int32_t)trips);
 	}
 	if (maygoto)
 		aim(g, guard);
@@ -355,8 +345,7 @@ static void turns_args(struct gen *g, unsigned f)
 	if (g->turns[f] == OF_A_MAP) {
 		gen_emit_lddw(g, 1, 1, g->turn_map[f], 0);
 	} else if (gen_chance(g, 80)) {
-		gen_emit(g, 0xb7, 1, 0, 0,
-			 (int32_t)gen_below(g, gen_chance(g, 5) ? 5000 : 9));
+		gen_emit(g, 0xb7, 1, 0, 0, (int32_t)gen_below(g, gen_chance(g, 5) ? 5000 : 9));
 	} else {
 		if (gen_chance(g, 90))
 			gen_bound(g, n, 1 + gen_below(g, 12));
@@ -370,8 +359,7 @@ static void stmt_turns(struct gen *g, unsigned f)
 	bool each = g->turns[f] == OF_A_MAP;
 
 	if (gen_chance(g, 60) || !gen_stack_ready(g, -16, 8)) {
-		gen_emit(g, 0x7a, 10, 0, -16,
-			 gen_chance(g, 50) ? 0 : gen_immediate(g));
+		gen_emit(g, 0x7a, 10, 0, -16, gen_chance(g, 50) ? 0 : gen_immediate(g));
 		gen_wrote(g, -16, 8);
 	}
 	turns_args(g, f);
@@ -513,8 +501,7 @@ static void way_out(struct gen *g)
 /* What a callback does with its arguments, mostly at once. */
 static void turns_begin(struct gen *g, unsigned f)
 {
-	unsigned ctx = g->turns[f] == OF_A_MAP ? 4 : 2,
-		 keep = 7 + gen_below(g, 3);
+	unsigned ctx = g->turns[f] == OF_A_MAP ? 4 : 2, keep = 7 + gen_below(g, 3);
 
 	switch (gen_below(g, 6)) {
 	case 0: /* count */
@@ -524,8 +511,7 @@ static void turns_begin(struct gen *g, unsigned f)
 		gen_set_number(g, 0);
 		break;
 	case 1: /* the number of the turn, or a handle, or an address */
-		gen_emit(g, 0x7b, ctx,
-			 1 + gen_below(g, gen_chance(g, 10) ? 4 : 1), 0, 0);
+		gen_emit(g, 0x7b, ctx, 1 + gen_below(g, gen_chance(g, 10) ? 4 : 1), 0, 0);
 		break;
 	case 2:
 		gen_emit(g, stx_ops[gen_below(g, 4)], ctx, 10, 0, 0);
@@ -535,8 +521,7 @@ static void turns_begin(struct gen *g, unsigned f)
 		gen_set_number(g, 0);
 		break;
 	default:
-		gen_emit(g, st_ops[gen_below(g, 4)], ctx, 0, 0,
-			 gen_immediate(g));
+		gen_emit(g, st_ops[gen_below(g, 4)], ctx, 0, 0, gen_immediate(g));
 		break;
 	}
 	if (g->turns[f] == NUMBERED) {
@@ -591,26 +576,21 @@ static void function(struct gen *g, unsigned f)
 		if (gen_is_number(g, 0) && gen_chance(g, 50))
 			gen_emit(g, 0x57, 0, 0, 0, 1);
 		else
-			gen_emit(g, 0xb7, 0, 0, 0,
-				 (int32_t)gen_below(g,
-						    gen_chance(g, 3) ? 3 : 2));
+			gen_emit(g, 0xb7, 0, 0, 0, (int32_t)gen_below(g, gen_chance(g, 3) ? 3 : 2));
 	} else if (!gen_is_number(g, 0) || (!f && gen_chance(g, 75)))
-		gen_emit(g, 0xb7, 0, 0, 0,
-			 gen_chance(g, 80) ? 0 : gen_immediate(g));
+		gen_emit(g, 0xb7, 0, 0, 0, gen_chance(g, 80) ? 0 : gen_immediate(g));
 	if (f && gen_chance(g, 2))
 		gen_emit(g, 0xbf, 0, 10, 0, 0);
 	way_out(g);
 }
 
-uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o,
-		     struct rng *r)
+uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o, struct rng *r)
 {
 	struct gen g = { .o = o, .r = r, .out = out };
 	uint32_t starts[MAX_FUNCS];
 	bool called[MAX_FUNCS] = { true };
 
-	g.nfuncs =
-		(uint8_t)(rng_percent(r, 70) ? 1 : 1 + rng_below(r, MAX_FUNCS));
+	g.nfuncs = (uint8_t)(rng_percent(r, 70) ? 1 : 1 + rng_below(r, MAX_FUNCS));
 	for (unsigned f = 1; f < g.nfuncs; f++) {
 		g.nargs[f] = (uint8_t)(1 + rng_below(r, 3));
 		g.frame_arg[f] = rng_percent(r, 30);
@@ -632,7 +612,6 @@ uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o,
 	}
 	for (uint32_t i = 0; i < g.ncalls; i++)
 		if (g.calls[i] < g.n)
-			out[g.calls[i]].imm =
-				(int32_t)(starts[g.callee[i]] - g.calls[i] - 1);
+			out[g.calls[i]].imm = (int32_t)(starts[g.callee[i]] - g.calls[i] - 1);
 	return g.n;
 }

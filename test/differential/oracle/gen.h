@@ -28,8 +28,7 @@ struct gen_opts {
 enum { GEN_MAX_SLOTS = 1024 };
 
 /* Slots written to @out, GEN_MAX_SLOTS at most; never fails. */
-uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o,
-		     struct rng *r);
+uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o, struct rng *r);
 
 /* Change @k places of a program at random. */
 void gen_mutate(struct nb_slot *slots, uint32_t n, uint32_t k, struct rng *r);
@@ -38,8 +37,7 @@ void gen_mutate(struct nb_slot *slots, uint32_t n, uint32_t k, struct rng *r);
  * Change what a finding complains of into something harmless, so that the
  * next try gets further. false: no idea.
  */
-bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f,
-		struct rng *r);
+bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f, struct rng *r);
 
 /* Is this slot the second half of an LDDW? */
 bool gen_is_high(const struct nb_slot *slots, uint32_t pc);

@@ -23,25 +23,20 @@ static uint8_t other_opcode(uint8_t op, struct rng *r)
 	case 7:
 		if (rng_percent(r, 30))
 			return op ^ 3;
-		return (uint8_t)(alu_ops[rng_below(r, sizeof(alu_ops))] |
-				 (op & 8) | cls);
+		return (uint8_t)(alu_ops[rng_below(r, sizeof(alu_ops))] | (op & 8) | cls);
 	case 5:
 	case 6:
-		if ((op & 0xf0) == 0x80 || (op & 0xf0) == 0x90 ||
-		    (op & 0xf0) == 0)
+		if ((op & 0xf0) == 0x80 || (op & 0xf0) == 0x90 || (op & 0xf0) == 0)
 			return op;
 		if (rng_percent(r, 30))
 			return op ^ 3;
-		return (uint8_t)(jmp_ops[rng_below(r, sizeof(jmp_ops))] |
-				 (op & 8) | cls);
+		return (uint8_t)(jmp_ops[rng_below(r, sizeof(jmp_ops))] | (op & 8) | cls);
 	case 1:
-		return rng_percent(r, 20) ? ldxs_ops[rng_below(r, 3)]
-					  : ldx_ops[rng_below(r, 4)];
+		return rng_percent(r, 20) ? ldxs_ops[rng_below(r, 3)] : ldx_ops[rng_below(r, 4)];
 	case 2:
 		return st_ops[rng_below(r, 4)];
 	case 3:
-		return (op & 0xe0) == 0xc0 ? op ^ 0x18
-					   : stx_ops[rng_below(r, 4)];
+		return (op & 0xe0) == 0xc0 ? op ^ 0x18 : stx_ops[rng_below(r, 4)];
 	default:
 		return op;
 	}
@@ -63,8 +58,7 @@ static void mutate_number(int32_t *imm, struct rng *r)
 		*imm = (int32_t)((uint32_t)*imm << 1);
 		break;
 	default:
-		*imm = (int32_t)((uint32_t)*imm +
-				 (uint32_t)rng_between(r, -2, 2));
+		*imm = (int32_t)((uint32_t)*imm + (uint32_t)rng_between(r, -2, 2));
 		break;
 	}
 }
@@ -89,11 +83,9 @@ static void tidy(struct nb_slot *s)
 		else
 			s->regs &= 15;
 	}
-	if ((cls == 4 || cls == 7) && s->off != 1 && s->off != 8 &&
-	    s->off != 16 && s->off != 32)
+	if ((cls == 4 || cls == 7) && s->off != 1 && s->off != 8 && s->off != 16 && s->off != 32)
 		s->off = 0;
-	if ((cls == 5 || cls == 6) && (s->opcode & 0xf0) != 0x80 &&
-	    (s->opcode & 0xf0) != 0x90) {
+	if ((cls == 5 || cls == 6) && (s->opcode & 0xf0) != 0x80 && (s->opcode & 0xf0) != 0x90) {
 		if (reg)
 			s->imm = 0;
 		else
@@ -101,8 +93,7 @@ static void tidy(struct nb_slot *s)
 	}
 }
 
-static void mutate_one(struct nb_slot *slots, uint32_t n, uint32_t pc,
-		       struct rng *r)
+static void mutate_one(struct nb_slot *slots, uint32_t n, uint32_t pc, struct rng *r)
 {
 	struct nb_slot *s = &slots[pc], t;
 	uint32_t other;
@@ -131,8 +122,7 @@ static void mutate_one(struct nb_slot *slots, uint32_t n, uint32_t pc,
 		break;
 	default: /* exchange with another */
 		other = rng_below(r, n);
-		if (s->opcode == 0x18 || slots[other].opcode == 0x18 ||
-		    gen_is_high(slots, other))
+		if (s->opcode == 0x18 || slots[other].opcode == 0x18 || gen_is_high(slots, other))
 			break;
 		t = *s;
 		*s = slots[other];
@@ -168,8 +158,7 @@ static void quiet(struct nb_slot *slots, uint32_t pc, struct rng *r)
 	case 1:
 	case 4:
 	case 7:
-		*s = gen_slot(0xb7, dst < 10 ? dst : 0, 0, 0,
-			      rng_between(r, 0, 7));
+		*s = gen_slot(0xb7, dst < 10 ? dst : 0, 0, 0, rng_between(r, 0, 7));
 		break;
 	case 5:
 		if (s->opcode == 0x85)
@@ -192,8 +181,7 @@ static bool number_before(struct nb_slot *slots, uint32_t pc)
 	return true;
 }
 
-bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f,
-		struct rng *r)
+bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f, struct rng *r)
 {
 	uint32_t pc = f->pc;
 
@@ -210,8 +198,7 @@ bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f,
 	case NB_FIND_MEMORY:
 		for (uint32_t i = 0; i < n; i++)
 			if (slots[i].off < 0 && !gen_is_high(slots, i) &&
-			    ((slots[i].opcode & 7) == 5 ||
-			     (slots[i].opcode & 7) == 6) &&
+			    ((slots[i].opcode & 7) == 5 || (slots[i].opcode & 7) == 6) &&
 			    (int64_t)i + 1 + slots[i].off <= pc) {
 				slots[i] = gen_slot(0x05, 0, 0, 0, 0);
 				return true;
@@ -231,18 +218,16 @@ bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f,
 		return true;
 	}
 	/* A harmless jump where the function ends. */
-	if (f->cls == NB_FIND_JUMP_RANGE && slots[pc].opcode == 0x05 &&
-	    !slots[pc].off) {
+	if (f->cls == NB_FIND_JUMP_RANGE && slots[pc].opcode == 0x05 && !slots[pc].off) {
 		slots[pc] = gen_slot(0x95, 0, 0, 0, 0);
 		return true;
 	}
 	if (slots[pc].opcode == 0x95)
 		return number_before(slots, pc);
-	if (f->cls == NB_FIND_UNINIT && f->reg >= 0 && f->reg < 10 && pc &&
-	    rng_percent(r, 30) && !gen_is_high(slots, pc - 1) &&
-	    slots[pc - 1].opcode != 0x95 && (slots[pc - 1].opcode & 7) != 5) {
-		slots[pc - 1] = gen_slot(0xb7, (unsigned)f->reg, 0, 0,
-					 rng_between(r, 0, 7));
+	if (f->cls == NB_FIND_UNINIT && f->reg >= 0 && f->reg < 10 && pc && rng_percent(r, 30) &&
+	    !gen_is_high(slots, pc - 1) && slots[pc - 1].opcode != 0x95 &&
+	    (slots[pc - 1].opcode & 7) != 5) {
+		slots[pc - 1] = gen_slot(0xb7, (unsigned)f->reg, 0, 0, rng_between(r, 0, 7));
 		return true;
 	}
 	quiet(slots, pc, r);

@@ -2,22 +2,18 @@
 // Slots of a program in the making, and the rough type of each register.
 #include "test/differential/oracle/gen_parts.h"
 
-struct nb_slot gen_slot(uint8_t op, unsigned dst, unsigned src, int off,
-			int32_t imm)
+struct nb_slot gen_slot(uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
 {
-	return (struct nb_slot){ op, (uint8_t)(dst | src << 4), (int16_t)off,
-				 imm };
+	return (struct nb_slot){ op, (uint8_t)(dst | src << 4), (int16_t)off, imm };
 }
 
-void gen_emit(struct gen *g, uint8_t op, unsigned dst, unsigned src, int off,
-	      int32_t imm)
+void gen_emit(struct gen *g, uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
 {
 	if (g->n < GEN_MAX_SLOTS)
 		g->out[g->n++] = gen_slot(op, dst, src, off, imm);
 }
 
-void gen_emit_lddw(struct gen *g, unsigned dst, unsigned kind, uint32_t lo,
-		   uint32_t hi)
+void gen_emit_lddw(struct gen *g, unsigned dst, unsigned kind, uint32_t lo, uint32_t hi)
 {
 	gen_emit(g, 0x18, dst, kind, 0, (int32_t)lo);
 	gen_emit(g, 0, 0, 0, 0, (int32_t)hi);
@@ -35,12 +31,11 @@ uint32_t gen_below(struct gen *g, uint32_t n)
 
 int32_t gen_immediate(struct gen *g)
 {
-	static const int32_t edges[] = {
-		0,   1,	     2,	     3,	     4,	    7,	       8,	  15,
-		16,  31,     32,     63,     64,    127,       128,	  255,
-		256, 0x7fff, 0x8000, 0xffff, 65536, INT32_MAX, INT32_MIN, -1,
-		-2,  -7,     -8,     -9,     -64,   -128,      -256,	  -32768
-	};
+	static const int32_t edges[] = { 0,	    1,	       2,    3,	     4,	     7,	     8,
+					 15,	    16,	       31,   32,     63,     64,     127,
+					 128,	    255,       256,  0x7fff, 0x8000, 0xffff, 65536,
+					 INT32_MAX, INT32_MIN, -1,   -2,     -7,     -8,     -9,
+					 -64,	    -128,      -256, -32768 };
 
 	switch (gen_below(g, 4)) {
 	case 0:
@@ -72,8 +67,7 @@ int gen_pick(struct gen *g, enum type type)
 	for (unsigned i = 0; i < 10; i++) {
 		unsigned reg = (first + i) % 10;
 
-		if (g->t.type[reg] == type ||
-		    (type == NUM && g->t.type[reg] == SMALL))
+		if (g->t.type[reg] == type || (type == NUM && g->t.type[reg] == SMALL))
 			return (int)reg;
 	}
 	return -1;
@@ -118,8 +112,7 @@ void gen_join(struct regs *a, const struct regs *b)
 		bool numbers = (a->type[i] == NUM || a->type[i] == SMALL) &&
 			       (b->type[i] == NUM || b->type[i] == SMALL);
 
-		if (a->type[i] == SMALL && b->type[i] == SMALL &&
-		    a->limit[i] < b->limit[i])
+		if (a->type[i] == SMALL && b->type[i] == SMALL && a->limit[i] < b->limit[i])
 			a->limit[i] = b->limit[i];
 		else if (!same || a->off[i] != b->off[i])
 			a->type[i] = numbers ? NUM : NONE;
@@ -132,8 +125,7 @@ void gen_join(struct regs *a, const struct regs *b)
 }
 
 /* A conditional jump to the way out, to be aimed later. */
-void gen_bail(struct gen *g, uint8_t op, unsigned dst, unsigned src,
-	      int32_t imm)
+void gen_bail(struct gen *g, uint8_t op, unsigned dst, unsigned src, int32_t imm)
 {
 	if (g->nfix == MAX_FIX)
 		return;

@@ -44,8 +44,9 @@ struct gen {
 static const uint8_t alu_ops[] = { 0x00, 0x10, 0x20, 0x30, 0x40, 0x50,
 				   0x60, 0x70, 0x90, 0xa0, 0xb0, 0xc0 };
 
-static const uint8_t jmp_ops[] = { 0x10, 0x20, 0x30, 0x40, 0x50, 0x60,
-				   0x70, 0xa0, 0xb0, 0xc0, 0xd0 };
+static const uint8_t jmp_ops[] = {
+	0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xb0, 0xc0, 0xd0
+};
 
 static const uint8_t ldx_ops[] = { 0x71, 0x69, 0x61, 0x79 };
 
@@ -55,12 +56,9 @@ static const uint8_t stx_ops[] = { 0x73, 0x6b, 0x63, 0x7b };
 
 static const uint8_t st_ops[] = { 0x72, 0x6a, 0x62, 0x7a };
 
-struct nb_slot gen_slot(uint8_t op, unsigned dst, unsigned src, int off,
-			int32_t imm);
-void gen_emit(struct gen *g, uint8_t op, unsigned dst, unsigned src, int off,
-	      int32_t imm);
-void gen_emit_lddw(struct gen *g, unsigned dst, unsigned kind, uint32_t lo,
-		   uint32_t hi);
+struct nb_slot gen_slot(uint8_t op, unsigned dst, unsigned src, int off, int32_t imm);
+void gen_emit(struct gen *g, uint8_t op, unsigned dst, unsigned src, int off, int32_t imm);
+void gen_emit_lddw(struct gen *g, unsigned dst, unsigned kind, uint32_t lo, uint32_t hi);
 bool gen_chance(struct gen *g, uint32_t percent);
 uint32_t gen_below(struct gen *g, uint32_t n);
 int32_t gen_immediate(struct gen *g);
@@ -71,8 +69,7 @@ unsigned gen_target(struct gen *g);
 unsigned gen_number(struct gen *g);
 void gen_kill(struct gen *g, unsigned first, unsigned last);
 void gen_join(struct regs *a, const struct regs *b);
-void gen_bail(struct gen *g, uint8_t op, unsigned dst, unsigned src,
-	      int32_t imm);
+void gen_bail(struct gen *g, uint8_t op, unsigned dst, unsigned src, int32_t imm);
 void gen_stmt_alu(struct gen *g);
 void gen_stmt_const(struct gen *g);
 void gen_stmt_ctx_load(struct gen *g);
@@ -87,8 +84,7 @@ uint32_t gen_pick_map(struct gen *g);
 void gen_make_key(struct gen *g, uint32_t map);
 void gen_stmt_lookup(struct gen *g);
 void gen_stmt_direct(struct gen *g);
-void gen_access_value(struct gen *g, unsigned ptr, uint32_t map, int off,
-		      unsigned k);
+void gen_access_value(struct gen *g, unsigned ptr, uint32_t map, int off, unsigned k);
 void gen_stmt_value(struct gen *g);
 void gen_stmt_value_at(struct gen *g);
 void gen_stmt_stack_at(struct gen *g);

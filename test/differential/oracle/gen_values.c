@@ -11,8 +11,7 @@ static void stmt_unary(struct gen *g, unsigned dst)
 	static const int32_t widths[] = { 16, 32, 64 };
 	uint8_t op = ops[gen_below(g, 5)];
 
-	gen_emit(g, op, dst, 0, 0,
-		 op == 0x84 || op == 0x87 ? 0 : widths[gen_below(g, 3)]);
+	gen_emit(g, op, dst, 0, 0, op == 0x84 || op == 0x87 ? 0 : widths[gen_below(g, 3)]);
 	gen_set_number(g, dst);
 }
 
@@ -32,8 +31,7 @@ void gen_stmt_alu(struct gen *g)
 	}
 	if (op == 0xb0 && gen_chance(g, 60)) {
 		dst = gen_target(g);
-		off = gen_chance(g, 50) ? 8 << gen_below(g, cls == 7 ? 3 : 2)
-					: 0;
+		off = gen_chance(g, 50) ? 8 << gen_below(g, cls == 7 ? 3 : 2) : 0;
 		gen_emit(g, op | 8 | cls, dst, src, off, 0);
 		gen_set_number(g, dst);
 		return;
@@ -55,12 +53,10 @@ void gen_stmt_const(struct gen *g)
 	unsigned dst = gen_target(g);
 
 	if (gen_chance(g, 25)) {
-		gen_emit_lddw(
-			g, dst, 0, (uint32_t)gen_immediate(g),
-			(uint32_t)(gen_chance(g, 50) ? 0 : gen_immediate(g)));
+		gen_emit_lddw(g, dst, 0, (uint32_t)gen_immediate(g),
+			      (uint32_t)(gen_chance(g, 50) ? 0 : gen_immediate(g)));
 	} else {
-		gen_emit(g, gen_chance(g, 50) ? 0xb7 : 0xb4, dst, 0, 0,
-			 gen_immediate(g));
+		gen_emit(g, gen_chance(g, 50) ? 0xb7 : 0xb4, dst, 0, 0, gen_immediate(g));
 	}
 	gen_set_number(g, dst);
 }
@@ -91,8 +87,8 @@ void gen_stmt_output(struct gen *g)
 	if (ctx < 0 || !g->o->tuner)
 		return;
 	if (gen_chance(g, 40)) {
-		gen_emit(g, 0x62, (unsigned)ctx, 0,
-			 68 + (int)gen_below(g, 3) * 4, gen_immediate(g));
+		gen_emit(g, 0x62, (unsigned)ctx, 0, 68 + (int)gen_below(g, 3) * 4,
+			 gen_immediate(g));
 		return;
 	}
 	src = gen_number(g);
@@ -108,8 +104,7 @@ void gen_wrote(struct gen *g, int off, unsigned size)
 
 void gen_stmt_stack_store(struct gen *g)
 {
-	unsigned k = gen_chance(g, 50) ? 3 : gen_below(g, 4), size = 1u << k,
-		 src;
+	unsigned k = gen_chance(g, 50) ? 3 : gen_below(g, 4), size = 1u << k, src;
 	int off = -WINDOW + (int)(gen_below(g, WINDOW / size) * size);
 
 	if (gen_chance(g, 30)) {
@@ -137,17 +132,14 @@ bool gen_stack_ready(const struct gen *g, int off, unsigned size)
 void gen_stmt_stack_load(struct gen *g)
 {
 	for (int i = 0; i < 8; i++) {
-		unsigned k = gen_chance(g, 50) ? 3 : gen_below(g, 4),
-			 size = 1u << k;
+		unsigned k = gen_chance(g, 50) ? 3 : gen_below(g, 4), size = 1u << k;
 		int off = -WINDOW + (int)(gen_below(g, WINDOW / size) * size);
 		unsigned dst = gen_target(g), from;
 
 		if (!gen_stack_ready(g, off, size) && !gen_chance(g, 1))
 			continue;
 		from = g->t.spill[(WINDOW + off) / 8];
-		gen_emit(g,
-			 gen_chance(g, 15) && k < 3 ? ldxs_ops[k] : ldx_ops[k],
-			 dst, 10, off, 0);
+		gen_emit(g, gen_chance(g, 15) && k < 3 ? ldxs_ops[k] : ldx_ops[k], dst, 10, off, 0);
 		gen_set_number(g, dst);
 		/* The register may have changed since; then this is a guess. */
 		if (k == 3 && from && g->t.type[from - 1] > SMALL) {
@@ -202,8 +194,7 @@ void gen_bound(struct gen *g, unsigned reg, uint32_t limit)
 		gen_bail(g, 0x35, reg, 0, lim);
 		break;
 	case 8:
-		gen_emit(g, 0x70 | a, reg, 0, 0,
-			 (a == 7 ? 63 : 31) - (int32_t)log2_of(limit));
+		gen_emit(g, 0x70 | a, reg, 0, 0, (a == 7 ? 63 : 31) - (int32_t)log2_of(limit));
 		break;
 	case 9: /* test a copy */
 		other = gen_target(g);
@@ -211,8 +202,7 @@ void gen_bound(struct gen *g, unsigned reg, uint32_t limit)
 			other = (other + 1) % 10;
 		gen_emit(g, 0xbf, other, reg, 0, 0);
 		if (gen_chance(g, 40))
-			gen_emit(g, 0x07, other, 0, 0,
-				 rng_between(g->r, -4, 4));
+			gen_emit(g, 0x07, other, 0, 0, rng_between(g->r, -4, 4));
 		gen_set_number(g, other);
 		gen_bail(g, 0x30 | j, other, 0, lim);
 		break;
@@ -222,8 +212,7 @@ void gen_bound(struct gen *g, unsigned reg, uint32_t limit)
 			other = (other + 1) % 10;
 		gen_emit(g, 0xb7, other, 0, 0, lim);
 		gen_set_number(g, other);
-		gen_bail(g, (gen_chance(g, 50) ? 0x30 : 0x20) | 8 | j, reg,
-			 other, 0);
+		gen_bail(g, (gen_chance(g, 50) ? 0x30 : 0x20) | 8 | j, reg, other, 0);
 		break;
 	}
 	if (a == 4 && gen_chance(g, 60))
@@ -339,9 +328,7 @@ void gen_stmt_lookup(struct gen *g)
 	}
 	if (gen_chance(g, 4))
 		return;
-	gen_bail(g, 0x15,
-		 gen_chance(g, 50) && g->t.type[keep] == MAYBE ? keep : 0, 0,
-		 0);
+	gen_bail(g, 0x15, gen_chance(g, 50) && g->t.type[keep] == MAYBE ? keep : 0, 0, 0);
 	g->t.type[0] = VALUE;
 	if (g->t.type[keep] == MAYBE)
 		g->t.type[keep] = VALUE;
@@ -352,8 +339,7 @@ void gen_stmt_direct(struct gen *g)
 	uint32_t map = gen_pick_map(g);
 	unsigned dst = gen_target(g);
 	const struct nb_map_spec *m = &g->o->maps[map];
-	uint32_t off =
-		gen_chance(g, 50) ? 0 : gen_below(g, m->value_size / 8) * 8;
+	uint32_t off = gen_chance(g, 50) ? 0 : gen_below(g, m->value_size / 8) * 8;
 
 	if (m->type != NB_MAP_ARRAY || (g->o->kernel && m->max_entries != 1))
 		return;
@@ -363,17 +349,14 @@ void gen_stmt_direct(struct gen *g)
 	g->t.off[dst] = (int32_t)off;
 }
 
-static const int32_t atomics[] = { 0x00, 0x40, 0x50, 0xa0, 0x01,
-				   0x41, 0x51, 0xa1, 0xe1, 0xf1 };
+static const int32_t atomics[] = { 0x00, 0x40, 0x50, 0xa0, 0x01, 0x41, 0x51, 0xa1, 0xe1, 0xf1 };
 
 /* An access of any kind at @ptr + off, for a map that allows it. */
-void gen_access_value(struct gen *g, unsigned ptr, uint32_t map, int off,
-		      unsigned k)
+void gen_access_value(struct gen *g, unsigned ptr, uint32_t map, int off, unsigned k)
 {
 	const struct nb_map_spec *m = &g->o->maps[map];
 	bool read = !(m->flags & NB_F_WRONLY_PROG);
-	bool write = !(m->flags & NB_F_RDONLY_PROG) &&
-		     !(m->tags & NB_MAPF_COHERENT) &&
+	bool write = !(m->flags & NB_F_RDONLY_PROG) && !(m->tags & NB_MAPF_COHERENT) &&
 		     m->origin != NB_ORIGIN_RODATA;
 	unsigned dst;
 
@@ -393,9 +376,8 @@ void gen_access_value(struct gen *g, unsigned ptr, uint32_t map, int off,
 	}
 	if (read && (!write || gen_chance(g, 60))) {
 		dst = gen_chance(g, 15) ? ptr : gen_target(g);
-		gen_emit(g,
-			 gen_chance(g, 15) && k < 3 ? ldxs_ops[k] : ldx_ops[k],
-			 dst, ptr, off, 0);
+		gen_emit(g, gen_chance(g, 15) && k < 3 ? ldxs_ops[k] : ldx_ops[k], dst, ptr, off,
+			 0);
 		gen_set_number(g, dst);
 	} else if (gen_chance(g, 40)) {
 		gen_emit(g, st_ops[k], ptr, 0, off, gen_immediate(g));
@@ -440,17 +422,14 @@ void gen_stmt_value_at(struct gen *g)
 	size = g->o->maps[map].value_size;
 	idx = gen_number(g);
 	copy = gen_target(g);
-	if (idx == (unsigned)ptr || copy == (unsigned)ptr || copy == idx ||
-	    !gen_is_number(g, idx))
+	if (idx == (unsigned)ptr || copy == (unsigned)ptr || copy == idx || !gen_is_number(g, idx))
 		return;
 	if (gen_chance(g, 40))
 		scale = k;
 	limit = ((size - (1u << k)) >> scale) + 1;
 	if (gen_chance(g, 30)) {
 		off = (int)gen_below(g, size / 4);
-		limit = limit > ((uint32_t)off >> scale)
-				? limit - ((uint32_t)off >> scale)
-				: 1;
+		limit = limit > ((uint32_t)off >> scale) ? limit - ((uint32_t)off >> scale) : 1;
 	}
 	gen_bound(g, idx, limit);
 	if (gen_chance(g, 15))
@@ -482,8 +461,7 @@ void gen_stmt_stack_at(struct gen *g)
 	if (copy == idx || !gen_is_number(g, idx))
 		return;
 	for (int off = -WINDOW; off < 0; off += 8)
-		if (!gen_stack_ready(g, off, 8) ||
-		    g->t.spill[(WINDOW + off) / 8]) {
+		if (!gen_stack_ready(g, off, 8) || g->t.spill[(WINDOW + off) / 8]) {
 			gen_emit(g, 0x7a, 10, 0, off, gen_immediate(g));
 			gen_wrote(g, off, 8);
 		}
@@ -511,8 +489,7 @@ void gen_stmt_stack_atomic(struct gen *g)
 		gen_emit(g, 0xb7, 0, 0, 0, gen_immediate(g));
 		gen_set_number(g, 0);
 	}
-	gen_emit(g, gen_chance(g, 50) ? 0xc3 : 0xdb, 10, src, off,
-		 atomics[gen_below(g, 10)]);
+	gen_emit(g, gen_chance(g, 50) ? 0xc3 : 0xdb, 10, src, off, atomics[gen_below(g, 10)]);
 	gen_set_number(g, src);
 }
 
@@ -540,8 +517,7 @@ void gen_stmt_update(struct gen *g)
 	} else {
 		if (m->value_size > WINDOW - 8)
 			return;
-		for (int off = -WINDOW; off < -WINDOW + (int)m->value_size;
-		     off += 8)
+		for (int off = -WINDOW; off < -WINDOW + (int)m->value_size; off += 8)
 			if (!gen_stack_ready(g, off, 8)) {
 				gen_emit(g, 0x7a, 10, 0, off, gen_immediate(g));
 				gen_wrote(g, off, 8);

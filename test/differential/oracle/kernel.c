@@ -88,8 +88,7 @@ static void patience(long microseconds)
 	setitimer(ITIMER_REAL, &t, NULL);
 }
 
-static int load(struct kernel *k, const struct nb_slot *slots, uint32_t n,
-		bool log)
+static int load(struct kernel *k, const struct nb_slot *slots, uint32_t n, bool log)
 {
 	static const char license[] = "GPL";
 	union bpf_attr a;
@@ -168,11 +167,9 @@ const char *kernel_log_reason(const char *log, char *line, uint32_t size)
 		while (start > 0 && log[start - 1] != '\n')
 			start--;
 		for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++)
-			figure |= !strncmp(log + start, after[i],
-					   strlen(after[i]));
+			figure |= !strncmp(log + start, after[i], strlen(after[i]));
 		if (!figure && end > start) {
-			snprintf(line, size, "%.*s", (int)(end - start),
-				 log + start);
+			snprintf(line, size, "%.*s", (int)(end - start), log + start);
 			break;
 		}
 		end = start;

@@ -13,12 +13,9 @@
 static const struct {
 	const char *name, *why;
 } differences[] = {
-	{ "reservation_filled_by_a_callback.asm",
-	  "callbacks need function types there" },
-	{ "reservation_in_each_iteration.asm",
-	  "callbacks need function types there" },
-	{ "ring_buffer_output_of_unwritten_stack.asm",
-	  "the privileged may read unwritten stack" },
+	{ "reservation_filled_by_a_callback.asm", "callbacks need function types there" },
+	{ "reservation_in_each_iteration.asm", "callbacks need function types there" },
+	{ "ring_buffer_output_of_unwritten_stack.asm", "the privileged may read unwritten stack" },
 	{ "null_of_a_record_past_its_end.asm",
 	  "no kernel address is near NULL, whatever is added" },
 };
@@ -29,8 +26,7 @@ static unsigned cases, surprises;
 
 static bool expected(const char *name)
 {
-	for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]);
-	     i++)
+	for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++)
 		if (!strcmp(differences[i].name, name))
 			return true;
 	return false;
@@ -57,8 +53,8 @@ static void judge(const char *name, const char *text)
 	if (theirs == ours || expected(name))
 		return;
 	surprises++;
-	printf("# %s: we %s, the kernel %s %s\n", name,
-	       ours ? "accept" : "refuse", theirs ? "accepts" : "says",
+	printf("# %s: we %s, the kernel %s %s\n", name, ours ? "accept" : "refuse",
+	       theirs ? "accepts" : "says",
 	       theirs ? "" : kernel_reason(&kernel, reason, sizeof(reason)));
 }
 
@@ -104,7 +100,6 @@ int main(int argc, char **argv)
 	printf("%sok 1 - each case that holds something as the kernel, or for "
 	       "a named reason (%u cases)\n",
 	       surprises ? "not " : "", cases);
-	printf("%sok 2 - there are enough of them\n1..2\n",
-	       cases >= 70 ? "" : "not ");
+	printf("%sok 2 - there are enough of them\n1..2\n", cases >= 70 ? "" : "not ");
 	return surprises || cases < 70;
 }

@@ -17,14 +17,7 @@
 #include "test/differential/oracle/shadow.h"
 #include "test/unit/verify_image.h"
 
-enum {
-	FIXED = 1500,
-	MAX_SAMPLES = 512,
-	TRIES = 6,
-	SHOWN = 8,
-	RUNS = 60,
-	MAX_WALK = 20000
-};
+enum { FIXED = 1500, MAX_SAMPLES = 512, TRIES = 6, SHOWN = 8, RUNS = 60, MAX_WALK = 20000 };
 
 /*
  * Where we accept and the kernel does not, on purpose. @text: in the kernel's
@@ -51,8 +44,7 @@ static const struct exception {
 	/* It rewrites accesses to the context, which we do not. */
 	{ "context or other memory at one instruction",
 	  "same insn cannot be used with different pointers", false },
-	{ "a frame returned that lives on",
-	  "cannot return stack pointer to the caller", true },
+	{ "a frame returned that lives on", "cannot return stack pointer to the caller", true },
 	{ "tighter ranges: value access", "invalid access to map value", true },
 	{ "tighter ranges: negative minimum", "min value is negative", true },
 	{ "tighter ranges: minimum", "min value is outside", true },
@@ -66,17 +58,14 @@ static const struct exception {
 	{ "tighter ranges: stack", "variable-offset read", true },
 	{ "tighter ranges: stack", "variable-offset write", true },
 	/* It wants the frame pointer on the left of a constant only. */
-	{ "frame pointer minus a number",
-	  "subtraction from stack pointer prohibited", true },
+	{ "frame pointer minus a number", "subtraction from stack pointer prohibited", true },
 	{ "tighter ranges: loop", "infinite loop detected", true },
 	/* Any frame's address in an older frame: for us, the callee's own. */
 	{ "an older frame's address in that frame",
-	  "cannot spill pointers to stack into stack frame of the caller",
-	  true },
+	  "cannot spill pointers to stack into stack frame of the caller", true },
 	/* A constant key within bounds that it does not see, or a comparison
 	 * with a register that is 0. */
-	{ "a look-up that is not NULL",
-	  "invalid mem access 'map_value_or_null'", true },
+	{ "a look-up that is not NULL", "invalid mem access 'map_value_or_null'", true },
 	/* Its log ends with a step of the walk: it broke off, as it does with
 	 * long loops, and has no complaint. See broke_off. */
 	{ "the kernel broke off", BROKE_OFF, true },
@@ -109,8 +98,7 @@ static bool calls_ours(const struct case_image *c)
 	enum { CALL = 0x85, OURS = 0x10000 };
 
 	for (uint32_t i = 0; i < c->prog.nslots; i++)
-		if (c->slots[i].opcode == CALL && !c->slots[i].regs &&
-		    c->slots[i].imm >= OURS)
+		if (c->slots[i].opcode == CALL && !c->slots[i].regs && c->slots[i].imm >= OURS)
 			return true;
 	return false;
 }
@@ -126,8 +114,8 @@ static void add_file(const char *path)
 	text[n] = '\0';
 	if (f)
 		fclose(f);
-	if (c && n && !strstr(text, "# opts:") && !case_asm(c, text, &err) &&
-	    !calls_ours(c) && nsamples < MAX_SAMPLES)
+	if (c && n && !strstr(text, "# opts:") && !case_asm(c, text, &err) && !calls_ours(c) &&
+	    nsamples < MAX_SAMPLES)
 		samples[nsamples++] = c;
 	else
 		free(c);
@@ -235,8 +223,7 @@ static bool dead_here(const struct nb_verdict *v)
 {
 	int64_t slot = kernel_slot(&kernel);
 
-	return slot >= 0 && slot < job.prog.nslots &&
-	       !(v->aux[slot] & NB_AUX_REACHED);
+	return slot >= 0 && slot < job.prog.nslots && !(v->aux[slot] & NB_AUX_REACHED);
 }
 
 /*
@@ -268,8 +255,7 @@ static bool weak_numbers(const struct nb_verdict *v)
 		if (in->kind == NB_KIND_JMP && closed(in, v->aux[pc]))
 			return true;
 		/* Half of a spilled number is forgotten, too. */
-		if (in->kind == NB_KIND_LOAD && !in->traits &&
-		    in->src == NB_R10 && in->width < 64)
+		if (in->kind == NB_KIND_LOAD && !in->traits && in->src == NB_R10 && in->width < 64)
 			return true;
 		if (in->kind != NB_KIND_ALU)
 			continue;
@@ -330,8 +316,8 @@ static void laxer(const struct nb_verdict *v, uint64_t seed)
 	}
 	if (++unexplained > shown)
 		return;
-	printf("# we accept, the kernel says at slot %" PRId64
-	       ": %s (error %d, seed %" PRIu64 ")\n",
+	printf("# we accept, the kernel says at slot %" PRId64 ": %s (error %d, seed %" PRIu64
+	       ")\n",
 	       kernel_slot(&kernel), reason, kernel.error, seed);
 	print_program();
 }
@@ -357,8 +343,7 @@ static void drop_slow(double start)
 static void one(uint64_t seed, bool say)
 {
 	struct rng r = { seed ^ 0x777 };
-	const struct nb_verify_opts o = { .coherence_off = true,
-					  .max_insns = MAX_WALK };
+	const struct nb_verify_opts o = { .coherence_off = true, .max_insns = MAX_WALK };
 	struct nb_verdict *v;
 	struct nb_err err;
 	char text[256];
@@ -377,8 +362,7 @@ static void one(uint64_t seed, bool say)
 		/* Long walks are a matter of patience, and take seconds. */
 		theirs = v->finding.cls == NB_FIND_COMPLEXITY
 				 ? -1
-				 : kernel_judge(&kernel, job.slots,
-						job.prog.nslots);
+				 : kernel_judge(&kernel, job.slots, job.prog.nslots);
 		drop_slow(start);
 		tried++;
 		if (theirs < 0) {
@@ -394,16 +378,12 @@ static void one(uint64_t seed, bool say)
 			both_refuse++;
 		}
 		if (say && theirs >= 0 && v->accepted != theirs) {
-			printf("# ours: %s %u %s; kernel: %s\n",
-			       class_words[v->finding.cls], v->finding.pc,
-			       v->accepted ? "" : v->finding.known,
-			       theirs ? "takes it"
-				      : kernel_reason(&kernel, text,
-						      sizeof(text)));
+			printf("# ours: %s %u %s; kernel: %s\n", class_words[v->finding.cls],
+			       v->finding.pc, v->accepted ? "" : v->finding.known,
+			       theirs ? "takes it" : kernel_reason(&kernel, text, sizeof(text)));
 			print_program();
 		}
-		more = !v->accepted &&
-		       gen_repair(job.slots, job.prog.nslots, &v->finding, &r);
+		more = !v->accepted && gen_repair(job.slots, job.prog.nslots, &v->finding, &r);
 		nb_verdict_free(v);
 		if (!more)
 			break;
@@ -468,8 +448,7 @@ static unsigned corpus(void)
 		int theirs;
 
 		job.prog.nslots = samples[i]->prog.nslots;
-		memcpy(job.slots, samples[i]->slots,
-		       job.prog.nslots * sizeof(struct nb_slot));
+		memcpy(job.slots, samples[i]->slots, job.prog.nslots * sizeof(struct nb_slot));
 		case_init(&job, job.prog.nslots);
 		job.img.maps = maps;
 		job.img.nmaps = CASE_PLAIN;
@@ -480,10 +459,8 @@ static unsigned corpus(void)
 		if (theirs == 0 && v->accepted)
 			laxer(v, i);
 		surprises += unexplained != was;
-		if (theirs == 1 && !v->accepted &&
-		    !is_ours_alone(v->finding.cls)) {
-			printf("# only the kernel accepts (%s):\n",
-			       class_words[v->finding.cls]);
+		if (theirs == 1 && !v->accepted && !is_ours_alone(v->finding.cls)) {
+			printf("# only the kernel accepts (%s):\n", class_words[v->finding.cls]);
 			print_program();
 			surprises++;
 		}
@@ -529,8 +506,7 @@ static bool encoding_differs(struct nb_slot insn, bool pointer)
 	job.img.nmaps = CASE_PLAIN;
 	if (nb_verify(&v, &job.img, 0, &o, &err))
 		return true;
-	if (v->accepted &&
-	    kernel_judge(&kernel, job.slots, job.prog.nslots) == 0)
+	if (v->accepted && kernel_judge(&kernel, job.slots, job.prog.nslots) == 0)
 		laxer(v, insn.opcode);
 	nb_verdict_free(v);
 	return unexplained != was;
@@ -540,20 +516,17 @@ static bool encoding_differs(struct nb_slot insn, bool pointer)
 static unsigned encodings(void)
 {
 	static const int16_t offs[] = { 0, 1, 2, 8, 16, 32, -1, -16 };
-	static const uint8_t regs[] = { 0x02, 0x32, 0x12, 0xb2,
-					0x52, 0xa2, 0x0a, 0x0b };
-	static const int32_t imms[] = { 0,    1,    2,	   16,	 32,	64,
-					0x40, 0x41, 0x50,  0x51, 0xa0,	0xa1,
-					0xe0, 0xe1, 0xf0,  0xf1, 0x100, 0x110,
-					-1,   8,    0x101, 63 };
+	static const uint8_t regs[] = { 0x02, 0x32, 0x12, 0xb2, 0x52, 0xa2, 0x0a, 0x0b };
+	static const int32_t imms[] = { 0,     1,     2,    16,	  32,	 64,   0x40, 0x41,
+					0x50,  0x51,  0xa0, 0xa1, 0xe0,	 0xe1, 0xf0, 0xf1,
+					0x100, 0x110, -1,   8,	  0x101, 63 };
 	unsigned bad = 0;
 
 	for (int op = 0; op < 256; op++)
 		for (size_t r = 0; r < sizeof(regs); r++)
 			for (size_t f = 0; f < sizeof(offs) / 2; f++)
 				for (size_t i = 0; i < sizeof(imms) / 4; i++) {
-					struct nb_slot s = { (uint8_t)op,
-							     regs[r], offs[f],
+					struct nb_slot s = { (uint8_t)op, regs[r], offs[f],
 							     imms[i] };
 
 					bad += encoding_differs(s, false);
@@ -564,9 +537,9 @@ static unsigned encodings(void)
 
 static int summary(void)
 {
-	printf("# %" PRIu64 " verdicts: both accept %" PRIu64
-	       ", both refuse %" PRIu64 ", we are stricter %" PRIu64
-	       ", kernel is stricter %" PRIu64 ", no verdict %" PRIu64 "\n",
+	printf("# %" PRIu64 " verdicts: both accept %" PRIu64 ", both refuse %" PRIu64
+	       ", we are stricter %" PRIu64 ", kernel is stricter %" PRIu64 ", no verdict %" PRIu64
+	       "\n",
 	       tried, both_take, both_refuse, we_stricter, we_laxer, undecided);
 	if (weak)
 		printf("# kernel stricter: behind a division, a shift by a "
@@ -578,13 +551,11 @@ static int summary(void)
 		       dead);
 	for (int i = 0; i < NEXCEPTIONS; i++)
 		if (excused[i])
-			printf("# kernel stricter: %s (\"%s\"): %" PRIu64 "\n",
-			       exceptions[i].name, exceptions[i].text,
-			       excused[i]);
+			printf("# kernel stricter: %s (\"%s\"): %" PRIu64 "\n", exceptions[i].name,
+			       exceptions[i].text, excused[i]);
 	for (int i = 1; i < NB_NFINDINGS; i++)
 		if (stricter[i])
-			printf("# we stricter: %s: %" PRIu64 "\n",
-			       class_words[i], stricter[i]);
+			printf("# we stricter: %s: %" PRIu64 "\n", class_words[i], stricter[i]);
 	printf("%sok 1 - nothing accepted that the kernel refuses without a "
 	       "named reason (%" PRIu64 ")\n",
 	       unexplained ? "not " : "", unexplained);
@@ -628,8 +599,7 @@ int main(int argc, char **argv)
 	       n ? "not " : "", nsamples);
 	bad = n;
 	n = encodings();
-	printf("%sok 4 - no encoding accepted that the kernel refuses\n1..4\n",
-	       n ? "not " : "");
+	printf("%sok 4 - no encoding accepted that the kernel refuses\n1..4\n", n ? "not " : "");
 	bad += n;
 	for (uint64_t i = 1; i <= number_of("ORACLE_PROGRAMS", FIXED); i++)
 		one(i, false);

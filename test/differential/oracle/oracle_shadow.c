@@ -43,8 +43,7 @@ static uint32_t nsamples;
 
 enum kind { RANDOM, MUTATED, CORPUS, NKINDS };
 
-static const char *const kind_names[] = { "random programs",
-					  "random programs, mutated",
+static const char *const kind_names[] = { "random programs", "random programs, mutated",
 					  "corpus and policies, mutated" };
 
 struct tally {
@@ -92,15 +91,14 @@ static struct case_image *asm_image(const char *path)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	text[n] = '\0';
 	fclose(f);
-	if (!strstr(text, "# opts: held") && !strstr(text, "mem=") &&
-	    !case_asm(c, text, &err) && c->prog.nslots && !c->prog.lines)
+	if (!strstr(text, "# opts: held") && !strstr(text, "mem=") && !case_asm(c, text, &err) &&
+	    c->prog.nslots && !c->prog.lines)
 		return c;
 	free(c);
 	return NULL;
 }
 
-static void add_sample(const struct nb_image *img, uint32_t prog,
-		       const char *name)
+static void add_sample(const struct nb_image *img, uint32_t prog, const char *name)
 {
 	if (nsamples == MAX_SEEDS)
 		return;
@@ -161,10 +159,8 @@ static void use_sample(struct job *j, const struct sample *s)
 {
 	j->img = *s->img;
 	j->prog = s->img->progs[s->prog];
-	memcpy(j->slots, j->prog.slots,
-	       j->prog.nslots * sizeof(struct nb_slot));
-	memcpy(j->funcs, j->prog.funcs,
-	       j->prog.nfuncs * sizeof(struct nb_func));
+	memcpy(j->slots, j->prog.slots, j->prog.nslots * sizeof(struct nb_slot));
+	memcpy(j->funcs, j->prog.funcs, j->prog.nfuncs * sizeof(struct nb_func));
 	j->prog.lines = NULL;
 	j->prog.nlines = 0;
 	j->prog.slots = j->slots;
@@ -218,8 +214,7 @@ static void note_numbers(struct job *j)
 		const struct nb_insn *in = &j->insns[pc];
 
 		j->may_goto |= in->kind == NB_KIND_MAY_GOTO;
-		j->turns |= in->kind == NB_KIND_CALL &&
-			    (in->imm == 164 || in->imm == 181);
+		j->turns |= in->kind == NB_KIND_CALL && (in->imm == 164 || in->imm == 181);
 		if (j->npool < SH_POOL && in->operand == NB_OPND_IMM &&
 		    (in->kind == NB_KIND_JMP || in->kind == NB_KIND_ALU ||
 		     in->kind == NB_KIND_LDDW))
@@ -258,20 +253,17 @@ static struct nb_verdict *judge(struct job *j, bool repair)
 			return NULL;
 		}
 		t->verified++;
-		if (v->accepted &&
-		    !nb_decode(j->insns, j->slots, j->prog.nslots, &err) &&
+		if (v->accepted && !nb_decode(j->insns, j->slots, j->prog.nslots, &err) &&
 		    !in_reach(j)) {
 			nb_verdict_free(v);
 			return NULL;
 		}
-		if (v->accepted &&
-		    !nb_decode(j->insns, j->slots, j->prog.nslots, &err)) {
+		if (v->accepted && !nb_decode(j->insns, j->slots, j->prog.nslots, &err)) {
 			note_numbers(j);
 			return v;
 		}
 		refusals[v->finding.cls]++;
-		if (repair &&
-		    !gen_repair(j->slots, j->prog.nslots, &v->finding, &r))
+		if (repair && !gen_repair(j->slots, j->prog.nslots, &v->finding, &r))
 			i = TRIES;
 		nb_verdict_free(v);
 	}
@@ -288,8 +280,8 @@ struct failure {
 	char why[256];
 };
 
-static bool run_once(struct job *j, const struct sh_input *in,
-		     struct sh_result *out, struct failure *f)
+static bool run_once(struct job *j, const struct sh_input *in, struct sh_result *out,
+		     struct failure *f)
 {
 	struct tally *t = &tallies[j->kind];
 
@@ -307,27 +299,24 @@ static bool run_once(struct job *j, const struct sh_input *in,
 	f->fault = out->fault;
 	f->in = *in;
 	f->out = *out;
-	snprintf(f->why, sizeof(f->why), "%s: slot %u: %s",
-		 shadow_fault_word(out->fault), out->pc, out->why);
+	snprintf(f->why, sizeof(f->why), "%s: slot %u: %s", shadow_fault_word(out->fault), out->pc,
+		 out->why);
 	return false;
 }
 
-static bool same_answer(const struct job *j, const struct sh_result *a,
-			const struct sh_result *b, char *why, size_t size)
+static bool same_answer(const struct job *j, const struct sh_result *a, const struct sh_result *b,
+			char *why, size_t size)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(j->prog.hook);
 
 	if (a->r0 != b->r0) {
-		snprintf(why, size,
-			 "incoherent: r0 0x%" PRIx64 " and 0x%" PRIx64, a->r0,
-			 b->r0);
+		snprintf(why, size, "incoherent: r0 0x%" PRIx64 " and 0x%" PRIx64, a->r0, b->r0);
 		return false;
 	}
 	for (size_t i = 0; i < h->nfields; i++) {
 		const struct nb_field_spec *f = &h->fields[i];
 
-		if (f->access != NB_OUT ||
-		    !memcmp(a->ctx + f->off, b->ctx + f->off, f->size))
+		if (f->access != NB_OUT || !memcmp(a->ctx + f->off, b->ctx + f->off, f->size))
 			continue;
 		snprintf(why, size, "incoherent: ctx->%s", f->name);
 		return false;
@@ -336,8 +325,7 @@ static bool same_answer(const struct job *j, const struct sh_result *a,
 }
 
 /* false: a promise does not hold. */
-static bool hold(struct job *j, const struct nb_verdict *v, unsigned runs,
-		 struct failure *f)
+static bool hold(struct job *j, const struct nb_verdict *v, unsigned runs, struct failure *f)
 {
 	struct rng r = { j->seed * 3 + 1 };
 
@@ -406,8 +394,7 @@ static void shrink(struct job *j, struct failure *f)
 			struct nb_slot was = j->slots[pc], high = nop;
 			bool wide = was.opcode == 0x18;
 
-			if (!memcmp(&was, &nop, sizeof(nop)) ||
-			    gen_is_high(j->slots, pc))
+			if (!memcmp(&was, &nop, sizeof(nop)) || gen_is_high(j->slots, pc))
 				continue;
 			j->slots[pc] = nop;
 			if (wide) {
@@ -439,8 +426,7 @@ static void print_program(struct job *j)
 	char text[128];
 
 	for (uint32_t pc = 0; pc < j->prog.nslots; pc++) {
-		if (!memcmp(&j->slots[pc], &nop, sizeof(nop)) ||
-		    j->insns[pc].op == NB_OP_LDDW_HI)
+		if (!memcmp(&j->slots[pc], &nop, sizeof(nop)) || j->insns[pc].op == NB_OP_LDDW_HI)
 			continue;
 		nb_disasm(text, sizeof(text), &j->insns[pc], map_name, &j->img);
 		printf("#   %3u: %s\n", pc, text);
@@ -453,9 +439,8 @@ static void report(struct job *j, struct failure *f)
 	struct nb_verdict *v;
 	struct sh_result out;
 
-	printf("# accepted and wrong: seed %" PRIu64 " (%s%s): %s\n", j->seed,
-	       kind_names[j->kind], j->opts.coherence_off ? "" : ", coherence",
-	       f->why);
+	printf("# accepted and wrong: seed %" PRIu64 " (%s%s): %s\n", j->seed, kind_names[j->kind],
+	       j->opts.coherence_off ? "" : ", coherence", f->why);
 	shrink(j, &g);
 	v = judge(j, false);
 	if (!v)
@@ -494,8 +479,7 @@ static void one(uint64_t seed)
 	t->accepted++;
 	if (!hold(&job, v, RUNS, &f)) {
 		t->broken++;
-		if (tallies[0].broken + tallies[1].broken + tallies[2].broken <=
-		    SHOWN)
+		if (tallies[0].broken + tallies[1].broken + tallies[2].broken <= SHOWN)
 			report(&job, &f);
 	}
 	nb_verdict_free(v);
@@ -539,10 +523,10 @@ static int summary(void)
 		const struct tally *t = &tallies[k];
 
 		printf("# %s: %" PRIu64 " programs, %" PRIu64 " verified, "
-		       "%" PRIu64 " accepted, %" PRIu64 " runs, %" PRIu64
-		       " pairs, %" PRIu64 " steps, %" PRIu64 " cut short\n",
-		       kind_names[k], t->programs, t->verified, t->accepted,
-		       t->runs, t->pairs, t->steps, t->cut);
+		       "%" PRIu64 " accepted, %" PRIu64 " runs, %" PRIu64 " pairs, %" PRIu64
+		       " steps, %" PRIu64 " cut short\n",
+		       kind_names[k], t->programs, t->verified, t->accepted, t->runs, t->pairs,
+		       t->steps, t->cut);
 		printf("%sok %u - %s: what is accepted keeps its promises\n",
 		       t->broken ? "not " : "", ++n, kind_names[k]);
 		failed += t->broken != 0;
@@ -550,8 +534,7 @@ static int summary(void)
 		if (t->programs < 100)
 			continue;
 		printf("%sok %u - %s: over 30 %% are accepted\n",
-		       t->accepted * 10 > t->programs * 3 ? "" : "not ", ++n,
-		       kind_names[k]);
+		       t->accepted * 10 > t->programs * 3 ? "" : "not ", ++n, kind_names[k]);
 		failed += t->accepted * 10 <= t->programs * 3;
 	}
 	print_refusals();

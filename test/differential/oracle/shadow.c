@@ -12,10 +12,10 @@
 
 #include "test/differential/oracle/shadow_parts.h"
 
-static const char *const words[] = { "none",	 "uninitialised", "bounds",
-				     "access",	 "dangling",	  "alignment",
-				     "wild",	 "return",	  "steps",
-				     "aux facts" };
+static const char *const words[] = {
+	"none",	     "uninitialised", "bounds", "access", "dangling",
+	"alignment", "wild",	      "return", "steps",  "aux facts"
+};
 
 const char *shadow_fault_word(enum sh_fault f)
 {
@@ -24,8 +24,8 @@ const char *shadow_fault_word(enum sh_fault f)
 
 static bool is_move(const struct nb_insn *in)
 {
-	return in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 ||
-	       in->fn == NB_FN_MOVSX16 || in->fn == NB_FN_MOVSX32;
+	return in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 || in->fn == NB_FN_MOVSX16 ||
+	       in->fn == NB_FN_MOVSX32;
 }
 
 static struct val operand(struct shadow *s, const struct nb_insn *in)
@@ -37,11 +37,10 @@ static struct val operand(struct shadow *s, const struct nb_insn *in)
 	return s->r[in->src];
 }
 
-static void check_nonzero(struct shadow *s, const struct nb_insn *in,
-			  uint64_t b)
+static void check_nonzero(struct shadow *s, const struct nb_insn *in, uint64_t b)
 {
-	bool division = in->fn == NB_FN_DIV || in->fn == NB_FN_MOD ||
-			in->fn == NB_FN_SDIV || in->fn == NB_FN_SMOD;
+	bool division = in->fn == NB_FN_DIV || in->fn == NB_FN_MOD || in->fn == NB_FN_SDIV ||
+			in->fn == NB_FN_SMOD;
 
 	if (division && s->in->aux && s->in->aux[s->pc] & NB_AUX_NONZERO &&
 	    !sh_trunc_to(b, in->width == 64 ? 64 : 32))
@@ -58,9 +57,8 @@ static void alu(struct shadow *s, const struct nb_insn *in)
 	if (!move && d->kind == UNDEF)
 		sh_fail(s, SH_UNINIT, "r%d was never written", in->dst);
 	if (in->fn == NB_FN_LE || in->fn == NB_FN_BE || in->fn == NB_FN_BSWAP) {
-		v = sh_number(in->fn == NB_FN_LE
-				      ? sh_trunc_to(d->v, in->width)
-				      : sh_swap_bytes(d->v, in->width));
+		v = sh_number(in->fn == NB_FN_LE ? sh_trunc_to(d->v, in->width)
+						 : sh_swap_bytes(d->v, in->width));
 		*d = v;
 		return;
 	}
@@ -70,12 +68,11 @@ static void alu(struct shadow *s, const struct nb_insn *in)
 	keeps = in->width == 64;
 	if (keeps && in->fn == NB_FN_MOV) {
 		v = b;
-	} else if (keeps && (in->fn == NB_FN_ADD || in->fn == NB_FN_SUB) &&
-		   d->kind == POINTER && b.kind == NUMBER) {
+	} else if (keeps && (in->fn == NB_FN_ADD || in->fn == NB_FN_SUB) && d->kind == POINTER &&
+		   b.kind == NUMBER) {
 		v.kind = POINTER;
 		v.region = d->region;
-	} else if (keeps && in->fn == NB_FN_ADD && d->kind == NUMBER &&
-		   b.kind == POINTER) {
+	} else if (keeps && in->fn == NB_FN_ADD && d->kind == NUMBER && b.kind == POINTER) {
 		v.kind = POINTER;
 		v.region = b.region;
 	}
@@ -149,34 +146,26 @@ static struct val call_lookup(struct shadow *s)
 	struct elem *x;
 	uint32_t map, i;
 
-	if (!map_arg(s, &map) ||
-	    !sh_mem_copy(s, &s->r[2], s->img->maps[map].key_size, key))
+	if (!map_arg(s, &map) || !sh_mem_copy(s, &s->r[2], s->img->maps[map].key_size, key))
 		return sh_number(0);
 	if (sh_is_hash(&s->img->maps[map])) {
 		/* What is in a local hash, others change at any time. */
 		if (sh_is_local(&s->img->maps[map]) && s->maps[map].n &&
 		    rng_percent(&s->local, 50)) {
-			x = &s->maps[map].elem[rng_below(&s->local,
-							 s->maps[map].n)];
+			x = &s->maps[map].elem[rng_below(&s->local, s->maps[map].n)];
 			return rng_percent(&s->local, 50)
 				       ? sh_number(0)
-				       : sh_value_at(
-						 s, map,
-						 (uint32_t)(x -
-							    s->maps[map].elem),
-						 0);
+				       : sh_value_at(s, map, (uint32_t)(x - s->maps[map].elem), 0);
 		}
 		x = sh_hash_find(s, map, key);
 		if (!x)
 			return sh_number(0);
-		return sh_value_at(s, map, (uint32_t)(x - s->maps[map].elem),
-				   0);
+		return sh_value_at(s, map, (uint32_t)(x - s->maps[map].elem), 0);
 	}
 	memcpy(&i, key, 4);
 	if (i >= s->img->maps[map].max_entries)
 		return sh_number(0);
-	return sh_value_at(s, map, i < s->maps[map].n ? i : s->maps[map].n - 1,
-			   0);
+	return sh_value_at(s, map, i < s->maps[map].n ? i : s->maps[map].n - 1, 0);
 }
 
 static struct val call_update(struct shadow *s)
@@ -213,11 +202,9 @@ static struct val call_delete(struct shadow *s)
 	struct elem *x;
 	uint32_t map;
 
-	if (!map_arg(s, &map) ||
-	    !sh_mem_copy(s, &s->r[2], s->img->maps[map].key_size, key))
+	if (!map_arg(s, &map) || !sh_mem_copy(s, &s->r[2], s->img->maps[map].key_size, key))
 		return sh_number(0);
-	if (s->img->maps[map].flags & NB_F_RDONLY_PROG ||
-	    !sh_is_local(&s->img->maps[map]))
+	if (s->img->maps[map].flags & NB_F_RDONLY_PROG || !sh_is_local(&s->img->maps[map]))
 		sh_fail(s, SH_ACCESS, "map %u is read-only", map);
 	x = sh_is_hash(&s->img->maps[map]) ? sh_hash_find(s, map, key) : NULL;
 	if (x)
@@ -290,8 +277,7 @@ static void enter(struct shadow *s, uint32_t ret)
 	for (int i = 6; i <= 9; i++)
 		s->r[i].kind = UNDEF;
 	s->r[0].kind = UNDEF;
-	f->region =
-		sh_region_new(s, IN_STACK, s->nframes, f->bytes, NB_STACK_SIZE);
+	f->region = sh_region_new(s, IN_STACK, s->nframes, f->bytes, NB_STACK_SIZE);
 	s->nframes++;
 	s->r[NB_R10] = sh_pointer(s, f->region, NB_STACK_SIZE);
 }
@@ -319,8 +305,7 @@ static bool turn_args(struct shadow *s, struct frame *f, struct val r[4])
 	if (!f->key)
 		f->key = sh_region_new(s, IN_KEY, f->map, f->key_bytes,
 				       s->img->maps[f->map].key_size);
-	r[0] = (struct val){ 0x400000000000ull + f->map * 4096u, HANDLE,
-			     (uint16_t)f->map };
+	r[0] = (struct val){ 0x400000000000ull + f->map * 4096u, HANDLE, (uint16_t)f->map };
 	r[1] = sh_pointer(s, f->key, 0);
 	r[2] = sh_value_at(s, f->map, e, 0);
 	r[3] = f->ctx;
@@ -337,8 +322,7 @@ static void turn(struct shadow *s, struct frame *f, bool stop)
 	while (!stop && f->map != NO_MAP && f->turn < s->maps[f->map].n &&
 	       !s->maps[f->map].elem[f->turn].present)
 		f->turn++;
-	if (stop || (f->map == NO_MAP && f->turn >= f->n) ||
-	    !turn_args(s, f, r)) {
+	if (stop || (f->map == NO_MAP && f->turn >= f->n) || !turn_args(s, f, r)) {
 		for (int i = 1; i <= 5; i++)
 			s->r[i].kind = UNDEF;
 		if (f->key)
@@ -390,8 +374,7 @@ static void call_back(struct shadow *s, int64_t id, uint32_t ret)
 	for (int i = 1; i <= 4; i++)
 		if (s->r[i].kind == UNDEF)
 			sh_fail(s, SH_UNINIT, "r%d was never written", i);
-	if (fn.kind != HANDLE || fn.region != NO_MAP ||
-	    s->nframes == MAX_FRAMES)
+	if (fn.kind != HANDLE || fn.region != NO_MAP || s->nframes == MAX_FRAMES)
 		sh_fail(s, SH_WILD, "r2 is no function");
 	if (s->out->fault)
 		return;
@@ -425,8 +408,7 @@ static void leave(struct shadow *s)
 		s->r[i].kind = UNDEF;
 	s->pc = f->ret;
 	if (s->nframes)
-		s->r[NB_R10] = sh_pointer(s, s->frames[s->nframes - 1].region,
-					  NB_STACK_SIZE);
+		s->r[NB_R10] = sh_pointer(s, s->frames[s->nframes - 1].region, NB_STACK_SIZE);
 	if (f->callback)
 		turned(s, f, &r0);
 }
@@ -436,8 +418,7 @@ static void check_way(struct shadow *s, bool taken)
 	uint8_t need = taken ? NB_AUX_BRANCH_TAKEN : NB_AUX_BRANCH_FALLS;
 
 	if (s->in->aux && !(s->in->aux[s->pc] & need))
-		sh_fail(s, SH_AUX, "a jump that never %s does",
-			taken ? "jumps" : "falls through");
+		sh_fail(s, SH_AUX, "a jump that never %s does", taken ? "jumps" : "falls through");
 }
 
 static uint32_t jump(struct shadow *s, const struct nb_insn *in)
@@ -458,14 +439,12 @@ static void lddw(struct shadow *s, const struct nb_insn *in)
 	struct val v = sh_number((uint64_t)in->imm);
 
 	if (in->fn == NB_FN_MAP)
-		v = (struct val){ 0x400000000000ull + map * 4096u +
-					  (s->in->local & 0xfff0) * 65536,
+		v = (struct val){ 0x400000000000ull + map * 4096u + (s->in->local & 0xfff0) * 65536,
 				  HANDLE, (uint16_t)map };
 	else if (in->fn == NB_FN_MAP_VALUE)
 		v = sh_value_at(s, map, 0, (uint64_t)in->imm >> 32);
 	else if (in->fn == NB_FN_FUNC) /* harmless until something calls it */
-		v = (struct val){ s->pc + 1 + (uint64_t)in->off, HANDLE,
-				  NO_MAP };
+		v = (struct val){ s->pc + 1 + (uint64_t)in->off, HANDLE, NO_MAP };
 	s->r[in->dst] = v;
 }
 
@@ -483,8 +462,7 @@ static void load(struct shadow *s, const struct nb_insn *in)
 
 static void store(struct shadow *s, const struct nb_insn *in)
 {
-	struct val v = in->operand == NB_OPND_IMM ? sh_number((uint64_t)in->imm)
-						  : s->r[in->src];
+	struct val v = in->operand == NB_OPND_IMM ? sh_number((uint64_t)in->imm) : s->r[in->src];
 
 	if (in->traits & NB_INSN_ORDERED &&
 	    (s->r[in->dst].v + (uint64_t)(int64_t)in->off) % (in->width / 8u))
@@ -564,8 +542,7 @@ static void ctx_init(struct shadow *s)
 	for (size_t i = 0; i < s->hook->nfields; i++) {
 		const struct nb_field_spec *f = &s->hook->fields[i];
 
-		v = sh_edge(f->label == NB_LABEL_COHERENT ? &c : &s->local,
-			    s->in);
+		v = sh_edge(f->label == NB_LABEL_COHERENT ? &c : &s->local, s->in);
 		memcpy(s->out->ctx + f->off, &v, f->size);
 	}
 }
@@ -585,8 +562,7 @@ static void start(struct shadow *s)
 	for (uint32_t pc = 0; pc < s->prog->nslots; pc++) {
 		const struct nb_insn *in = &s->insns[pc];
 
-		if (in->kind == NB_KIND_LDDW &&
-		    (in->fn == NB_FN_MAP || in->fn == NB_FN_MAP_VALUE))
+		if (in->kind == NB_KIND_LDDW && (in->fn == NB_FN_MAP || in->fn == NB_FN_MAP_VALUE))
 			named[(uint32_t)in->imm] = true;
 	}
 	/* Filling takes most of a run's time. */
@@ -594,9 +570,7 @@ static void start(struct shadow *s)
 		if (named[i])
 			sh_map_init(s, i);
 	enter(s, 0);
-	s->r[1] = sh_pointer(
-		s, sh_region_new(s, IN_CTX, 0, s->out->ctx, s->hook->ctx_size),
-		0);
+	s->r[1] = sh_pointer(s, sh_region_new(s, IN_CTX, 0, s->out->ctx, s->hook->ctx_size), 0);
 }
 
 static void print_step(const struct shadow *s)
@@ -607,14 +581,12 @@ static void print_step(const struct shadow *s)
 	printf("#   %u: %-36s", s->pc, text);
 	for (int i = 0; i < NB_R10; i++)
 		if (s->r[i].kind != UNDEF)
-			printf(" r%d=%s%" PRIx64, i,
-			       s->r[i].kind == NUMBER ? "" : "&", s->r[i].v);
+			printf(" r%d=%s%" PRIx64, i, s->r[i].kind == NUMBER ? "" : "&", s->r[i].v);
 	printf("\n");
 }
 
-void shadow_run(struct shadow *s, const struct nb_image *img,
-		const struct nb_prog *prog, const struct nb_insn *insns,
-		const struct sh_input *in, struct sh_result *out)
+void shadow_run(struct shadow *s, const struct nb_image *img, const struct nb_prog *prog,
+		const struct nb_insn *insns, const struct sh_input *in, struct sh_result *out)
 {
 	s->img = img;
 	s->prog = prog;
@@ -628,29 +600,25 @@ void shadow_run(struct shadow *s, const struct nb_image *img,
 	start(s);
 	while (!out->fault) {
 		if (s->pc >= prog->nslots) {
-			sh_fail(s, SH_WILD, "slot %u of %u", s->pc,
-				prog->nslots);
+			sh_fail(s, SH_WILD, "slot %u of %u", s->pc, prog->nslots);
 			break;
 		}
 		if (out->steps++ >= in->max_steps) {
-			sh_fail(s, SH_STEPS, "more than %" PRIu64 " steps",
-				in->max_steps);
+			sh_fail(s, SH_STEPS, "more than %" PRIu64 " steps", in->max_steps);
 			break;
 		}
 		if (in->aux && !(in->aux[s->pc] & NB_AUX_REACHED)) {
 			sh_fail(s, SH_AUX, "a slot that nothing reaches");
 			break;
 		}
-		if (in->trace &&
-		    (insns[s->pc].kind != NB_KIND_JA || insns[s->pc].off))
+		if (in->trace && (insns[s->pc].kind != NB_KIND_JA || insns[s->pc].off))
 			print_step(s);
 		if (!step(s))
 			break;
 	}
 	if (out->fault)
 		return;
-	if (s->r[0].kind == UNDEF ||
-	    (s->r[0].kind != NUMBER && !in->returns_any))
+	if (s->r[0].kind == UNDEF || (s->r[0].kind != NUMBER && !in->returns_any))
 		sh_fail(s, SH_RETURN, "r0 is %s",
 			s->r[0].kind == UNDEF ? "not written" : "an address");
 	out->r0 = s->r[0].v;

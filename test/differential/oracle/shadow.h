@@ -64,9 +64,8 @@ void shadow_free(struct shadow *s);
  * Run the program once. @insns: the decoded slots of @prog. Stops at the
  * first fault.
  */
-void shadow_run(struct shadow *s, const struct nb_image *img,
-		const struct nb_prog *prog, const struct nb_insn *insns,
-		const struct sh_input *in, struct sh_result *out);
+void shadow_run(struct shadow *s, const struct nb_image *img, const struct nb_prog *prog,
+		const struct nb_insn *insns, const struct sh_input *in, struct sh_result *out);
 
 const char *shadow_fault_word(enum sh_fault f);
 

@@ -27,11 +27,9 @@ uint64_t sh_swap_bytes(uint64_t v, unsigned bits)
 	return r;
 }
 
-static uint64_t divide(uint64_t a, uint64_t b, unsigned bits, bool sign,
-		       bool rest)
+static uint64_t divide(uint64_t a, uint64_t b, unsigned bits, bool sign, bool rest)
 {
-	bool na = sign && sh_sext(a, bits) >> 63,
-	     nb = sign && sh_sext(b, bits) >> 63;
+	bool na = sign && sh_sext(a, bits) >> 63, nb = sign && sh_sext(b, bits) >> 63;
 	uint64_t q, m;
 
 	a = sh_trunc_to(na ? 0 - a : a, bits);

@@ -86,8 +86,7 @@ uint64_t sh_edge(struct rng *r, const struct sh_input *in)
 	}
 }
 
-static void fill(struct rng *r, const struct sh_input *in, uint8_t *p,
-		 uint32_t size)
+static void fill(struct rng *r, const struct sh_input *in, uint8_t *p, uint32_t size)
 {
 	uint32_t at = 0, step;
 	uint64_t v;
@@ -103,8 +102,8 @@ static void fill(struct rng *r, const struct sh_input *in, uint8_t *p,
 
 /* ---- regions ----------------------------------------------------------- */
 
-uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of,
-		       uint8_t *bytes, uint32_t size)
+uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of, uint8_t *bytes,
+		       uint32_t size)
 {
 	struct region *g;
 
@@ -122,8 +121,7 @@ uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of,
 		g->base = 0x400000 + (uint64_t)(g - s->regions) * 0x40000 +
 			  (uint64_t)rng_below(&s->local, 0x2000) * 16;
 	else
-		g->base = 0x500000000000ull +
-			  (uint64_t)(g - s->regions) * 0x10000000ull +
+		g->base = 0x500000000000ull + (uint64_t)(g - s->regions) * 0x10000000ull +
 			  (uint64_t)rng_below(&s->local, 0x100000) * 16;
 	g->place = place;
 	g->of = of;
@@ -153,8 +151,7 @@ void sh_map_init(struct shadow *s, uint32_t i)
 {
 	const struct nb_map_spec *spec = &s->img->maps[i];
 	struct map *m = &s->maps[i];
-	struct rng r = { (sh_is_local(spec) ? s->in->local : s->in->coherent) +
-			 i * 7919u };
+	struct rng r = { (sh_is_local(spec) ? s->in->local : s->in->coherent) + i * 7919u };
 
 	m->n = spec->max_entries < MAX_ELEMS ? spec->max_entries : MAX_ELEMS;
 	if (m->n * (uint64_t)spec->value_size > MAP_BYTES)
@@ -177,8 +174,7 @@ struct val sh_value_at(struct shadow *s, uint32_t map, uint32_t e, uint64_t off)
 	struct elem *x = &s->maps[map].elem[e];
 
 	if (!x->region)
-		x->region = sh_region_new(s, IN_VALUE, map, x->value,
-					  s->img->maps[map].value_size);
+		x->region = sh_region_new(s, IN_VALUE, map, x->value, s->img->maps[map].value_size);
 	return sh_pointer(s, x->region, off);
 }
 
@@ -187,8 +183,7 @@ struct elem *sh_hash_find(struct shadow *s, uint32_t map, const uint8_t *key)
 	struct map *m = &s->maps[map];
 
 	for (uint32_t e = 0; e < m->n; e++)
-		if (m->elem[e].present &&
-		    !memcmp(m->elem[e].key, key, s->img->maps[map].key_size))
+		if (m->elem[e].present && !memcmp(m->elem[e].key, key, s->img->maps[map].key_size))
 			return &m->elem[e];
 	return NULL;
 }
@@ -200,8 +195,8 @@ struct span {
 	uint32_t off;
 };
 
-static bool find(struct shadow *s, const struct val *p, int64_t off,
-		 uint64_t size, struct span *out)
+static bool find(struct shadow *s, const struct val *p, int64_t off, uint64_t size,
+		 struct span *out)
 {
 	struct region *g;
 	uint64_t at;
@@ -221,8 +216,7 @@ static bool find(struct shadow *s, const struct val *p, int64_t off,
 		return false;
 	}
 	if (size > g->size || at > g->size - size) {
-		sh_fail(s, SH_BOUNDS,
-			"%" PRIu64 " bytes at %" PRId64 " of %u (%s %u)", size,
+		sh_fail(s, SH_BOUNDS, "%" PRIu64 " bytes at %" PRId64 " of %u (%s %u)", size,
 			(int64_t)at, g->size,
 			g->place == IN_CTX     ? "context"
 			: g->place == IN_STACK ? "frame"
@@ -239,13 +233,12 @@ static void allow_read(struct shadow *s, const struct span *a, uint64_t size)
 {
 	const struct region *g = a->g;
 
-	if (g->place == IN_VALUE &&
-	    s->img->maps[g->of].flags & NB_F_WRONLY_PROG)
+	if (g->place == IN_VALUE && s->img->maps[g->of].flags & NB_F_WRONLY_PROG)
 		sh_fail(s, SH_ACCESS, "map %u is write-only", g->of);
 	for (uint64_t i = 0; g->place == IN_STACK && i < size; i++)
 		if (!s->frames[g->of].init[a->off + i])
-			sh_fail(s, SH_UNINIT, "frame %u byte %d never written",
-				g->of, (int)(a->off + i) - (int)NB_STACK_SIZE);
+			sh_fail(s, SH_UNINIT, "frame %u byte %d never written", g->of,
+				(int)(a->off + i) - (int)NB_STACK_SIZE);
 }
 
 static void allow_write(struct shadow *s, const struct span *a, uint64_t size)
@@ -264,8 +257,7 @@ static void allow_write(struct shadow *s, const struct span *a, uint64_t size)
 	for (uint64_t i = 0; g->place == IN_CTX && i < size; i++) {
 		f = nb_spec_field(s->hook, a->off + (uint32_t)i);
 		if (!f || f->access != NB_OUT)
-			sh_fail(s, SH_ACCESS, "context byte %u is an input",
-				a->off + (uint32_t)i);
+			sh_fail(s, SH_ACCESS, "context byte %u is an input", a->off + (uint32_t)i);
 	}
 }
 
@@ -277,8 +269,7 @@ static void disturb(struct shadow *s, const struct span *a, uint64_t size)
 		fill(&s->local, s->in, a->g->bytes + a->off, (uint32_t)size);
 }
 
-struct val sh_mem_load(struct shadow *s, const struct val *p, int64_t off,
-		       uint32_t size)
+struct val sh_mem_load(struct shadow *s, const struct val *p, int64_t off, uint32_t size)
 {
 	uint64_t v = 0;
 	struct span a;
@@ -309,8 +300,8 @@ static void mem_touch(struct shadow *s, const struct span *a, uint64_t size)
 		f->whole[i].kind = UNDEF;
 }
 
-void sh_mem_store(struct shadow *s, const struct val *p, int64_t off,
-		  uint32_t size, const struct val *v)
+void sh_mem_store(struct shadow *s, const struct val *p, int64_t off, uint32_t size,
+		  const struct val *v)
 {
 	struct span a;
 
@@ -325,8 +316,7 @@ void sh_mem_store(struct shadow *s, const struct val *p, int64_t off,
 		s->frames[a.g->of].whole[a.off / 8] = *v;
 }
 
-bool sh_mem_copy(struct shadow *s, const struct val *p, uint64_t size,
-		 uint8_t *to)
+bool sh_mem_copy(struct shadow *s, const struct val *p, uint64_t size, uint8_t *to)
 {
 	struct span a;
 

@@ -79,25 +79,22 @@ struct shadow {
 	struct map maps[NB_IMAGE_MAX_MAPS];
 };
 
-__attribute__((format(printf, 3, 4))) void
-sh_fail(struct shadow *s, enum sh_fault f, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void sh_fail(struct shadow *s, enum sh_fault f,
+						   const char *fmt, ...);
 struct val sh_number(uint64_t v);
 uint64_t sh_edge(struct rng *r, const struct sh_input *in);
-uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of,
-		       uint8_t *bytes, uint32_t size);
+uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of, uint8_t *bytes,
+		       uint32_t size);
 struct val sh_pointer(struct shadow *s, uint16_t region, uint64_t off);
 bool sh_is_local(const struct nb_map_spec *m);
 bool sh_is_hash(const struct nb_map_spec *m);
 void sh_map_init(struct shadow *s, uint32_t i);
-struct val sh_value_at(struct shadow *s, uint32_t map, uint32_t e,
-		       uint64_t off);
+struct val sh_value_at(struct shadow *s, uint32_t map, uint32_t e, uint64_t off);
 struct elem *sh_hash_find(struct shadow *s, uint32_t map, const uint8_t *key);
-struct val sh_mem_load(struct shadow *s, const struct val *p, int64_t off,
-		       uint32_t size);
-void sh_mem_store(struct shadow *s, const struct val *p, int64_t off,
-		  uint32_t size, const struct val *v);
-bool sh_mem_copy(struct shadow *s, const struct val *p, uint64_t size,
-		 uint8_t *to);
+struct val sh_mem_load(struct shadow *s, const struct val *p, int64_t off, uint32_t size);
+void sh_mem_store(struct shadow *s, const struct val *p, int64_t off, uint32_t size,
+		  const struct val *v);
+bool sh_mem_copy(struct shadow *s, const struct val *p, uint64_t size, uint8_t *to);
 uint64_t sh_sext(uint64_t v, unsigned bits);
 uint64_t sh_trunc_to(uint64_t v, unsigned bits);
 uint64_t sh_swap_bytes(uint64_t v, unsigned bits);

@@ -48,8 +48,7 @@ static const struct deny_call deny_calls[] = {
 static struct sock_filter deny_code[4 * DENY_MOST + 2];
 static unsigned short deny_ninsns;
 
-static void emit(unsigned short code, unsigned char jt, unsigned char jf,
-		 unsigned k)
+static void emit(unsigned short code, unsigned char jt, unsigned char jf, unsigned k)
 {
 	deny_code[deny_ninsns++] = (struct sock_filter){ code, jt, jf, k };
 }
@@ -86,17 +85,14 @@ static int parse(const char *arg)
 	const char *eq = strchr(arg, '=');
 	int error = eq ? error_of(eq + 1) : 0;
 
-	for (size_t i = 0;
-	     error && i < sizeof(deny_calls) / sizeof(*deny_calls); i++) {
+	for (size_t i = 0; error && i < sizeof(deny_calls) / sizeof(*deny_calls); i++) {
 		if (strlen(deny_calls[i].name) != (size_t)(eq - arg) ||
 		    strncmp(deny_calls[i].name, arg, (size_t)(eq - arg)))
 			continue;
 		emit_refusal(&deny_calls[i], (unsigned)error);
 		return 0;
 	}
-	fprintf(stderr,
-		"deny: %s is not CALL=EPERM, =ENOSYS or =EACCES with one of:",
-		arg);
+	fprintf(stderr, "deny: %s is not CALL=EPERM, =ENOSYS or =EACCES with one of:", arg);
 	for (size_t i = 0; i < sizeof(deny_calls) / sizeof(*deny_calls); i++)
 		fprintf(stderr, " %s", deny_calls[i].name);
 	fprintf(stderr, "\n");
@@ -119,8 +115,7 @@ int main(int argc, char **argv)
 	prog.len = deny_ninsns;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
-		fprintf(stderr, "SKIP: the kernel takes no filter: %s\n",
-			strerror(errno));
+		fprintf(stderr, "SKIP: the kernel takes no filter: %s\n", strerror(errno));
 		return 77;
 	}
 	execvp(argv[i + 1], argv + i + 1);

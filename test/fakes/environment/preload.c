@@ -31,10 +31,7 @@ static time_t wall_clock_error(void)
 {
 	if (!preload_jumps)
 		return 0;
-	return ((time_t)(__atomic_fetch_add(&preload_asked, 1,
-					    __ATOMIC_RELAXED) %
-			 3) -
-		1) *
+	return ((time_t)(__atomic_fetch_add(&preload_asked, 1, __ATOMIC_RELAXED) % 3) - 1) *
 	       300000000;
 }
 
@@ -47,8 +44,7 @@ static void on_profile(int sig)
 static void start_profile(void)
 {
 	const struct itimerval each_ms = { { 0, 1000 }, { 0, 1000 } };
-	struct sigaction act = { .sa_handler = on_profile,
-				 .sa_flags = SA_RESTART };
+	struct sigaction act = { .sa_handler = on_profile, .sa_flags = SA_RESTART };
 
 	sigaction(SIGPROF, &act, NULL);
 	setitimer(ITIMER_PROF, &each_ms, NULL);
@@ -101,9 +97,8 @@ int mprotect(void *addr, size_t size, int prot)
 {
 	Dl_info caller;
 
-	if (prot & PROT_EXEC && does("no-code") &&
-	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fname &&
-	    strstr(caller.dli_fname, "libncclbpf")) {
+	if (prot & PROT_EXEC && does("no-code") && dladdr(__builtin_return_address(0), &caller) &&
+	    caller.dli_fname && strstr(caller.dli_fname, "libncclbpf")) {
 		errno = EACCES;
 		return -1;
 	}

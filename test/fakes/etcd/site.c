@@ -56,10 +56,9 @@ static void put_done(void *arg, const struct nb_store_reply *r)
 
 static void granted(void *arg, const struct nb_store_reply *r)
 {
-	struct nb_store_op put = { .kind = NB_STORE_PUT,
-				   .key = key,
-				   .value = value,
-				   .size = strlen(value) };
+	struct nb_store_op put = {
+		.kind = NB_STORE_PUT, .key = key, .value = value, .size = strlen(value)
+	};
 	struct nb_err err = { .code = 0 };
 
 	check("lease", r->err);
@@ -77,8 +76,7 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		return 64;
-	struct nb_relay_config rc = { .place = &place,
-				      .at = { .listen = "127.0.0.1" } };
+	struct nb_relay_config rc = { .place = &place, .at = { .listen = "127.0.0.1" } };
 	struct nb_store_config sc = { .endpoints = argv[1] };
 
 	if (tls) {
@@ -99,11 +97,9 @@ int main(int argc, char **argv)
 	check("store", &err);
 	snprintf(key, sizeof(key), "/ncclbpf/1/%s/site/%s", argv[2], argv[3]);
 	snprintf(value, sizeof(value),
-		 "{\"host\":\"%s\",\"version\":\"" NCCLBPF_VERSION
-		 "\",\"address\":\"%s\"}",
+		 "{\"host\":\"%s\",\"version\":\"" NCCLBPF_VERSION "\",\"address\":\"%s\"}",
 		 argv[3], nb_relay_address(relay));
-	nb_store_lease_grant(store, 5, granted,
-			     (void *)(uintptr_t)nb_relay_address(relay), &err);
+	nb_store_lease_grant(store, 5, granted, (void *)(uintptr_t)nb_relay_address(relay), &err);
 	check("lease", &err);
 	while (!stop)
 		nb_http_wait(http, 200);

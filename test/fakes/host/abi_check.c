@@ -31,8 +31,7 @@ static int number, failed;
 		}                                                           \
 	} while (0)
 
-static void quiet(int level, unsigned long flags, const char *file, int line,
-		  const char *fmt, ...)
+static void quiet(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -46,8 +45,7 @@ static void quiet(int level, unsigned long flags, const char *file, int line,
 	va_end(ap);
 }
 
-static int start(struct host_plugin *p, struct host_comm *c, int abi,
-		 size_t ranks)
+static int start(struct host_plugin *p, struct host_comm *c, int abi, size_t ranks)
 {
 	NEED(!host_open(p, abi));
 	NEED(p->abi == abi);
@@ -155,14 +153,14 @@ static int ignored_stay(int abi)
 	NEED(!start(&p, &c, abi, 8));
 	for (int i = 0; i < HOST_TABLE; i++)
 		table[i] = i % 2 ? -1.0f : 10.0f + (float)i;
-	NEED(!p.u.v5->get(c.ctx, ALLREDUCE, MIB, 1, (float **)(void *)table,
-			  HOST_ALGOS, HOST_PROTOS, 1, &channels));
+	NEED(!p.u.v5->get(c.ctx, ALLREDUCE, MIB, 1, (float **)(void *)table, HOST_ALGOS,
+			  HOST_PROTOS, 1, &channels));
 	for (int i = 1; i < HOST_TABLE; i += 2)
 		NEED(table[i] == -1.0f);
 	for (int i = 0; i < HOST_TABLE; i++)
 		table[i] = -1.0f;
-	NEED(!p.u.v5->get(c.ctx, ALLREDUCE, MIB, 1, (float **)(void *)table,
-			  HOST_ALGOS, HOST_PROTOS, 1, &channels));
+	NEED(!p.u.v5->get(c.ctx, ALLREDUCE, MIB, 1, (float **)(void *)table, HOST_ALGOS,
+			  HOST_PROTOS, 1, &channels));
 	for (int i = 0; i < HOST_TABLE; i++)
 		NEED(table[i] == -1.0f);
 	return host_fini(&c);
@@ -186,11 +184,9 @@ static int absurd(int abi)
 		float **t = (float **)(void *)table;
 
 		if (abi == 3)
-			NEED(!p.u.v3->get(c.ctx, dims[i], MIB, 1, t, n, 3,
-					  &channels));
+			NEED(!p.u.v3->get(c.ctx, dims[i], MIB, 1, t, n, 3, &channels));
 		else
-			NEED(!p.u.v4->get(c.ctx, dims[i], 0, -1, t, n, n, 7,
-					  &channels));
+			NEED(!p.u.v4->get(c.ctx, dims[i], 0, -1, t, n, n, 7, &channels));
 	}
 	free(table);
 	return host_fini(&c);
@@ -213,12 +209,10 @@ static int nulls(int abi)
 		NEED(algo == -1 && proto == -1 && n == 0);
 		NEED(!p.u.v2->get(c.ctx, 4, MIB, 0, 0, 1, NULL, NULL, NULL));
 	} else if (abi == 3) {
-		NEED(!p.u.v3->get(NULL, 4, MIB, 1, (float **)(void *)table, 7,
-				  3, &n));
+		NEED(!p.u.v3->get(NULL, 4, MIB, 1, (float **)(void *)table, 7, 3, &n));
 		NEED(!p.u.v3->get(c.ctx, 4, MIB, 1, NULL, 7, 3, NULL));
 	} else {
-		NEED(!p.u.v4->get(NULL, 4, MIB, 1, (float **)(void *)table, 7,
-				  3, 0, &n));
+		NEED(!p.u.v4->get(NULL, 4, MIB, 1, (float **)(void *)table, 7, 3, 0, &n));
 		NEED(!p.u.v4->get(c.ctx, 4, MIB, 1, NULL, 7, 3, 0, NULL));
 	}
 	if (abi >= 5)
@@ -237,11 +231,9 @@ static void *churn(void *arg)
 				       .id = (uint64_t)i % 3,
 				       .nodes = 1,
 				       .max_channels = COMM_CHANNELS,
-				       .algos = shared.abi == 2 ? 6
-								: HOST_ALGOS };
+				       .algos = shared.abi == 2 ? 6 : HOST_ALGOS };
 
-		if (host_init(&c, quiet) ||
-		    host_decide(&c, ALLREDUCE, MIB, i & 1, &out) ||
+		if (host_init(&c, quiet) || host_decide(&c, ALLREDUCE, MIB, i & 1, &out) ||
 		    host_fini(&c))
 			return arg;
 	}
@@ -317,8 +309,7 @@ static int forks(int abi)
 	NEED(!start(&p, &c, abi, 2));
 	pid = fork();
 	if (!pid)
-		_exit(host_decide(&c, ALLREDUCE, MIB, 0, &out) ||
-		      host_fini(&c));
+		_exit(host_decide(&c, ALLREDUCE, MIB, 0, &out) || host_fini(&c));
 	NEED(waitpid(pid, &status, 0) == pid && status == 0);
 	NEED(!host_decide(&c, ALLREDUCE, MIB, 0, &out));
 	return host_fini(&c);
@@ -344,8 +335,7 @@ static int env_open(int abi)
 static int env_start(int abi)
 {
 	NEED(!env_open(abi));
-	NEED(!(abi == 1 ? env->init.v1(2, 28, 9, "")
-			: env->init.v2(2, 30, 7, "", quiet)));
+	NEED(!(abi == 1 ? env->init.v1(2, 28, 9, "") : env->init.v2(2, 30, 7, "", quiet)));
 	return 0;
 }
 
@@ -376,8 +366,7 @@ static int env_nulls(int abi)
 {
 	NEED(!env_open(abi));
 	NEED(!env->get(NULL));
-	NEED(!(abi == 1 ? env->init.v1(0, 0, 0, NULL)
-			: env->init.v2(255, 255, 255, NULL, NULL)));
+	NEED(!(abi == 1 ? env->init.v1(0, 0, 0, NULL) : env->init.v2(255, 255, 255, NULL, NULL)));
 	NEED(!env->get(NULL));
 	NEED(!env_same("PATH"));
 	return env->finalize();
@@ -385,8 +374,7 @@ static int env_nulls(int abi)
 
 static int env_absurd(int abi)
 {
-	static const char *const names[] = { "",     "=",     "A=B", " ",
-					     "\xff", "PATH=", "1",   "a b" };
+	static const char *const names[] = { "", "=", "A=B", " ", "\xff", "PATH=", "1", "a b" };
 	char *big = malloc(MIB + 1);
 
 	NEED(big != NULL);
@@ -442,8 +430,7 @@ static int env_forks(int abi)
 	NEED(!env_start(abi));
 	pid = fork();
 	if (!pid)
-		_exit(env_same("PATH") || env_same("NCCL_NO_SUCH") ||
-		      env->finalize());
+		_exit(env_same("PATH") || env_same("NCCL_NO_SUCH") || env->finalize());
 	NEED(waitpid(pid, &status, 0) == pid && status == 0);
 	NEED(!env_same("PATH"));
 	return env->finalize();
@@ -492,8 +479,7 @@ static void one(const struct abi_case *c, int abi, const char *kind)
 	if (!pid) {
 		alarm(600);
 		if (c->policy) {
-			snprintf(policy, sizeof(policy), "%s/%s.policy", images,
-				 c->policy);
+			snprintf(policy, sizeof(policy), "%s/%s.policy", images, c->policy);
 			setenv("NCCLBPF_POLICY", policy, 1);
 		}
 		setenv("NCCL_TUNER_PLUGIN", plugin_path, 1);
@@ -502,8 +488,7 @@ static void one(const struct abi_case *c, int abi, const char *kind)
 		exit(status);
 	}
 	waitpid(pid, &status, 0);
-	printf("%sok %d - %sv%d: %s\n", status ? "not " : "", ++number, kind,
-	       abi, c->name);
+	printf("%sok %d - %sv%d: %s\n", status ? "not " : "", ++number, kind, abi, c->name);
 	if (status) {
 		printf("# status %x\n", status);
 		failed = 1;
@@ -522,8 +507,7 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 			one(&cases[i], abi, "");
 	for (int abi = 1; abi <= 2; abi++)
-		for (size_t i = 0; i < sizeof(env_cases) / sizeof(env_cases[0]);
-		     i++)
+		for (size_t i = 0; i < sizeof(env_cases) / sizeof(env_cases[0]); i++)
 			one(&env_cases[i], abi, "env ");
 	printf("1..%d\n", number);
 	return failed;

@@ -11,8 +11,7 @@ struct host_env {
 	const char *name;
 	union {
 		int (*v1)(uint8_t a, uint8_t b, uint8_t c, const char *s);
-		int (*v2)(uint8_t a, uint8_t b, uint8_t c, const char *s,
-			  host_logger *log);
+		int (*v2)(uint8_t a, uint8_t b, uint8_t c, const char *s, host_logger *log);
 	} init;
 	int (*finalize)(void);
 	const char *(*get)(const char *name);

@@ -29,8 +29,7 @@ static int nkept;
 
 /* NCCL's logger looks variables up with its own lock held; before init has
  * returned that would never end. */
-static void logger(int level, unsigned long flags, const char *file, int line,
-		   const char *fmt, ...)
+static void logger(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -99,8 +98,7 @@ static void tuner(void *library)
 
 static void *many(void *arg)
 {
-	static const char *const names[] = { "NCCL_TEST_REPLACED",
-					     "NCCL_TEST_HIDDEN",
+	static const char *const names[] = { "NCCL_TEST_REPLACED", "NCCL_TEST_HIDDEN",
 					     "NCCL_TEST_FILE", "HOME", "NO" };
 
 	(void)arg;

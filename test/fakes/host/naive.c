@@ -37,8 +37,7 @@ static unsigned set_all(struct nb_segment *s, uint32_t number)
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
 			continue;
 		/* "from decision 0 on": that is, from the next one of each */
-		__atomic_store_n(&c->record.word,
-				 nb_fence_word(NB_FENCE_COMMIT, number, 0),
+		__atomic_store_n(&c->record.word, nb_fence_word(NB_FENCE_COMMIT, number, 0),
 				 __ATOMIC_SEQ_CST);
 		n++;
 	}

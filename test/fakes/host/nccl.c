@@ -64,8 +64,7 @@ int host_open(struct host_plugin *p, int abi)
 		if (p->u.sym)
 			return 0;
 	}
-	fprintf(stderr, "stand-in: %s: no ncclTunerPlugin_v2..v%d\n", name,
-		abi);
+	fprintf(stderr, "stand-in: %s: no ncclTunerPlugin_v2..v%d\n", name, abi);
 	p->abi = 0;
 	return -1;
 }
@@ -79,8 +78,7 @@ static int init_v5(struct host_comm *c, host_logger *log)
 
 	for (int i = 0; i < 144; i++)
 		constants[i] = 1.0 + i;
-	rc = c->plugin->u.v5->init(&c->ctx, c->id, c->ranks, c->nodes, log,
-				   &nvl, constants);
+	rc = c->plugin->u.v5->init(&c->ctx, c->id, c->ranks, c->nodes, log, &nvl, constants);
 	for (int i = 0; i < 144; i++)
 		if (constants[i] != 1.0 + i)
 			fprintf(stderr, "stand-in: constant %d edited\n", i);
@@ -125,11 +123,10 @@ static bool usable(const struct host_comm *c, int coll, int algo, int proto)
 	case TREE:
 		return coll == ALLREDUCE;
 	case NVLS:
-		return c->nvls && proto == SIMPLE && coll != BROADCAST &&
-		       coll != REDUCE && c->nodes == 1;
+		return c->nvls && proto == SIMPLE && coll != BROADCAST && coll != REDUCE &&
+		       c->nodes == 1;
 	case NVLS_TREE:
-		return c->nvls && proto == SIMPLE && coll == ALLREDUCE &&
-		       c->nodes > 1;
+		return c->nvls && proto == SIMPLE && coll == ALLREDUCE && c->nodes > 1;
 	case PAT:
 		return proto == SIMPLE && c->nodes > 1 &&
 		       (coll == ALLGATHER || coll == REDUCESCATTER);
@@ -137,8 +134,7 @@ static bool usable(const struct host_comm *c, int coll, int algo, int proto)
 	return false;
 }
 
-float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo,
-		int proto)
+float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo, int proto)
 {
 	/* microseconds a step, bus GB/s; a step is a hop of the pattern */
 	static const float step[HOST_PROTOS] = { 0.6f, 1.0f, 3.5f };
@@ -159,13 +155,11 @@ float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo,
 	return 6.0f + step[proto] * steps + (float)bytes / (bw * 1000.0f);
 }
 
-static void fill(const struct host_comm *c, int coll, size_t bytes,
-		 float table[HOST_TABLE])
+static void fill(const struct host_comm *c, int coll, size_t bytes, float table[HOST_TABLE])
 {
 	for (int a = 0; a < c->algos; a++)
 		for (int p = 0; p < HOST_PROTOS; p++)
-			table[a * HOST_PROTOS + p] =
-				host_cost(c, coll, bytes, a, p);
+			table[a * HOST_PROTOS + p] = host_cost(c, coll, bytes, a, p);
 }
 
 /*
@@ -174,8 +168,8 @@ static void fill(const struct host_comm *c, int coll, size_t bytes,
  * the entries that it had offered (@plain), last first, so negative entries win
  * and the last of equal ones does.
  */
-static void cheapest(const struct host_comm *c, const float *plain,
-		     const float *table, int *algo, int *proto)
+static void cheapest(const struct host_comm *c, const float *plain, const float *table, int *algo,
+		     int *proto)
 {
 	bool tuning = host_version >= 23100;
 	float best = host_version >= 22902 ? FLT_MAX : 3.6e9f;
@@ -185,8 +179,7 @@ static void cheapest(const struct host_comm *c, const float *plain,
 	for (int k = 0; k < n; k++) {
 		int i = tuning ? n - 1 - k : k;
 
-		if ((tuning ? plain[i] < 0.0f : !(table[i] >= 0.0f)) ||
-		    !(table[i] < best))
+		if ((tuning ? plain[i] < 0.0f : !(table[i] >= 0.0f)) || !(table[i] < best))
 			continue;
 		best = table[i];
 		*algo = i / HOST_PROTOS;
@@ -195,13 +188,12 @@ static void cheapest(const struct host_comm *c, const float *plain,
 }
 
 /* The plugin's v2 has no table: it gets flags and sets both or nothing. */
-static int ask_v2(struct host_comm *c, int coll, size_t bytes, float *table,
-		  int *channels, struct host_choice *out)
+static int ask_v2(struct host_comm *c, int coll, size_t bytes, float *table, int *channels,
+		  struct host_choice *out)
 {
 	int algo = -1, proto = -1, rc;
 
-	rc = c->plugin->u.v2->get(c->ctx, coll, bytes, 0, c->nvls, 1, &algo,
-				  &proto, channels);
+	rc = c->plugin->u.v2->get(c->ctx, coll, bytes, 0, c->nvls, 1, &algo, &proto, channels);
 	if (rc)
 		return rc;
 	cheapest(c, table, table, &out->algo, &out->proto);
@@ -213,8 +205,8 @@ static int ask_v2(struct host_comm *c, int coll, size_t bytes, float *table,
 	return SUCCESS;
 }
 
-static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff,
-	       float *table, int *channels, struct host_choice *out)
+static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff, float *table,
+	       int *channels, struct host_choice *out)
 {
 	float **t = (float **)(void *)table; /* NCCL's own cast */
 	float plain[HOST_TABLE];
@@ -228,16 +220,16 @@ static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 	case 2:
 		return ask_v2(c, coll, bytes, table, channels, out);
 	case 3:
-		rc = c->plugin->u.v3->get(c->ctx, coll, bytes, 1, t, c->algos,
-					  HOST_PROTOS, channels);
+		rc = c->plugin->u.v3->get(c->ctx, coll, bytes, 1, t, c->algos, HOST_PROTOS,
+					  channels);
 		break;
 	case 4:
-		rc = c->plugin->u.v4->get(c->ctx, coll, bytes, 1, t, c->algos,
-					  HOST_PROTOS, reg_buff, channels);
+		rc = c->plugin->u.v4->get(c->ctx, coll, bytes, 1, t, c->algos, HOST_PROTOS,
+					  reg_buff, channels);
 		break;
 	default:
-		rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 1, t, c->algos,
-					  HOST_PROTOS, reg_buff, channels);
+		rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 1, t, c->algos, HOST_PROTOS,
+					  reg_buff, channels);
 	}
 	cheapest(c, plain, table, &out->algo, &out->proto);
 	return rc;
@@ -253,16 +245,15 @@ static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 }
 
 /* The reference, 1.9: NCCL rounds down what it is told, and does not look. */
-static int ask_chunk(struct host_comm *c, int coll, size_t bytes,
-		     const struct host_choice *choice)
+static int ask_chunk(struct host_comm *c, int coll, size_t bytes, const struct host_choice *choice)
 {
 	size_t chunk = 128 << 10;
 	int rc;
 
 	if (c->plugin->abi < 6 || !c->plugin->u.v6->chunk)
 		return SUCCESS;
-	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, choice->algo,
-				    choice->proto, choice->channels, &chunk);
+	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, choice->algo, choice->proto,
+				    choice->channels, &chunk);
 	if (!rc && chunk / 2048 == 0) {
 		fprintf(stderr, "stand-in: chunks of %zu bytes\n", chunk);
 		return INTERNAL;
@@ -270,8 +261,7 @@ static int ask_chunk(struct host_comm *c, int coll, size_t bytes,
 	return rc;
 }
 
-int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
-		struct host_choice *out)
+int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out)
 {
 	float table[HOST_TABLE], plain[HOST_TABLE];
 	int channels = 0, rc;
@@ -284,11 +274,10 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 		return rc;
 	if (out->algo < 0)
 		return getenv("NCCL_ALGO") ? INVALID_USAGE : INTERNAL;
-	if (out->algo >= c->algos || out->proto < 0 ||
-	    out->proto >= HOST_PROTOS ||
+	if (out->algo >= c->algos || out->proto < 0 || out->proto >= HOST_PROTOS ||
 	    plain[out->algo * HOST_PROTOS + out->proto] < 0.0f) {
-		fprintf(stderr, "stand-in: the answer %d/%d cannot be run\n",
-			out->algo, out->proto);
+		fprintf(stderr, "stand-in: the answer %d/%d cannot be run\n", out->algo,
+			out->proto);
 		return INTERNAL;
 	}
 	if (channels < 0) {
@@ -310,8 +299,7 @@ int host_ask_nothing(struct host_comm *c, int coll, size_t bytes)
 		table[i] = -1.0f;
 	if (!c->plugin->abi)
 		return SUCCESS;
-	rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 0,
-				  (float **)(void *)table, c->algos,
+	rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 0, (float **)(void *)table, c->algos,
 				  HOST_PROTOS, 0, &channels);
 	for (int i = 0; i < HOST_TABLE && !rc; i++)
 		if (!(table[i] < 0.0f)) {

@@ -14,8 +14,8 @@
 
 enum { HOST_ALGOS = 7, HOST_PROTOS = 3, HOST_TABLE = HOST_ALGOS * HOST_PROTOS };
 
-typedef void host_logger(int level, unsigned long flags, const char *file,
-			 int line, const char *fmt, ...);
+typedef void host_logger(int level, unsigned long flags, const char *file, int line,
+			 const char *fmt, ...);
 
 struct host_nvl_domain_info {
 	int domains, min_ranks, max_ranks;
@@ -24,43 +24,40 @@ struct host_nvl_domain_info {
 struct host_tuner_v2 {
 	const char *name;
 	int (*init)(size_t ranks, size_t nodes, host_logger *log, void **ctx);
-	int (*get)(void *ctx, int coll, size_t bytes, int collnet, int nvls,
-		   int pipe_ops, int *algo, int *proto, int *channels);
+	int (*get)(void *ctx, int coll, size_t bytes, int collnet, int nvls, int pipe_ops,
+		   int *algo, int *proto, int *channels);
 	int (*destroy)(void *ctx);
 };
 
 struct host_tuner_v3 {
 	const char *name;
 	int (*init)(size_t ranks, size_t nodes, host_logger *log, void **ctx);
-	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops,
-		   float **table, int algos, int protos, int *channels);
+	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+		   int protos, int *channels);
 	int (*destroy)(void *ctx);
 };
 
 struct host_tuner_v4 {
 	const char *name;
 	int (*init)(size_t ranks, size_t nodes, host_logger *log, void **ctx);
-	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops,
-		   float **table, int algos, int protos, int reg_buff,
-		   int *channels);
+	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+		   int protos, int reg_buff, int *channels);
 	int (*destroy)(void *ctx);
 };
 
 struct host_tuner_v5 {
 	const char *name;
-	int (*init)(void **ctx, uint64_t comm_id, size_t ranks, size_t nodes,
-		    host_logger *log, struct host_nvl_domain_info *nvl,
-		    double *constants);
-	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops,
-		   float **table, int algos, int protos, int reg_buff,
-		   int *channels);
+	int (*init)(void **ctx, uint64_t comm_id, size_t ranks, size_t nodes, host_logger *log,
+		    struct host_nvl_domain_info *nvl, double *constants);
+	int (*get)(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+		   int protos, int reg_buff, int *channels);
 	int (*finalize)(void *ctx);
 };
 
 struct host_tuner_v6 {
 	struct host_tuner_v5 v5;
-	int (*chunk)(void *ctx, int coll, size_t bytes, int algo, int proto,
-		     int channels, size_t *chunk);
+	int (*chunk)(void *ctx, int coll, size_t bytes, int algo, int proto, int channels,
+		     size_t *chunk);
 };
 
 /* The tuner as one release of NCCL found it in a library. */
@@ -113,8 +110,7 @@ int host_fini(struct host_comm *c);
  * One decision as that release takes it: build the cost table, ask, read
  * the answer back by NCCL's rules. 0, or a result code as NCCL would return.
  */
-int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
-		struct host_choice *out);
+int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out);
 
 /*
  * Ask the tuner with a table that offers nothing. 0, or 3 if the plugin has
@@ -126,7 +122,6 @@ int host_ask_nothing(struct host_comm *c, int coll, size_t bytes);
  * Predicted microseconds of a combination, -1 where it cannot be used: a
  * shape like NCCL's for eight GPUs behind NVSwitches, not anybody's figures.
  */
-float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo,
-		int proto);
+float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo, int proto);
 
 #endif

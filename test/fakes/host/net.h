@@ -11,8 +11,8 @@
  * the plugin's table of unions on purpose, so that a mistake there is not
  * repeated here.
  */
-typedef void host_net_logger(int level, unsigned long flags, const char *file,
-			     int line, const char *fmt, ...);
+typedef void host_net_logger(int level, unsigned long flags, const char *file, int line,
+			     const char *fmt, ...);
 
 enum { HOST_NET_OLDEST = 5, HOST_NET_NEWEST = 12, HOST_HANDLE = 128 };
 
@@ -107,9 +107,8 @@ struct host_net_v12 { NAME INIT_11 DEVICES(12) LISTEN_11 CONNECT_11 ACCEPT_7
 /* Calls that a plugin of test/fakes/host/net_plugin.c has seen: its symbol
  * net_plugin_calls. */
 struct host_net_calls {
-	int init, finalize, devices, properties, listen, connect, accept, reg,
-		dmabuf, dereg, isend, irecv, flush, test, close, device_mr,
-		consumed, vdevice, attr;
+	int init, finalize, devices, properties, listen, connect, accept, reg, dmabuf, dereg, isend,
+		irecv, flush, test, close, device_mr, consumed, vdevice, attr;
 	int traffic_class; /* the last that was told */
 	int hinted;	   /* irecv with a hint */
 };

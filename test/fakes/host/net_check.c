@@ -22,18 +22,16 @@ enum { WINDOW = 8, LOGS = 4096 };
 
 static char logs[LOGS];
 
-#define NEED(cond)                                                          \
-	do {                                                                \
-		if (!(cond)) {                                              \
-			printf("# %s:%d: not so: %s\n", __FILE__, __LINE__, \
-			       #cond);                                      \
-			printf("# log: %.900s\n", logs);                    \
-			return 1;                                           \
-		}                                                           \
+#define NEED(cond)                                                                  \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
+			printf("# %s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+			printf("# log: %.900s\n", logs);                            \
+			return 1;                                                   \
+		}                                                                   \
 	} while (0)
 
-static void keep(int level, unsigned long flags, const char *file, int line,
-		 const char *fmt, ...)
+static void keep(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	size_t at = strlen(logs);
 	va_list ap;
@@ -95,19 +93,16 @@ static int h_accept(struct host *h, void *listener, void **comm)
 {
 	void *d = &d;
 
-	return h->abi >= 7 ? h->u.v7->accept(listener, comm, &d)
-			   : h->u.v6->accept(listener, comm);
+	return h->abi >= 7 ? h->u.v7->accept(listener, comm, &d) : h->u.v6->accept(listener, comm);
 }
 
-static int h_reg(struct host *h, void *comm, void *data, size_t n, int type,
-		 void **mh)
+static int h_reg(struct host *h, void *comm, void *data, size_t n, int type, void **mh)
 {
 	return h->abi >= 8 ? h->u.v8->regMr(comm, data, n, type, mh)
 			   : h->u.v6->regMr(comm, data, (int)n, type, mh);
 }
 
-static int h_isend(struct host *h, void *comm, void *data, size_t n, void *mh,
-		   void **req)
+static int h_isend(struct host *h, void *comm, void *data, size_t n, void *mh, void **req)
 {
 	if (h->abi >= 10)
 		return h->u.v10->isend(comm, data, n, 5, mh, NULL, req);
@@ -115,17 +110,15 @@ static int h_isend(struct host *h, void *comm, void *data, size_t n, void *mh,
 			   : h->u.v6->isend(comm, data, (int)n, 5, mh, req);
 }
 
-static int h_irecv(struct host *h, void *comm, void *data, size_t n, void *mh,
-		   void **req)
+static int h_irecv(struct host *h, void *comm, void *data, size_t n, void *mh, void **req)
 {
 	int small = (int)n, tag = 5;
 	void *ph = NULL;
 
 	if (h->abi >= 10)
 		return h->u.v10->irecv(comm, 1, &data, &n, &tag, &mh, &ph, req);
-	return h->abi == 9
-		       ? h->u.v9->irecv(comm, 1, &data, &n, &tag, &mh, req)
-		       : h->u.v6->irecv(comm, 1, &data, &small, &tag, &mh, req);
+	return h->abi == 9 ? h->u.v9->irecv(comm, 1, &data, &n, &tag, &mh, req)
+			   : h->u.v6->irecv(comm, 1, &data, &small, &tag, &mh, req);
 }
 
 /* ---- what is checked ---- */
@@ -138,8 +131,7 @@ static int find(struct host *h, const char *path)
 	snprintf(symbol, sizeof(symbol), "ncclNetPlugin_v%d", h->abi);
 	h->u.sym = lib ? dlsym(lib, symbol) : NULL;
 	NEED(h->u.sym != NULL);
-	NEED(!strcmp(h->u.v6->name,
-		     strstr(path, "net-tcp") ? "tcp" : "ncclbpf"));
+	NEED(!strcmp(h->u.v6->name, strstr(path, "net-tcp") ? "tcp" : "ncclbpf"));
 	return 0;
 }
 
@@ -176,27 +168,22 @@ static int properties(const struct host *h)
 	NEED(p.v6.guid == 4711);
 	NEED(p.v6.ptrSupport == (h->bare || h->inner == 5 ? 1 : 5));
 	if (h->abi <= 7)
-		NEED(p.v6.speed == 400000 && p.v6.port == 3 &&
-		     p.v6.latency == 1.5f && p.v6.maxComms == 77 &&
-		     p.v6.maxRecvs == 1);
+		NEED(p.v6.speed == 400000 && p.v6.port == 3 && p.v6.latency == 1.5f &&
+		     p.v6.maxComms == 77 && p.v6.maxRecvs == 1);
 	if (h->abi == 8)
 		NEED(p.v8.speed == 400000 && p.v8.latency == 1.5f &&
 		     p.v8.regIsGlobal == (h->inner >= 8) &&
 		     p.v8.netDeviceVersion == (h->inner >= 7 ? 9 : 0));
 	if (h->abi >= 9 && h->abi < 12)
 		NEED(p.v9.port == 3 && p.v9.forceFlush == (h->inner >= 9) &&
-		     p.v9.maxP2pBytes == (size_t)1
-						 << (h->inner >= 9 ? 33 : 30) &&
-		     p.v9.vProps.ndevs == (h->inner >= 9 ? 2 : 1) &&
-		     p.v9.vProps.devs[0] == 0);
+		     p.v9.maxP2pBytes == (size_t)1 << (h->inner >= 9 ? 33 : 30) &&
+		     p.v9.vProps.ndevs == (h->inner >= 9 ? 2 : 1) && p.v9.vProps.devs[0] == 0);
 	if (h->abi == 11)
 		NEED(p.v11.maxMultiRequestSize == (h->inner >= 11 ? 5 : 1));
 	if (h->abi == 12)
-		NEED(p.v12.maxRecvs == 1 &&
-		     p.v12.vProps.ndevs == (h->inner >= 9 ? 2 : 1) &&
+		NEED(p.v12.maxRecvs == 1 && p.v12.vProps.ndevs == (h->inner >= 9 ? 2 : 1) &&
 		     p.v12.vProps.devs[1] == (h->inner >= 9 ? 6 : 0) &&
-		     p.v12.maxCollBytes ==
-			     (size_t)1 << (h->inner >= 9 ? 34 : 30) &&
+		     p.v12.maxCollBytes == (size_t)1 << (h->inner >= 9 ? 34 : 30) &&
 		     p.v12.railId == (h->inner >= 12 ? 8 : -1) &&
 		     p.v12.planeId == (h->inner >= 12 ? 9 : -1));
 	return 0;
@@ -237,8 +224,7 @@ static int optional(struct host *h, void *comm)
 		return 0;
 	NEED(!!h->u.v11->setNetAttr == (some && h->inner >= 11));
 	if (h->u.v11->setNetAttr)
-		NEED(!h->u.v11->setNetAttr(h->ctx, &attr) &&
-		     h->calls->attr == 1);
+		NEED(!h->u.v11->setNetAttr(h->ctx, &attr) && h->calls->attr == 1);
 	return 0;
 }
 
@@ -247,8 +233,7 @@ struct pair {
 };
 
 /* A window of messages of @size; what is received has room for more. */
-static int exchange(struct host *h, struct pair *p, char *from, char *to,
-		    size_t size)
+static int exchange(struct host *h, struct pair *p, char *from, char *to, size_t size)
 {
 	void *send[WINDOW] = { NULL }, *recv[WINDOW] = { NULL };
 	size_t room = size + 100;
@@ -258,11 +243,9 @@ static int exchange(struct host *h, struct pair *p, char *from, char *to,
 		memset(from + (size_t)i * room, 'a' + i, size);
 		if (h->abi >= 9)
 			recv[i] = (void *)1; /* NCCL's hint */
-		NEED(!h_irecv(h, p->recv, to + (size_t)i * room, room,
-			      p->recv_mh, &recv[i]));
+		NEED(!h_irecv(h, p->recv, to + (size_t)i * room, room, p->recv_mh, &recv[i]));
 		NEED(recv[i] && recv[i] != (void *)1);
-		NEED(!h_isend(h, p->send, from + (size_t)i * room, size,
-			      p->send_mh, &send[i]));
+		NEED(!h_isend(h, p->send, from + (size_t)i * room, size, p->send_mh, &send[i]));
 		NEED(send[i] != NULL);
 	}
 	while (left)
@@ -280,14 +263,12 @@ static int exchange(struct host *h, struct pair *p, char *from, char *to,
 				continue;
 			NEED(got == (int)size);
 			if (h->abi >= 7 && h->u.v7->irecvConsumed)
-				NEED(!h->u.v7->irecvConsumed(p->recv, 1,
-							     recv[i]));
+				NEED(!h->u.v7->irecvConsumed(p->recv, 1, recv[i]));
 			recv[i] = NULL;
 			left--;
 		}
 	for (int i = 0; i < WINDOW; i++)
-		NEED(!memcmp(from + (size_t)i * room, to + (size_t)i * room,
-			     size));
+		NEED(!memcmp(from + (size_t)i * room, to + (size_t)i * room, size));
 	return 0;
 }
 
@@ -333,9 +314,7 @@ static int forwarded(const struct host *h)
 		NEED(c->hinted == (h->abi >= 9 ? 4 * WINDOW : 0));
 	/* v10 is told at connect: what a policy wants, else what NCCL has */
 	if (h->inner == 10)
-		NEED(c->traffic_class == (wanted	 ? atoi(wanted)
-					  : h->abi >= 10 ? 104
-							 : -1));
+		NEED(c->traffic_class == (wanted ? atoi(wanted) : h->abi >= 10 ? 104 : -1));
 	if (h->inner >= 11)
 		NEED(c->traffic_class == (h->abi >= 11 ? 104 : -1));
 	return 0;
@@ -417,18 +396,16 @@ static int how_many(const char *plugin, int abi)
 
 static int number, failed;
 
-static void one(struct host h, const char *plugin, const char *folder,
-		bool null)
+static void one(struct host h, const char *plugin, const char *folder, bool null)
 {
 	char inner[4096] = "", what[96] = "TCP";
 	int status = -1;
 	pid_t pid;
 
 	if (h.inner) {
-		snprintf(inner, sizeof(inner), "%s/net_plugin_v%d.so", folder,
-			 h.inner);
-		snprintf(what, sizeof(what), "a wrapped plugin of v%d%s",
-			 h.inner, h.bare ? " without optional functions" : "");
+		snprintf(inner, sizeof(inner), "%s/net_plugin_v%d.so", folder, h.inner);
+		snprintf(what, sizeof(what), "a wrapped plugin of v%d%s", h.inner,
+			 h.bare ? " without optional functions" : "");
 	}
 	fflush(stdout);
 	pid = fork();
@@ -439,15 +416,13 @@ static void one(struct host h, const char *plugin, const char *folder,
 			setenv("NCCLBPF_CHAIN_NET", inner, 1);
 		if (h.bare)
 			setenv("NET_PLUGIN_BARE", "1", 1);
-		status = null ? nulls(&h, plugin)
-			      : whole(&h, plugin, h.inner ? inner : NULL);
+		status = null ? nulls(&h, plugin) : whole(&h, plugin, h.inner ? inner : NULL);
 		fflush(stdout);
 		_exit(status);
 	}
 	waitpid(pid, &status, 0);
-	printf("%sok %d - net v%d: %s over %s\n", status ? "not " : "",
-	       ++number, h.abi, null ? "NULL everywhere" : "every function",
-	       what);
+	printf("%sok %d - net v%d: %s over %s\n", status ? "not " : "", ++number, h.abi,
+	       null ? "NULL everywhere" : "every function", what);
 	if (status) {
 		printf("# status %x\n", status);
 		failed = 1;
@@ -470,8 +445,7 @@ int main(int argc, char **argv)
 			one(h, argv[1], NULL, true);
 			continue;
 		}
-		for (h.inner = HOST_NET_OLDEST; h.inner <= HOST_NET_NEWEST;
-		     h.inner++) {
+		for (h.inner = HOST_NET_OLDEST; h.inner <= HOST_NET_NEWEST; h.inner++) {
 			h.bare = false;
 			one(h, argv[1], argv[2], false);
 			h.bare = true;

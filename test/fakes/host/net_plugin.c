@@ -45,8 +45,8 @@ static int begin(void **ctx, int traffic_class, host_net_logger *log)
 }
 
 #if ABI >= 11
-static int init(void **ctx, uint64_t id, struct host_net_config *config,
-		host_net_logger *log, void *prof)
+static int init(void **ctx, uint64_t id, struct host_net_config *config, host_net_logger *log,
+		void *prof)
 {
 	(void)id, (void)prof;
 	return begin(ctx, config->trafficClass, log);
@@ -123,15 +123,13 @@ static int listen_at(int dev, void *handle, void **comm)
 	void *ctx = own;
 #endif
 	calls.listen++;
-	return fails("listen") ? FAILED
-			       : tcp_ops.listen(ctx, dev, handle, comm);
+	return fails("listen") ? FAILED : tcp_ops.listen(ctx, dev, handle, comm);
 }
 
 #if ABI >= 11
 static int connect_to(void *ctx, int dev, void *handle, void **comm, void **d)
 #elif ABI == 10
-static int connect_to(int dev, struct host_net_config *config, void *handle,
-		      void **comm, void **d)
+static int connect_to(int dev, struct host_net_config *config, void *handle, void **comm, void **d)
 #elif ABI >= 7
 static int connect_to(int dev, void *handle, void **comm, void **d)
 #else
@@ -216,8 +214,7 @@ static int dereg(void *comm, void *mh)
 }
 
 #if ABI >= 6
-static int dmabuf(void *comm, void *data, size_t size, int type,
-		  uint64_t offset, int fd, void **mh)
+static int dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd, void **mh)
 {
 	(void)offset, (void)fd;
 	calls.dmabuf++;
@@ -226,14 +223,11 @@ static int dmabuf(void *comm, void *data, size_t size, int type,
 #endif
 
 #if ABI >= 10
-static int isend(void *comm, void *data, size_t size, int tag, void *mh,
-		 void *ph, void **req)
+static int isend(void *comm, void *data, size_t size, int tag, void *mh, void *ph, void **req)
 #elif ABI == 9
-static int isend(void *comm, void *data, size_t size, int tag, void *mh,
-		 void **req)
+static int isend(void *comm, void *data, size_t size, int tag, void *mh, void **req)
 #else
-static int isend(void *comm, void *data, int size, int tag, void *mh,
-		 void **req)
+static int isend(void *comm, void *data, int size, int tag, void *mh, void **req)
 #endif
 {
 #if ABI < 10
@@ -246,19 +240,16 @@ static int isend(void *comm, void *data, int size, int tag, void *mh,
 		return FAILED;
 	if (slow)
 		usleep((useconds_t)atoi(slow));
-	return tcp_ops.isend(comm, data, (size_t)size, tag,
-			     ((struct region *)mh)->inner, ph, req);
+	return tcp_ops.isend(comm, data, (size_t)size, tag, ((struct region *)mh)->inner, ph, req);
 }
 
 #if ABI >= 10
-static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mh, void **ph, void **req)
+static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags, void **mh, void **ph,
+		 void **req)
 #elif ABI == 9
-static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mh, void **req)
+static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags, void **mh, void **req)
 #else
-static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
-		 void **mh, void **req)
+static int irecv(void *comm, int n, void **data, int *sizes, int *tags, void **mh, void **req)
 #endif
 {
 	size_t size = (size_t)sizes[0];
@@ -273,12 +264,10 @@ static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
 	calls.hinted += *req != NULL;
 	if (n != 1 || !covers(mh[0], data[0], size))
 		return FAILED;
-	return tcp_ops.irecv(comm, n, data, &size, tags,
-			     &((struct region *)mh[0])->inner, ph, req);
+	return tcp_ops.irecv(comm, n, data, &size, tags, &((struct region *)mh[0])->inner, ph, req);
 }
 
-static int flush(void *comm, int n, void **data, int *sizes, void **mh,
-		 void **req)
+static int flush(void *comm, int n, void **data, int *sizes, void **mh, void **req)
 {
 	calls.flush++;
 	return tcp_ops.iflush(comm, n, data, sizes, mh, req);

@@ -11,20 +11,16 @@
 
 #include "test/fakes/host/prof_descr.h"
 
-static const char *const funcs[] = { "Broadcast",     "Reduce",	   "AllGather",
-				     "ReduceScatter", "AllReduce", "SendRecv",
-				     "Send",	      "Recv" };
-static const char *const algos[] = {
-	"TREE",	     "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
-	"NVLS_TREE", "PAT"
-};
+static const char *const funcs[] = { "Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+				     "AllReduce", "SendRecv", "Send",	   "Recv" };
+static const char *const algos[] = { "TREE",	  "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+				     "NVLS_TREE", "PAT" };
 static const char *const protos[] = { "LL", "LL128", "SIMPLE" };
 /* NCCL has no name for uint8 */
-static const char *const types[] = {
-	"ncclInt8",    "Unknown",      "ncclInt32",	 "ncclUint32",
-	"ncclInt64",   "ncclUint64",   "ncclFloat16",	 "ncclFloat32",
-	"ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"
-};
+static const char *const types[] = { "ncclInt8",     "Unknown",	       "ncclInt32",
+				     "ncclUint32",   "ncclInt64",      "ncclUint64",
+				     "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
+				     "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2" };
 
 int host_prof_since(uint64_t type)
 {
@@ -50,10 +46,9 @@ int host_prof_init(struct host_prof *c, host_prof_logger *log)
 	if (c->abi < 4)
 		return c->p->init.v1(&c->ctx, c->mask);
 	if (c->abi == 4)
-		return c->p->init.v4(&c->ctx, c->mask, c->name, c->id, c->nodes,
-				     c->ranks, c->rank, log);
-	return c->p->init.v5(&c->ctx, c->id, c->mask, c->name, c->nodes,
-			     c->ranks, c->rank, log);
+		return c->p->init.v4(&c->ctx, c->mask, c->name, c->id, c->nodes, c->ranks, c->rank,
+				     log);
+	return c->p->init.v5(&c->ctx, c->id, c->mask, c->name, c->nodes, c->ranks, c->rank, log);
 }
 
 #define HEAD(d)                                             \
@@ -63,16 +58,14 @@ int host_prof_init(struct host_prof *c, host_prof_logger *log)
 		(d)->rank = c->rank;                        \
 	} while (0)
 
-#define PROXY(d)                                              \
-	do {                                                  \
-		if (e->type == HOST_PROXY_OP)                 \
-			(d)->u.op = (struct proxy_op){        \
-				e->pid,	 (uint8_t)e->channel, \
-				e->peer, e->steps,            \
-				1 << 19, e->send              \
-			};                                    \
-		else if (e->type == HOST_PROXY_STEP)          \
-			(d)->u.step.step = e->step;           \
+#define PROXY(d)                                                                     \
+	do {                                                                         \
+		if (e->type == HOST_PROXY_OP)                                        \
+			(d)->u.op = (struct proxy_op){ e->pid,	(uint8_t)e->channel, \
+						       e->peer, e->steps,            \
+						       1 << 19, e->send };           \
+		else if (e->type == HOST_PROXY_STEP)                                 \
+			(d)->u.step.step = e->step;                                  \
 	} while (0)
 
 #define COLL_TEXTS(to)                                 \
@@ -265,8 +258,7 @@ void host_prof_fini(struct host_prof *c)
 /* The types that a mask brings: what it names and their ancestors. */
 static uint64_t delivered(const struct host_prof *c, uint64_t mask)
 {
-	uint64_t low = HOST_PROXY_STEP | HOST_PROXY_OP | HOST_KERNEL_CH |
-		       HOST_NET_PLUGIN;
+	uint64_t low = HOST_PROXY_STEP | HOST_PROXY_OP | HOST_KERNEL_CH | HOST_NET_PLUGIN;
 
 	if (mask & (HOST_PROXY_STEP | HOST_NET_PLUGIN))
 		mask |= HOST_PROXY_OP;
@@ -275,8 +267,7 @@ static uint64_t delivered(const struct host_prof *c, uint64_t mask)
 	if (mask & (HOST_COLL_API | HOST_P2P_API))
 		mask |= HOST_GROUP_API;
 	if (mask & (HOST_COLL | HOST_P2P))
-		mask |= HOST_GROUP | HOST_GROUP_API | HOST_COLL_API |
-			HOST_P2P_API;
+		mask |= HOST_GROUP | HOST_GROUP_API | HOST_COLL_API | HOST_P2P_API;
 	for (uint64_t t = 1; t <= HOST_CE_BATCH; t <<= 1)
 		if (host_prof_since(t) > c->abi)
 			mask &= ~t;
@@ -294,8 +285,7 @@ static void end(struct host_prof *c, void *h)
 		host_prof_stop(c, h);
 }
 
-static void proxies(struct host_prof *c, uint64_t mask,
-		    const struct host_coll *k, void *task)
+static void proxies(struct host_prof *c, uint64_t mask, const struct host_coll *k, void *task)
 {
 	for (int i = 0; i < k->ops; i++) {
 		void *op = begin(c, mask,
@@ -309,11 +299,10 @@ static void proxies(struct host_prof *c, uint64_t mask,
 		if (op && c->abi >= 4)
 			host_prof_state(c, op, 19, 0);
 		for (int s = 0; s < k->steps; s++) {
-			void *step = begin(
-				c, mask,
-				(struct host_event){ .type = HOST_PROXY_STEP,
-						     .parent = op,
-						     .step = s });
+			void *step =
+				begin(c, mask,
+				      (struct host_event){
+					      .type = HOST_PROXY_STEP, .parent = op, .step = s });
 
 			if (!step)
 				continue;
@@ -325,8 +314,7 @@ static void proxies(struct host_prof *c, uint64_t mask,
 	}
 }
 
-static void kernels(struct host_prof *c, uint64_t mask,
-		    const struct host_coll *k, void *task)
+static void kernels(struct host_prof *c, uint64_t mask, const struct host_coll *k, void *task)
 {
 	void *ch[256] = { NULL };
 
@@ -345,8 +333,7 @@ static void kernels(struct host_prof *c, uint64_t mask,
 
 static uint64_t mask_of(const struct host_prof *c)
 {
-	return delivered(c,
-			 (uint64_t)__atomic_load_n(c->mask, __ATOMIC_RELAXED));
+	return delivered(c, (uint64_t)__atomic_load_n(c->mask, __ATOMIC_RELAXED));
 }
 
 void host_prof_call(struct host_prof *c, struct host_coll *k)
@@ -360,8 +347,7 @@ void host_prof_call(struct host_prof *c, struct host_coll *k)
 	};
 
 	k->called = true;
-	k->group_api =
-		begin(c, mask, (struct host_event){ .type = HOST_GROUP_API });
+	k->group_api = begin(c, mask, (struct host_event){ .type = HOST_GROUP_API });
 	api.parent = k->group_api;
 	k->coll_api = begin(c, mask, api);
 	end(c, k->coll_api);

@@ -12,8 +12,8 @@
  * our own of every version, as C structs, made apart from the plugin's table
  * of offsets on purpose, so that a mistake there is not repeated here.
  */
-typedef void host_prof_logger(int level, unsigned long flags, const char *file,
-			      int line, const char *fmt, ...);
+typedef void host_prof_logger(int level, unsigned long flags, const char *file, int line,
+			      const char *fmt, ...);
 
 enum host_event_type {
 	HOST_GROUP = 1,
@@ -37,12 +37,10 @@ struct host_profiler {
 	const char *name;
 	union {
 		int (*v1)(void **ctx, int *mask);
-		int (*v4)(void **ctx, int *mask, const char *name,
-			  uint64_t hash, int nodes, int ranks, int rank,
-			  host_prof_logger *log);
-		int (*v5)(void **ctx, uint64_t id, int *mask, const char *name,
-			  int nodes, int ranks, int rank,
-			  host_prof_logger *log);
+		int (*v4)(void **ctx, int *mask, const char *name, uint64_t hash, int nodes,
+			  int ranks, int rank, host_prof_logger *log);
+		int (*v5)(void **ctx, uint64_t id, int *mask, const char *name, int nodes,
+			  int ranks, int rank, host_prof_logger *log);
 	} init;
 	int (*start)(void *ctx, void **handle, void *descr);
 	int (*stop)(void *handle);
@@ -79,8 +77,7 @@ int host_prof_since(uint64_t type);
 /* Builds the version's descriptor and starts; the handle it got. */
 void *host_prof_start(struct host_prof *c, const struct host_event *e);
 /* A state with a number as its argument: bytes, operations or a GPU clock. */
-void host_prof_state(struct host_prof *c, void *handle, int state,
-		     uint64_t arg);
+void host_prof_state(struct host_prof *c, void *handle, int state, uint64_t arg);
 void host_prof_state_null(struct host_prof *c, void *handle, int state);
 void host_prof_stop(struct host_prof *c, void *handle);
 void host_prof_fini(struct host_prof *c);

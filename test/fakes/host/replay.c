@@ -32,8 +32,7 @@ double replay_busbw(const char *coll, size_t bytes, int ranks, double us)
 
 	if (!strcasecmp(coll, "allreduce"))
 		factor = 2 * (n - 1) / n;
-	else if (!strcasecmp(coll, "allgather") ||
-		 !strcasecmp(coll, "reducescatter"))
+	else if (!strcasecmp(coll, "allgather") || !strcasecmp(coll, "reducescatter"))
 		factor = (n - 1) / n;
 	return us > 0 ? (double)bytes * factor / us / 1000 : 0;
 }
@@ -47,8 +46,8 @@ static bool parse(struct row *r, const char *line)
 {
 	char algo[24], proto[24], channels[24];
 
-	if (sscanf(line, "%23[^,],%23[^,],%23[^,],%23[^,],%lf,%lf", r->coll,
-		   algo, proto, channels, &r->bytes, &r->us_per) != 6)
+	if (sscanf(line, "%23[^,],%23[^,],%23[^,],%23[^,],%lf,%lf", r->coll, algo, proto, channels,
+		   &r->bytes, &r->us_per) != 6)
 		return false;
 	r->algo = word(algo, nb_nccl_algo_named);
 	r->proto = word(proto, nb_nccl_proto_named);
@@ -71,8 +70,7 @@ static bool read_rows(struct replay *r, FILE *f, const char *path)
 			continue;
 		}
 		if (r->nrows == MAX_ROWS || !parse(&r->rows[r->nrows], line)) {
-			fprintf(stderr, "%s:%d: not a row: %s\n", path, n,
-				line);
+			fprintf(stderr, "%s:%d: not a row: %s\n", path, n, line);
 			return false;
 		}
 		r->nrows++;
@@ -105,21 +103,18 @@ static double row_us(const struct replay *r, const struct row *row, int ranks)
 {
 	if (!r->bandwidth)
 		return row->us_per;
-	return row->bytes /
-	       (row->us_per * 1000 / replay_busbw(row->coll, 1000, ranks, 1));
+	return row->bytes / (row->us_per * 1000 / replay_busbw(row->coll, 1000, ranks, 1));
 }
 
-static bool fits(const struct row *row, const char *coll, int algo, int proto,
-		 int channels)
+static bool fits(const struct row *row, const char *coll, int algo, int proto, int channels)
 {
-	return !strcasecmp(row->coll, coll) &&
-	       (row->algo < 0 || row->algo == algo) &&
+	return !strcasecmp(row->coll, coll) && (row->algo < 0 || row->algo == algo) &&
 	       (row->proto < 0 || row->proto == proto) &&
 	       (row->channels < 0 || row->channels == channels);
 }
 
-double replay_us(const struct replay *r, const char *coll, int algo, int proto,
-		 int channels, size_t bytes, int ranks)
+double replay_us(const struct replay *r, const char *coll, int algo, int proto, int channels,
+		 size_t bytes, int ranks)
 {
 	const struct row *below = NULL, *above = NULL;
 	double b = (double)bytes, x;
@@ -141,6 +136,5 @@ double replay_us(const struct replay *r, const char *coll, int algo, int proto,
 	if (above == below || above->bytes <= below->bytes)
 		return row_us(r, below, ranks);
 	x = log(b / below->bytes) / log(above->bytes / below->bytes);
-	return exp((1 - x) * log(row_us(r, below, ranks)) +
-		   x * log(row_us(r, above, ranks)));
+	return exp((1 - x) * log(row_us(r, below, ranks)) + x * log(row_us(r, above, ranks)));
 }

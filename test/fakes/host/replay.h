@@ -19,8 +19,8 @@ void replay_close(struct replay *r);
  * algorithm and protocol: log-log between the table's sizes, the first
  * size's time below it, the last one's bandwidth above it. -1: no row.
  */
-double replay_us(const struct replay *r, const char *coll, int algo, int proto,
-		 int channels, size_t bytes, int ranks);
+double replay_us(const struct replay *r, const char *coll, int algo, int proto, int channels,
+		 size_t bytes, int ranks);
 
 /* Bus bandwidth as nccl-tests counts it, GB/s. */
 double replay_busbw(const char *coll, size_t bytes, int ranks, double us);

@@ -117,8 +117,7 @@ static void nap(long us)
 	nanosleep(&t, NULL);
 }
 
-static void logger(int level, unsigned long flags, const char *file, int line,
-		   const char *fmt, ...)
+static void logger(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
 {
 	const char *debug = getenv("NCCL_DEBUG");
 	char text[1024];
@@ -130,8 +129,7 @@ static void logger(int level, unsigned long flags, const char *file, int line,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "stand-in: [%d] %s:%d %s\n", getpid(), file, line,
-		text);
+	fprintf(stderr, "stand-in: [%d] %s:%d %s\n", getpid(), file, line, text);
 }
 
 static void on_signal(int sig)
@@ -161,8 +159,7 @@ static void compare(int rank, uint64_t seq, const struct host_choice *c)
 			continue;
 		if (__atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != seq + 1)
 			continue;
-		if (a->algo == c->algo && a->proto == c->proto &&
-		    a->channels == c->channels)
+		if (a->algo == c->algo && a->proto == c->proto && a->channels == c->channels)
 			continue;
 		meet->diverged = 1;
 		if (opt.hang)
@@ -174,8 +171,7 @@ static void compare(int rank, uint64_t seq, const struct host_choice *c)
 			"%s/%s %d channels, rank %d %s/%s %d channels\n",
 			(unsigned long long)seq, r, name(nb_nccl_algo(a->algo)),
 			name(nb_nccl_proto(a->proto)), a->channels, rank,
-			name(nb_nccl_algo(c->algo)),
-			name(nb_nccl_proto(c->proto)), c->channels);
+			name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)), c->channels);
 		return;
 	}
 }
@@ -199,8 +195,7 @@ static void keep_step(uint64_t seq)
 		uint64_t least = UINT64_MAX;
 
 		for (int r = 0; r < opt.ranks; r++) {
-			uint64_t d = __atomic_load_n(&meet->done[r],
-						     __ATOMIC_ACQUIRE);
+			uint64_t d = __atomic_load_n(&meet->done[r], __ATOMIC_ACQUIRE);
 
 			least = d < least ? d : least;
 		}
@@ -235,20 +230,19 @@ static double noise(uint64_t seq)
 	return 1 + opt.noise * ((double)(x >> 12) / (double)(1ull << 51) - 1);
 }
 
-static double time_us(const struct host_choice *c, int coll, size_t bytes,
-		      uint64_t seq)
+static double time_us(const struct host_choice *c, int coll, size_t bytes, uint64_t seq)
 {
 	double us = -1, x;
 
 	__atomic_load(&contention, &x, __ATOMIC_RELAXED);
 	if (opt.table)
-		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
-			       c->channels, bytes, opt.ranks);
+		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto, c->channels, bytes,
+			       opt.ranks);
 	return (us >= 0 ? us : (double)c->us) * x * noise(seq);
 }
 
-static void report(FILE *f, long loop, int coll, size_t bytes,
-		   const struct host_choice *c, uint64_t seq)
+static void report(FILE *f, long loop, int coll, size_t bytes, const struct host_choice *c,
+		   uint64_t seq)
 {
 	double us = time_us(c, coll, bytes, seq);
 	const char *word = nb_nccl_coll(coll);
@@ -257,9 +251,8 @@ static void report(FILE *f, long loop, int coll, size_t bytes,
 		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
 		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d,"
 		"\"runs\":\"%s/%s\"}\n",
-		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us),
-		c->channels, name(nb_nccl_algo(c->algo)),
-		name(nb_nccl_proto(c->proto)));
+		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us), c->channels,
+		name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)));
 	fflush(f);
 }
 
@@ -280,20 +273,16 @@ static size_t count_of(int coll, size_t bytes)
 
 static bool is_odd(const struct odd *o, int rank, uint64_t seq)
 {
-	return o->every && o->rank == rank &&
-	       seq % (uint64_t)o->every == (uint64_t)o->every - 1;
+	return o->every && o->rank == rank && seq % (uint64_t)o->every == (uint64_t)o->every - 1;
 }
 
 /* The call of the API, before the tuner is asked. */
-static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
-		 struct host_coll *k)
+static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes, struct host_coll *k)
 {
 	uint64_t groups = (uint64_t)opt.groups;
 	struct host_prof *p = &me->prof[i * opt.groups + (int)(seq % groups)];
 
-	*k = (struct host_coll){ .func = coll,
-				 .datatype = 1,
-				 .count = count_of(coll, bytes) };
+	*k = (struct host_coll){ .func = coll, .datatype = 1, .count = count_of(coll, bytes) };
 	if (is_odd(&opt.calls_only, me->first + i, seq)) {
 		struct host_coll more = *k;
 
@@ -315,8 +304,7 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 			       .algo = c->algo,
 			       .proto = c->proto,
 			       .datatype = 1,
-			       .channels =
-				       c->channels < 255 ? c->channels : 255,
+			       .channels = c->channels < 255 ? c->channels : 255,
 			       .ops = opt.nodes > 1 ? 2 : 0,
 			       .steps = 2,
 			       .seq = seq,
@@ -339,8 +327,7 @@ static long sleeps(void)
 }
 
 /* A decision sleeps only at an undecided fence. */
-static int timed_decide(struct host_comm *comm, int coll, size_t bytes,
-			struct host_choice *c)
+static int timed_decide(struct host_comm *comm, int coll, size_t bytes, struct host_choice *c)
 {
 	long before = sleeps();
 	double start = now();
@@ -352,15 +339,13 @@ static int timed_decide(struct host_comm *comm, int coll, size_t bytes,
 	if (sleeps() == before)
 		return rc;
 	__atomic_fetch_add(&meet->waits, 1, __ATOMIC_RELAXED);
-	while (ns > most &&
-	       !__atomic_compare_exchange_n(&meet->longest_ns, &most, ns, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (ns > most && !__atomic_compare_exchange_n(&meet->longest_ns, &most, ns, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	return rc;
 }
 
-static int decide(struct host_comm *comm, int coll, size_t bytes,
-		  struct host_choice *c)
+static int decide(struct host_comm *comm, int coll, size_t bytes, struct host_choice *c)
 {
 	return opt.stalls ? timed_decide(comm, coll, bytes, c)
 			  : host_decide(comm, coll, bytes, 0, c);
@@ -369,8 +354,7 @@ static int decide(struct host_comm *comm, int coll, size_t bytes,
 /* Do the ranks run a symmetric kernel, for which at most one tuner is asked? */
 static bool in_windows(uint64_t seq)
 {
-	return opt.windows.until &&
-	       seq < __atomic_load_n(&meet->plain_from, __ATOMIC_SEQ_CST);
+	return opt.windows.until && seq < __atomic_load_n(&meet->plain_from, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -380,8 +364,7 @@ static bool in_windows(uint64_t seq)
 static void end_windows(uint64_t seq)
 {
 	if (in_windows(seq) && !access(opt.windows.until, F_OK))
-		__atomic_store_n(&meet->plain_from, seq + 2 * opt.ahead + 1,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&meet->plain_from, seq + 2 * opt.ahead + 1, __ATOMIC_SEQ_CST);
 }
 
 /* NCCL's answer for a rank, after it has asked the tuner or not. */
@@ -407,8 +390,7 @@ static int choose(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
 
 /* One collective on all ranks of this thread, as a group call makes it; the
  * communicators take turns. */
-static int collective(struct rank *me, uint64_t seq, long loop, int coll,
-		      size_t bytes)
+static int collective(struct rank *me, uint64_t seq, long loop, int coll, size_t bytes)
 {
 	struct host_coll called[MAX_RANKS];
 
@@ -424,14 +406,12 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		int rc = choose(me, i, seq, coll, bytes, &c);
 
 		if (rc) {
-			fprintf(stderr, "stand-in: rank %d: result %d\n",
-				me->first + i, rc);
+			fprintf(stderr, "stand-in: rank %d: result %d\n", me->first + i, rc);
 			return rc;
 		}
 		publish(me->first + i, seq, &c);
 		if (opt.events)
-			tell(&me->prof[at], seq / groups, coll, bytes, &c,
-			     &called[i]);
+			tell(&me->prof[at], seq / groups, coll, bytes, &c, &called[i]);
 		if (me->report && i == 0)
 			report(me->report, loop, coll, bytes, &c, seq / groups);
 	}
@@ -447,8 +427,7 @@ static int one_loop(struct rank *me, uint64_t *seq, long loop)
 			for (int g = 0; g < opt.groups; g++) {
 				if (meet->stop)
 					return 0;
-				if (collective(me, (*seq)++, loop, opt.colls[k],
-					       b))
+				if (collective(me, (*seq)++, loop, opt.colls[k], b))
 					return 1;
 			}
 	if (opt.pause_ms)
@@ -476,15 +455,13 @@ static int create(struct rank *me, uint64_t id)
 		int rank = me->first + i / opt.groups, ranks;
 		uint64_t group = member(i % opt.groups, &rank, &ranks);
 
-		me->comm[i] = (struct host_comm){
-			.plugin = &plugin,
-			.id = id + group,
-			.ranks = (size_t)ranks,
-			.nodes = (size_t)opt.nodes,
-			.max_channels = 32,
-			.nvls = opt.nvls,
-			.algos = plugin.abi == 2 ? 6 : HOST_ALGOS
-		};
+		me->comm[i] = (struct host_comm){ .plugin = &plugin,
+						  .id = id + group,
+						  .ranks = (size_t)ranks,
+						  .nodes = (size_t)opt.nodes,
+						  .max_channels = 32,
+						  .nvls = opt.nvls,
+						  .algos = plugin.abi == 2 ? 6 : HOST_ALGOS };
 		if (opt.events) {
 			me->prof[i] = (struct host_prof){
 				.mask = &prof_mask,
@@ -494,8 +471,7 @@ static int create(struct rank *me, uint64_t id)
 				.ranks = ranks,
 				.rank = rank,
 			};
-			if (!host_prof_open(&me->prof[i], plugin.handle,
-					    opt.prof_abi) ||
+			if (!host_prof_open(&me->prof[i], plugin.handle, opt.prof_abi) ||
 			    host_prof_init(&me->prof[i], logger))
 				return 1;
 		}
@@ -516,8 +492,7 @@ static void *run(void *arg)
 	long loop = 0;
 
 	for (int c = 0; c < opt.comms && !me->rc; c++) {
-		me->rc = create(me, FIRST_ID + (uint64_t)(c * (opt.groups +
-							       opt.split)));
+		me->rc = create(me, FIRST_ID + (uint64_t)(c * (opt.groups + opt.split)));
 		for (; !me->rc && !meet->stop; loop++) {
 			if (opt.seconds > 0) {
 				/* all end with the first whose time is up:
@@ -551,8 +526,7 @@ static int work(int first, int count)
 	if (host_open(&plugin, opt.abi) && !getenv("NCCL_PROFILER_PLUGIN"))
 		return 1;
 	if (!plugin.handle && opt.events)
-		plugin.handle = dlopen(getenv("NCCL_PROFILER_PLUGIN"),
-				       RTLD_NOW | RTLD_LOCAL);
+		plugin.handle = dlopen(getenv("NCCL_PROFILER_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
 	for (int i = 0; i < n; i++) {
 		ranks[i].first = first + i;
 		ranks[i].count = opt.threads ? 1 : count;
@@ -657,8 +631,7 @@ static struct meeting *meet_others(const char *path)
 	struct meeting *m = MAP_FAILED;
 
 	if (fd >= 0 && !flock(fd, LOCK_EX) && !ftruncate(fd, sizeof(*m)))
-		m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED,
-			 fd, 0);
+		m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (m != MAP_FAILED && !m->made)
 		make_barrier(m);
 	if (fd >= 0) {
@@ -707,7 +680,6 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"stand-in: %" PRIu64 " decisions, %" PRIu64
 			" waited at a fence, the longest for %.0f ms\n",
-			meet->decisions, meet->waits,
-			(double)meet->longest_ns * 1e-6);
+			meet->decisions, meet->waits, (double)meet->longest_ns * 1e-6);
 	return meet->diverged ? 3 : rc;
 }

@@ -32,10 +32,7 @@ static size_t size(const char *s)
 	char *end;
 	size_t v = strtoull(s, &end, 10);
 
-	return v << (*end == 'K'   ? 10
-		     : *end == 'M' ? 20
-		     : *end == 'G' ? 30
-				   : 0);
+	return v << (*end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0);
 }
 
 static bool collectives(char *list)
@@ -43,8 +40,7 @@ static bool collectives(char *list)
 	char *save = NULL;
 
 	opt.ncolls = 0;
-	for (char *w = strtok_r(list, ",", &save); w;
-	     w = strtok_r(NULL, ",", &save)) {
+	for (char *w = strtok_r(list, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
 		int c = nb_nccl_coll_named(w);
 
 		if (c < 0 || opt.ncolls == MAX_COLLS)
@@ -61,11 +57,7 @@ static int abi_of(const char *release)
 
 	if (sscanf(release, "2.%d", &minor) != 1 || minor < 21)
 		return 0;
-	return minor >= 30   ? 6
-	       : minor >= 28 ? 5
-	       : minor >= 24 ? 4
-	       : minor >= 22 ? 3
-			     : 2;
+	return minor >= 30 ? 6 : minor >= 28 ? 5 : minor >= 24 ? 4 : minor >= 22 ? 3 : 2;
 }
 
 /* And the profiler's. */
@@ -95,8 +87,7 @@ static int version_of(const char *release)
 
 static bool odd(struct odd *to, const char *text)
 {
-	return sscanf(text, "%d:%d", &to->rank, &to->every) == 2 &&
-	       to->every > 0;
+	return sscanf(text, "%d:%d", &to->rank, &to->every) == 2 && to->every > 0;
 }
 
 static bool windows(char *text)
@@ -133,8 +124,7 @@ static bool option(const char *o, char *v)
 	else if (!strcmp(o, "groups"))
 		opt.groups = atoi(v);
 	else if (!strcmp(o, "nccl"))
-		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v),
-		host_version = version_of(v);
+		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v), host_version = version_of(v);
 	else if (!strcmp(o, "coll"))
 		return collectives(v);
 	else if (!strcmp(o, "min"))
@@ -274,9 +264,7 @@ bool standin_options(int argc, char **argv)
 	}
 	if (opt.split)
 		opt.groups = 2;
-	return optind == argc && opt.rank >= 0 && opt.rank < opt.ranks &&
-	       opt.ranks > 0 && opt.groups > 0 &&
-	       opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 &&
-	       opt.abi && opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING &&
-	       opt.min > 0;
+	return optind == argc && opt.rank >= 0 && opt.rank < opt.ranks && opt.ranks > 0 &&
+	       opt.groups > 0 && opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 && opt.abi &&
+	       opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING && opt.min > 0;
 }

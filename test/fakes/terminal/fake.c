@@ -79,8 +79,7 @@ static void dribble(int fd, long id)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text),
-		 "{\"id\":%ld,\"ok\":true,\"data\":{\"comms\":[]}}\n", id);
+	snprintf(text, sizeof(text), "{\"id\":%ld,\"ok\":true,\"data\":{\"comms\":[]}}\n", id);
 	for (size_t i = 0; text[i]; i++) {
 		char one[2] = { text[i], 0 };
 
@@ -112,8 +111,7 @@ static bool answer(const char *mode, int fd, long id)
 	else if (!strcmp(mode, "noerror"))
 		reply(fd, id, "\"ok\":false");
 	else if (!strcmp(mode, "badcode"))
-		reply(fd, id,
-		      "\"ok\":false,\"error\":{\"code\":7,\"message\":[]}");
+		reply(fd, id, "\"ok\":false,\"error\":{\"code\":7,\"message\":[]}");
 	else if (!strcmp(mode, "escape"))
 		reply(fd, id,
 		      "\"ok\":true,\"data\":{\"comms\":[{\"comm\":"
@@ -164,8 +162,7 @@ int main(int argc, char **argv)
 		return 2;
 	strcpy(to.sun_path, argv[2]);
 	unlink(argv[2]);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) ||
-	    listen(fd, 8)) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) || listen(fd, 8)) {
 		perror("fake");
 		return 1;
 	}

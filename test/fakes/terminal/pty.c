@@ -48,8 +48,7 @@ static int failed(const char *line, const char *why)
 {
 	size_t from = matched;
 
-	printf("# line %d: %s: %s\n# after the last match:\n# ", number, line,
-	       why);
+	printf("# line %d: %s: %s\n# after the last match:\n# ", number, line, why);
 	for (size_t i = from; i < out_size && i < from + 2000; i++) {
 		unsigned char c = (unsigned char)out[i];
 

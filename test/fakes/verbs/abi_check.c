@@ -5,12 +5,11 @@
 
 #include "plugin/tap/ibv_abi.h"
 
-#define SAME(s, ours, theirs)                                         \
-	_Static_assert(offsetof(struct nb_ibv_##s, ours) ==           \
-			       offsetof(struct ibv_##s, theirs),      \
-		       #s " " #ours);                                 \
-	_Static_assert(sizeof(((struct nb_ibv_##s *)0)->ours) ==      \
-			       sizeof(((struct ibv_##s *)0)->theirs), \
+#define SAME(s, ours, theirs)                                                                 \
+	_Static_assert(offsetof(struct nb_ibv_##s, ours) == offsetof(struct ibv_##s, theirs), \
+		       #s " " #ours);                                                         \
+	_Static_assert(sizeof(((struct nb_ibv_##s *)0)->ours) ==                              \
+			       sizeof(((struct ibv_##s *)0)->theirs),                         \
 		       #s " " #ours " size")
 SAME(context, device, device);
 SAME(context, poll_cq, ops.poll_cq);
@@ -64,24 +63,20 @@ SAME(wc, qp_num, qp_num);
 SAME(async_event, element, element);
 SAME(async_event, event_type, event_type);
 /* From the end: newer fields of verbs_context are added at its beginning. */
-#define AT_END(ours, theirs)                                              \
-	_Static_assert(                                                   \
-		sizeof(struct nb_ibv_extended) -                          \
-				offsetof(struct nb_ibv_extended, ours) == \
-			sizeof(struct verbs_context) -                    \
-				offsetof(struct verbs_context, theirs),   \
-		#theirs)
+#define AT_END(ours, theirs)                                                                      \
+	_Static_assert(sizeof(struct nb_ibv_extended) - offsetof(struct nb_ibv_extended, ours) == \
+			       sizeof(struct verbs_context) -                                     \
+				       offsetof(struct verbs_context, theirs),                    \
+		       #theirs)
 AT_END(context, context);
 AT_END(sz, sz);
 AT_END(create_qp_ex, create_qp_ex);
 AT_END(create_cq_ex, create_cq_ex);
-_Static_assert(sizeof(struct nb_ibv_context) == sizeof(struct ibv_context),
-	       "context");
+_Static_assert(sizeof(struct nb_ibv_context) == sizeof(struct ibv_context), "context");
 _Static_assert(sizeof(struct nb_ibv_wc) == sizeof(struct ibv_wc), "wc");
 _Static_assert(sizeof(struct nb_ibv_qp_attr) == sizeof(struct ibv_qp_attr),
 	       "qp_attr is copied whole");
-#define EQUAL(name, theirs) \
-	_Static_assert((int)NB_IBV_##name == (int)IBV_##theirs, #name)
+#define EQUAL(name, theirs) _Static_assert((int)NB_IBV_##name == (int)IBV_##theirs, #name)
 EQUAL(QP_STATE, QP_STATE);
 EQUAL(QP_AV, QP_AV);
 EQUAL(QP_PATH_MTU, QP_PATH_MTU);
@@ -108,5 +103,4 @@ EQUAL(EVENT_DEVICE_FATAL, EVENT_DEVICE_FATAL);
 EQUAL(EVENT_QP_LAST_WQE, EVENT_QP_LAST_WQE_REACHED);
 EQUAL(EVENT_PORT_ACTIVE, EVENT_PORT_ACTIVE);
 EQUAL(EVENT_PORT_LAST, EVENT_SM_CHANGE);
-_Static_assert(NB_IBV_ACCESS_OPTIONAL == (unsigned)IBV_ACCESS_OPTIONAL_RANGE,
-	       "optional rights");
+_Static_assert(NB_IBV_ACCESS_OPTIONAL == (unsigned)IBV_ACCESS_OPTIONAL_RANGE, "optional rights");

@@ -134,8 +134,7 @@ static struct ibv_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 	struct my_qp *q = calloc(1, sizeof(*q));
 	int i = !q || vhca_broken("create_qp")
 			? -1
-			: place(&vhca->qp[0].pid, sizeof(struct qp), QPS,
-				getpid());
+			: place(&vhca->qp[0].pid, sizeof(struct qp), QPS, getpid());
 	struct qp *me;
 
 	if (i < 0) {
@@ -167,8 +166,7 @@ static struct ibv_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 }
 
 /* The extended interface, as far as the tap counts who uses it. */
-static struct ibv_qp *create_qp_ex(struct ibv_context *c,
-				   struct ibv_qp_init_attr_ex *a)
+static struct ibv_qp *create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a)
 {
 	struct ibv_qp_init_attr plain = { .send_cq = a->send_cq,
 					  .recv_cq = a->recv_cq,
@@ -180,8 +178,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *c,
 	return qp_new(a->pd, &plain);
 }
 
-static struct ibv_cq_ex *create_cq_ex(struct ibv_context *c,
-				      struct ibv_cq_init_attr_ex *a)
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a)
 {
 	return (struct ibv_cq_ex *)cq_new(c, (int)a->cqe, a->cq_context);
 }
@@ -197,8 +194,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 	if (fd < 0)
 		return NULL;
 	if (!vhca && !ftruncate(fd, (off_t)sizeof(*vhca))) {
-		void *at = mmap(NULL, sizeof(*vhca), PROT_READ | PROT_WRITE,
-				MAP_SHARED, fd, 0);
+		void *at = mmap(NULL, sizeof(*vhca), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 		vhca = at == MAP_FAILED ? NULL : at;
 	}
@@ -266,8 +262,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 	return 0;
 }
 
-int ibv_query_port(struct ibv_context *c, uint8_t port,
-		   struct _compat_ibv_port_attr *attr)
+int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct ibv_port_attr a = {
 		.state = IBV_PORT_ACTIVE,
@@ -289,8 +284,7 @@ int ibv_query_port(struct ibv_context *c, uint8_t port,
 	return 0;
 }
 
-int ibv_query_gid(struct ibv_context *c, uint8_t port, int i,
-		  union ibv_gid *gid)
+int ibv_query_gid(struct ibv_context *c, uint8_t port, int i, union ibv_gid *gid)
 {
 	(void)c, (void)port, (void)i;
 	*gid = (union ibv_gid){ .raw = { 0xfe, 0x80, [15] = 1 } };
@@ -315,9 +309,8 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t n, int access)
 {
 	struct ibv_mr *m = calloc(1, sizeof(*m));
-	int i = !m || vhca_broken("reg_mr")
-			? -1
-			: place(&vhca->mr[0].pid, sizeof(struct mr), MRS, -1);
+	int i = !m || vhca_broken("reg_mr") ? -1
+					    : place(&vhca->mr[0].pid, sizeof(struct mr), MRS, -1);
 	struct mr *r;
 
 	if (i < 0) {
@@ -376,26 +369,23 @@ static int needed_for(enum ibv_qp_state state)
 	case IBV_QPS_INIT:
 		return IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 	case IBV_QPS_RTR:
-		return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-		       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		       IBV_QP_MIN_RNR_TIMER;
+		return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	case IBV_QPS_RTS:
-		return IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		return IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		       IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	return 0;
 }
 
-static bool change_allowed(const struct qp *me, const struct ibv_qp_attr *a,
-			   int mask)
+static bool change_allowed(const struct qp *me, const struct ibv_qp_attr *a, int mask)
 {
 	const char *most = getenv("VHCA_MAX_TIMEOUT");
 	int need = needed_for(a->qp_state);
 
 	if (mask & IBV_QP_TIMEOUT && most && a->timeout > atoi(most))
 		return false;
-	if (!(mask & IBV_QP_STATE) || a->qp_state == IBV_QPS_RESET ||
-	    a->qp_state == IBV_QPS_ERR)
+	if (!(mask & IBV_QP_STATE) || a->qp_state == IBV_QPS_RESET || a->qp_state == IBV_QPS_ERR)
 		return true;
 	return (int)a->qp_state == me->state + 1 && (mask & need) == need;
 }
@@ -427,13 +417,11 @@ int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *a, int mask)
 	return 0;
 }
 
-int ibv_query_qp(struct ibv_qp *q, struct ibv_qp_attr *a, int mask,
-		 struct ibv_qp_init_attr *i)
+int ibv_query_qp(struct ibv_qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *i)
 {
 	(void)mask, (void)i;
 	*a = (struct ibv_qp_attr){
-		.qp_state = (enum ibv_qp_state)vhca->qp[((struct my_qp *)q)->i]
-				    .state
+		.qp_state = (enum ibv_qp_state)vhca->qp[((struct my_qp *)q)->i].state
 	};
 	return 0;
 }
@@ -454,6 +442,5 @@ int ibv_fork_init(void)
 
 const char *ibv_event_type_str(enum ibv_event_type e)
 {
-	return e == IBV_EVENT_QP_FATAL ? "local work queue catastrophic error"
-				       : "event";
+	return e == IBV_EVENT_QP_FATAL ? "local work queue catastrophic error" : "event";
 }

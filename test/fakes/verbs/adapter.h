@@ -14,14 +14,7 @@
  * The virtual adapter: adapter.c has the control path, adapter_data.c moves
  * data. All processes of a fabric map one file; zero bytes are an empty fabric.
  */
-enum {
-	QPS = 256,
-	CQS = 256,
-	MRS = 4096,
-	RECVS = 1024,
-	WCS = 4096,
-	MAX_SGE = 4
-};
+enum { QPS = 256, CQS = 256, MRS = 4096, RECVS = 1024, WCS = 4096, MAX_SGE = 4 };
 
 struct cq {
 	atomic_int lock, used;
@@ -35,10 +28,9 @@ struct recv {
 };
 
 struct qp {
-	atomic_int lock, pid; /* pid 0: free */
-	_Atomic int state;    /* the peer's process changes it, too */
-	int send_cq, recv_cq, rights,
-		timeout; /* timeout: as ibv_qp_attr has it */
+	atomic_int lock, pid;		       /* pid 0: free */
+	_Atomic int state;		       /* the peer's process changes it, too */
+	int send_cq, recv_cq, rights, timeout; /* timeout: as ibv_qp_attr has it */
 	uint32_t lottery;
 	uint32_t num, dest, generation, sq_psn, rq_psn;
 	uint64_t pd;
@@ -82,10 +74,8 @@ int vhca_rail(const struct ibv_context *c);
 /* Into the error state: the receives of the queue are flushed. */
 void vhca_fail(struct qp *q);
 
-int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w,
-		   struct ibv_send_wr **bad);
-int vhca_post_recv(struct ibv_qp *q, struct ibv_recv_wr *w,
-		   struct ibv_recv_wr **bad);
+int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w, struct ibv_send_wr **bad);
+int vhca_post_recv(struct ibv_qp *q, struct ibv_recv_wr *w, struct ibv_recv_wr **bad);
 int vhca_poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc);
 
 #endif

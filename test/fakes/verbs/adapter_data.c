@@ -99,26 +99,23 @@ void vhca_fail(struct qp *q)
 
 	q->state = IBV_QPS_ERR;
 	while (take_recv(q, &r))
-		complete(q->recv_cq,
-			 &(struct ibv_wc){ .wr_id = r.wr_id,
-					   .status = IBV_WC_WR_FLUSH_ERR,
-					   .opcode = IBV_WC_RECV,
-					   .vendor_err = 0x76,
-					   .qp_num = q->num });
+		complete(q->recv_cq, &(struct ibv_wc){ .wr_id = r.wr_id,
+						       .status = IBV_WC_WR_FLUSH_ERR,
+						       .opcode = IBV_WC_RECV,
+						       .vendor_err = 0x76,
+						       .qp_num = q->num });
 }
 
 /* ---- data ---- */
 
 /* May @q's process's memory be touched there with this key? */
-static bool allowed(const struct qp *q, uint32_t key, uint64_t at, uint64_t n,
-		    int rights)
+static bool allowed(const struct qp *q, uint32_t key, uint64_t at, uint64_t n, int rights)
 {
 	const struct mr *m = &vhca->mr[key % MRS];
 
-	return !n || (key && m->key == key && m->pid == q->pid &&
-		      m->pd == q->pd && at >= m->addr && n <= m->length &&
-		      at - m->addr <= m->length - n &&
-		      (m->rights & rights) == rights);
+	return !n ||
+	       (key && m->key == key && m->pid == q->pid && m->pd == q->pd && at >= m->addr &&
+		n <= m->length && at - m->addr <= m->length - n && (m->rights & rights) == rights);
 }
 
 static bool copy_to(int pid, uint64_t to, const struct ibv_sge *from)
@@ -134,8 +131,7 @@ static bool copy_to(int pid, uint64_t to, const struct ibv_sge *from)
 	return process_vm_writev(pid, &l, 1, &r, 1, 0) == (ssize_t)r.iov_len;
 }
 
-static enum ibv_wc_status write_data(const struct qp *me,
-				     const struct ibv_send_wr *w, int pid,
+static enum ibv_wc_status write_data(const struct qp *me, const struct ibv_send_wr *w, int pid,
 				     uint64_t at)
 {
 	for (int i = 0; i < w->num_sge; i++) {
@@ -178,8 +174,7 @@ static enum ibv_wc_status refused(struct qp *to, enum ibv_wc_status status)
 }
 
 /* One work request: what its completion says. */
-static enum ibv_wc_status carry_out(const struct qp *me, struct qp *to,
-				    const struct ibv_send_wr *w,
+static enum ibv_wc_status carry_out(const struct qp *me, struct qp *to, const struct ibv_send_wr *w,
 				    enum fault fault)
 {
 	bool imm = w->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -203,8 +198,7 @@ static enum ibv_wc_status carry_out(const struct qp *me, struct qp *to,
 		return IBV_WC_RNR_RETRY_EXC_ERR;
 	if (w->opcode == IBV_WR_SEND) {
 		at = r.addr;
-		if (n > r.length ||
-		    !allowed(to, r.lkey, at, n, IBV_ACCESS_LOCAL_WRITE))
+		if (n > r.length || !allowed(to, r.lkey, at, n, IBV_ACCESS_LOCAL_WRITE))
 			return refused(to, IBV_WC_REM_OP_ERR);
 	}
 	st = write_data(me, w, to->pid, at);
@@ -212,28 +206,24 @@ static enum ibv_wc_status carry_out(const struct qp *me, struct qp *to,
 		break_byte(w, to->pid, at + n);
 	if (!st && (imm || w->opcode == IBV_WR_SEND))
 		complete(to->recv_cq,
-			 &(struct ibv_wc){
-				 .wr_id = r.wr_id,
-				 .opcode = imm ? IBV_WC_RECV_RDMA_WITH_IMM
-					       : IBV_WC_RECV,
-				 .byte_len = (uint32_t)n,
-				 .imm_data = w->imm_data,
-				 .qp_num = me->dest,
-				 .wc_flags = imm ? IBV_WC_WITH_IMM : 0 });
+			 &(struct ibv_wc){ .wr_id = r.wr_id,
+					   .opcode = imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+					   .byte_len = (uint32_t)n,
+					   .imm_data = w->imm_data,
+					   .qp_num = me->dest,
+					   .wc_flags = imm ? IBV_WC_WITH_IMM : 0 });
 	return st;
 }
 
 /* ---- the functions of a context ---- */
 
-static void send_complete(const struct qp *me, const struct ibv_send_wr *w,
-			  enum ibv_wc_status st, enum fault fault)
+static void send_complete(const struct qp *me, const struct ibv_send_wr *w, enum ibv_wc_status st,
+			  enum fault fault)
 {
 	struct ibv_wc wc = { .wr_id = w->wr_id,
 			     .status = st,
 			     .vendor_err = st ? 0x76 : 0,
-			     .opcode = w->opcode == IBV_WR_SEND
-					       ? IBV_WC_SEND
-					       : IBV_WC_RDMA_WRITE,
+			     .opcode = w->opcode == IBV_WR_SEND ? IBV_WC_SEND : IBV_WC_RDMA_WRITE,
 			     .byte_len = (uint32_t)length_of(w),
 			     .qp_num = me->num };
 
@@ -252,8 +242,7 @@ static void send_one(struct my_qp *mine, const struct ibv_send_wr *w)
 {
 	struct qp *me = &vhca->qp[mine->i];
 	enum fault fault = fault_taken(w);
-	enum ibv_wc_status st =
-		carry_out(me, &vhca->qp[me->dest % QPS], w, fault);
+	enum ibv_wc_status st = carry_out(me, &vhca->qp[me->dest % QPS], w, fault);
 
 	if (fault == FATAL) {
 		st = IBV_WC_GENERAL_ERR;
@@ -262,8 +251,7 @@ static void send_one(struct my_qp *mine, const struct ibv_send_wr *w)
 	if (fault == LOST)
 		return;
 	/* its own completion comes before those of what is flushed */
-	if (st || (fault && fault != BYTE) || mine->sq_sig_all ||
-	    w->send_flags & IBV_SEND_SIGNALED)
+	if (st || (fault && fault != BYTE) || mine->sq_sig_all || w->send_flags & IBV_SEND_SIGNALED)
 		send_complete(me, w, st, fault);
 	if (st) {
 		vhca_fail(me);
@@ -295,14 +283,12 @@ static void send_lossy(struct qp *me)
 /* What each send of this adapter takes more. */
 static int slow_us(const struct ibv_context *c)
 {
-	const char *us = getenv("VHCA_SLOW_US"),
-		   *rail = getenv("VHCA_SLOW_RAIL");
+	const char *us = getenv("VHCA_SLOW_US"), *rail = getenv("VHCA_SLOW_RAIL");
 
 	return us && (!rail || atoi(rail) == vhca_rail(c)) ? atoi(us) : 0;
 }
 
-int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w,
-		   struct ibv_send_wr **bad)
+int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w, struct ibv_send_wr **bad)
 {
 	int slow = slow_us(q->context);
 	struct my_qp *mine = (struct my_qp *)q;
@@ -332,25 +318,21 @@ static bool recv_add(struct qp *me, const struct ibv_recv_wr *w)
 	full = me->head - me->tail == RECVS;
 	if (!full)
 		me->recv[me->head++ % RECVS] =
-			(struct recv){ w->wr_id,
-				       w->num_sge ? w->sg_list[0].addr : 0,
+			(struct recv){ w->wr_id, w->num_sge ? w->sg_list[0].addr : 0,
 				       w->num_sge ? w->sg_list[0].length : 0,
 				       w->num_sge ? w->sg_list[0].lkey : 0 };
 	unlock(&me->lock);
 	return !full;
 }
 
-int vhca_post_recv(struct ibv_qp *q, struct ibv_recv_wr *w,
-		   struct ibv_recv_wr **bad)
+int vhca_post_recv(struct ibv_qp *q, struct ibv_recv_wr *w, struct ibv_recv_wr **bad)
 {
 	struct qp *me = &vhca->qp[((struct my_qp *)q)->i];
 
 	if (vhca_broken("post_recv"))
 		return EIO;
 	for (; w; w = w->next) {
-		int why = me->state == IBV_QPS_RESET ? EINVAL
-			  : recv_add(me, w)	     ? 0
-						     : ENOMEM;
+		int why = me->state == IBV_QPS_RESET ? EINVAL : recv_add(me, w) ? 0 : ENOMEM;
 
 		if (why) {
 			*bad = w;

@@ -131,13 +131,10 @@ struct nb_tap_sums sums(void)
 
 static int to_init(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT,
-				 .port_num = 1,
-				 .qp_access_flags = BOTH };
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = BOTH };
 
 	return v.modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
-				   IBV_QP_ACCESS_FLAGS);
+			   IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
 }
 
 static int to_rtr(struct ibv_qp *qp, uint32_t peer)
@@ -151,28 +148,25 @@ static int to_rtr(struct ibv_qp *qp, uint32_t peer)
 						       .traffic_class = 3 } } };
 
 	return v.modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_MIN_RNR_TIMER |
-				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC);
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_MIN_RNR_TIMER | IBV_QP_RQ_PSN |
+				   IBV_QP_MAX_DEST_RD_ATOMIC);
 }
 
 int to_rts(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTS,
-				 .timeout = 14,
-				 .retry_cnt = 7,
-				 .rnr_retry = 7 };
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7
+	};
 
 	return v.modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				   IBV_QP_MAX_QP_RD_ATOMIC);
+			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 bool pair_new(struct pair *p)
 {
-	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC,
-					 .cap = { 16, 16, 1, 1, 0 } };
+	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC, .cap = { 16, 16, 1, 1, 0 } };
 	bool good = true;
 
 	for (int i = 0; i < 2; i++) {
@@ -183,8 +177,7 @@ bool pair_new(struct pair *p)
 		good &= p->cq[i] && p->qp[i] && p->mr[i];
 	}
 	for (int i = 0; i < 2 && good; i++)
-		good &= !to_init(p->qp[i]) &&
-			!to_rtr(p->qp[i], p->qp[!i]->qp_num) &&
+		good &= !to_init(p->qp[i]) && !to_rtr(p->qp[i], p->qp[!i]->qp_num) &&
 			!to_rts(p->qp[i]);
 	return good;
 }

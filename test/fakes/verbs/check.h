@@ -14,29 +14,26 @@
  * What the claims of tap_check share: libibverbs found as NCCL finds it, a sink
  * that keeps what programs would be told, and pairs of queue pairs.
  */
-#define VERBS(X)                                                               \
-	X(struct ibv_device **, get_device_list, "1.1", (int *))               \
-	X(void, free_device_list, "1.1", (struct ibv_device **))               \
-	X(struct ibv_context *, open_device, "1.1", (struct ibv_device *))     \
-	X(int, close_device, "1.1", (struct ibv_context *))                    \
-	X(struct ibv_pd *, alloc_pd, "1.1", (struct ibv_context *))            \
-	X(int, dealloc_pd, "1.1", (struct ibv_pd *))                           \
-	X(struct ibv_mr *, reg_mr, "1.1",                                      \
-	  (struct ibv_pd *, void *, size_t, int))                              \
-	X(struct ibv_mr *, reg_mr_iova2, "1.8",                                \
-	  (struct ibv_pd *, void *, size_t, uint64_t, unsigned))               \
-	X(struct ibv_mr *, reg_dmabuf_mr, "1.12",                              \
-	  (struct ibv_pd *, uint64_t, size_t, uint64_t, int, int))             \
-	X(int, dereg_mr, "1.1", (struct ibv_mr *))                             \
-	X(struct ibv_cq *, create_cq, "1.1",                                   \
-	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int)) \
-	X(int, destroy_cq, "1.1", (struct ibv_cq *))                           \
-	X(struct ibv_qp *, create_qp, "1.1",                                   \
-	  (struct ibv_pd *, struct ibv_qp_init_attr *))                        \
-	X(int, modify_qp, "1.1", (struct ibv_qp *, struct ibv_qp_attr *, int)) \
-	X(int, destroy_qp, "1.1", (struct ibv_qp *))                           \
-	X(int, get_async_event, "1.1",                                         \
-	  (struct ibv_context *, struct ibv_async_event *))
+#define VERBS(X)                                                                           \
+	X(struct ibv_device **, get_device_list, "1.1", (int *))                           \
+	X(void, free_device_list, "1.1", (struct ibv_device **))                           \
+	X(struct ibv_context *, open_device, "1.1", (struct ibv_device *))                 \
+	X(int, close_device, "1.1", (struct ibv_context *))                                \
+	X(struct ibv_pd *, alloc_pd, "1.1", (struct ibv_context *))                        \
+	X(int, dealloc_pd, "1.1", (struct ibv_pd *))                                       \
+	X(struct ibv_mr *, reg_mr, "1.1", (struct ibv_pd *, void *, size_t, int))          \
+	X(struct ibv_mr *, reg_mr_iova2, "1.8",                                            \
+	  (struct ibv_pd *, void *, size_t, uint64_t, unsigned))                           \
+	X(struct ibv_mr *, reg_dmabuf_mr, "1.12",                                          \
+	  (struct ibv_pd *, uint64_t, size_t, uint64_t, int, int))                         \
+	X(int, dereg_mr, "1.1", (struct ibv_mr *))                                         \
+	X(struct ibv_cq *, create_cq, "1.1",                                               \
+	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int))             \
+	X(int, destroy_cq, "1.1", (struct ibv_cq *))                                       \
+	X(struct ibv_qp *, create_qp, "1.1", (struct ibv_pd *, struct ibv_qp_init_attr *)) \
+	X(int, modify_qp, "1.1", (struct ibv_qp *, struct ibv_qp_attr *, int))             \
+	X(int, destroy_qp, "1.1", (struct ibv_qp *))                                       \
+	X(int, get_async_event, "1.1", (struct ibv_context *, struct ibv_async_event *))
 
 struct check_verbs {
 #define X(type, name, version, args) type(*name) args;

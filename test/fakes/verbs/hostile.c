@@ -11,8 +11,7 @@
 
 static void fails_everywhere(void)
 {
-	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC,
-					 .cap = { 16, 16, 1, 1, 0 } };
+	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC, .cap = { 16, 16, 1, 1, 0 } };
 	static struct pair p;
 	static char data[64];
 	struct nb_tap_sums before;
@@ -27,19 +26,16 @@ static void fails_everywhere(void)
 	listen_to(~0u);
 	before = sums();
 	setenv("VHCA_BROKEN", "all", 1);
-	ok(!v.create_qp(pd, &want) && !v.reg_mr(pd, data, sizeof(data), BOTH) &&
-		   errno == EIO && !told.nqp && told.nmr == 1 &&
-		   told.mr[0].error == EIO && !told.mr[0].lkey,
+	ok(!v.create_qp(pd, &want) && !v.reg_mr(pd, data, sizeof(data), BOTH) && errno == EIO &&
+		   !told.nqp && told.nmr == 1 && told.mr[0].error == EIO && !told.mr[0].lkey,
 	   "no queue pair and no region: the caller gets the errno");
 	ok(to_rts(p.qp[0]) == EIO && told.nqp == 2 && told.qp[1].error == EIO &&
 		   sums().failed_changes == before.failed_changes + 1,
 	   "no change of state: told and counted");
 	ok(send_bytes(&p, 8, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) == EIO &&
-		   receive(&p, 2) == EIO && told.npost == 2 &&
-		   told.post[0].error == EIO && !told.post[0].requests &&
-		   !told.post[1].outstanding &&
-		   sums().posts[0] == before.posts[0] &&
-		   sums().posts[1] == before.posts[1],
+		   receive(&p, 2) == EIO && told.npost == 2 && told.post[0].error == EIO &&
+		   !told.post[0].requests && !told.post[1].outstanding &&
+		   sums().posts[0] == before.posts[0] && sums().posts[1] == before.posts[1],
 	   "no post, and not said which: none is outstanding");
 	ok(ibv_poll_cq(p.cq[0], 1, &wc) == -1 && !told.ndone &&
 		   v.get_async_event(device, &e) == -1 && !told.nevent,
@@ -48,8 +44,8 @@ static void fails_everywhere(void)
 	   "a region that cannot be deregistered is still one");
 	unsetenv("VHCA_BROKEN");
 	ok(!send_bytes(&p, 8, 3, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
-		   poll_one(p.cq[0]).wr_id == 3 && told.ndone == 1 &&
-		   told.done[0].retired == 1 && !told.done[0].outstanding,
+		   poll_one(p.cq[0]).wr_id == 3 && told.ndone == 1 && told.done[0].retired == 1 &&
+		   !told.done[0].outstanding,
 	   "and when it works again, all is as before");
 	pair_free(&p);
 }
@@ -70,12 +66,11 @@ static void unknown_queue_pairs(void)
 	send_bytes(&p, 8, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	fault_next(NULL);
 	wc = poll_one(p.cq[0]);
-	ok(wc.wr_id == 1 && wc.qp_num == (p.qp[0]->qp_num ^ 0x800000) &&
-		   !told.ndone && sums().unseen == before.unseen + 1,
+	ok(wc.wr_id == 1 && wc.qp_num == (p.qp[0]->qp_num ^ 0x800000) && !told.ndone &&
+		   sums().unseen == before.unseen + 1,
 	   "a completion of an unknown queue pair: passed on and counted");
 	setenv("VHCA_BROKEN", "destroy_qp", 1);
-	ok(v.destroy_qp(p.qp[0]) == EIO &&
-		   sums().live_qps == before.live_qps + 1,
+	ok(v.destroy_qp(p.qp[0]) == EIO && sums().live_qps == before.live_qps + 1,
 	   "a queue pair that cannot be destroyed: the caller hears it");
 	unsetenv("VHCA_BROKEN");
 	ok(!send_bytes(&p, 8, 2, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
@@ -100,9 +95,8 @@ static void false_completions(void)
 	fault_next("twice");
 	send_bytes(&p, 8, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	fault_next(NULL);
-	ok(poll_one(p.cq[0]).wr_id == 1 && poll_one(p.cq[0]).wr_id == 1 &&
-		   told.ndone == 2 && !told.done[1].retired &&
-		   !told.done[1].ns && !told.done[1].outstanding &&
+	ok(poll_one(p.cq[0]).wr_id == 1 && poll_one(p.cq[0]).wr_id == 1 && told.ndone == 2 &&
+		   !told.done[1].retired && !told.done[1].ns && !told.done[1].outstanding &&
 		   sums().strays == before.strays + 1,
 	   "a completion that comes twice ends nothing the second time");
 	send_bytes(&p, 8, 2, 0, IBV_WR_RDMA_WRITE);
@@ -124,8 +118,7 @@ static void extended_interface(void)
 	struct ibv_qp_init_attr_ex want = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { 16, 16, 1, 1, 0 },
-		.comp_mask =
-			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 	struct ibv_cq_init_attr_ex want_cq = { .cqe = 16 };
@@ -138,8 +131,7 @@ static void extended_interface(void)
 	want.send_cq = want.recv_cq = cq;
 	want.pd = pd;
 	qp = x ? x->create_qp_ex(device, &want) : NULL;
-	ok(cq_ex && qp && sums().extended == before.extended + 2 &&
-		   sums().qps == before.qps,
+	ok(cq_ex && qp && sums().extended == before.extended + 2 && sums().qps == before.qps,
 	   "queues of the extended interface are counted as not seen");
 	if (qp)
 		v.destroy_qp(qp);
@@ -151,8 +143,8 @@ static void extended_interface(void)
 /* ---- what the virtual adapter checks ---- */
 
 /* One RDMA WRITE with @rkey to @at: what its completion says. */
-static enum ibv_wc_status write_at(struct pair *p, uint32_t lkey, uint64_t at,
-				   uint32_t n, uint32_t rkey)
+static enum ibv_wc_status write_at(struct pair *p, uint32_t lkey, uint64_t at, uint32_t n,
+				   uint32_t rkey)
 {
 	struct ibv_sge piece = { (uintptr_t)p->data[0], n, lkey };
 	struct ibv_send_wr w = { .sg_list = &piece,
@@ -168,13 +160,12 @@ static enum ibv_wc_status write_at(struct pair *p, uint32_t lkey, uint64_t at,
 	return poll_one(p->cq[0]).status;
 }
 
-static void adapter_says(const char *name, enum ibv_wc_status want,
-			 enum ibv_wc_status got, struct pair *p)
+static void adapter_says(const char *name, enum ibv_wc_status want, enum ibv_wc_status got,
+			 struct pair *p)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "the adapter refuses %s: status %d", name,
-		 want);
+	snprintf(text, sizeof(text), "the adapter refuses %s: status %d", name, want);
 	if (got != want)
 		printf("# status %d\n", got);
 	ok(got == want, text);
@@ -201,8 +192,8 @@ static void keys_and_rights(void)
 	adapter_says("a byte beyond the region", IBV_WC_REM_ACCESS_ERR,
 		     write_at(&p, lkey, at + ROOM - 8, 9, rkey), &p);
 	FRESH;
-	adapter_says("a byte before it", IBV_WC_REM_ACCESS_ERR,
-		     write_at(&p, lkey, at - 1, 8, rkey), &p);
+	adapter_says("a byte before it", IBV_WC_REM_ACCESS_ERR, write_at(&p, lkey, at - 1, 8, rkey),
+		     &p);
 	FRESH;
 	ok(write_at(&p, lkey, at + ROOM - 8, 8, rkey) == IBV_WC_SUCCESS,
 	   "and takes the last bytes of it");
@@ -218,9 +209,8 @@ static void keys_and_rights(void)
 	FRESH;
 	other = v.alloc_pd(device);
 	m = v.reg_mr(other, p.data[1], ROOM, BOTH);
-	adapter_says("a key of another protection domain",
-		     IBV_WC_REM_ACCESS_ERR, write_at(&p, lkey, at, 8, m->rkey),
-		     &p);
+	adapter_says("a key of another protection domain", IBV_WC_REM_ACCESS_ERR,
+		     write_at(&p, lkey, at, 8, m->rkey), &p);
 	v.dereg_mr(m);
 	free(other);
 	FRESH;
@@ -249,11 +239,10 @@ static void both_ends_fail(void)
 		return;
 	}
 	receive(&p, 40);
-	ok(write_at(&p, p.mr[0]->lkey, 0, 8, p.mr[1]->rkey) ==
-			   IBV_WC_REM_ACCESS_ERR &&
-		   (wc = poll_one(p.cq[1])).status == IBV_WC_WR_FLUSH_ERR &&
-		   wc.wr_id == 40 && told.ndone == 2 && !told.done[1].send &&
-		   told.done[1].status == 5 && told.done[1].retired == 1,
+	ok(write_at(&p, p.mr[0]->lkey, 0, 8, p.mr[1]->rkey) == IBV_WC_REM_ACCESS_ERR &&
+		   (wc = poll_one(p.cq[1])).status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 40 &&
+		   told.ndone == 2 && !told.done[1].send && told.done[1].status == 5 &&
+		   told.done[1].retired == 1,
 	   "the queue that was written to fails as well: its receives are "
 	   "flushed, and told");
 	pair_free(&p);

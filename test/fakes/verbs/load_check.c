@@ -51,8 +51,7 @@ static bool check(void *lib, size_t i, const char *tap)
 	}
 	if (!strcmp(info.dli_fname, tap) == rows[i].wrapped)
 		return true;
-	printf("# %s@%s: from %s\n", rows[i].name, rows[i].version,
-	       info.dli_fname);
+	printf("# %s@%s: from %s\n", rows[i].name, rows[i].version, info.dli_fname);
 	return false;
 }
 

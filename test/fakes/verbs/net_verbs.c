@@ -26,35 +26,25 @@
 
 #include "test/fakes/host/net.h"
 
-enum {
-	OK,
-	SYSTEM = 2,
-	INTERNAL = 3,
-	USAGE = 5,
-	REMOTE = 6,
-	DEPTH = 64,
-	WARN = 2
-};
+enum { OK, SYSTEM = 2, INTERNAL = 3, USAGE = 5, REMOTE = 6, DEPTH = 64, WARN = 2 };
 
 #undef ibv_reg_mr
-#define VERBS(X)                                                               \
-	X(struct ibv_device **, get_device_list, (int *))                      \
-	X(void, free_device_list, (struct ibv_device **))                      \
-	X(const char *, get_device_name, (struct ibv_device *))                \
-	X(struct ibv_context *, open_device, (struct ibv_device *))            \
-	X(struct ibv_pd *, alloc_pd, (struct ibv_context *))                   \
-	X(struct ibv_mr *, reg_mr, (struct ibv_pd *, void *, size_t, int))     \
-	X(int, dereg_mr, (struct ibv_mr *))                                    \
-	X(struct ibv_cq *, create_cq,                                          \
-	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int)) \
-	X(int, destroy_cq, (struct ibv_cq *))                                  \
-	X(struct ibv_qp *, create_qp,                                          \
-	  (struct ibv_pd *, struct ibv_qp_init_attr *))                        \
-	X(int, modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int))        \
-	X(int, destroy_qp, (struct ibv_qp *))                                  \
-	X(int, get_async_event,                                                \
-	  (struct ibv_context *, struct ibv_async_event *))                    \
-	X(void, ack_async_event, (struct ibv_async_event *))                   \
+#define VERBS(X)                                                                    \
+	X(struct ibv_device **, get_device_list, (int *))                           \
+	X(void, free_device_list, (struct ibv_device **))                           \
+	X(const char *, get_device_name, (struct ibv_device *))                     \
+	X(struct ibv_context *, open_device, (struct ibv_device *))                 \
+	X(struct ibv_pd *, alloc_pd, (struct ibv_context *))                        \
+	X(struct ibv_mr *, reg_mr, (struct ibv_pd *, void *, size_t, int))          \
+	X(int, dereg_mr, (struct ibv_mr *))                                         \
+	X(struct ibv_cq *, create_cq,                                               \
+	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int))      \
+	X(int, destroy_cq, (struct ibv_cq *))                                       \
+	X(struct ibv_qp *, create_qp, (struct ibv_pd *, struct ibv_qp_init_attr *)) \
+	X(int, modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int))             \
+	X(int, destroy_qp, (struct ibv_qp *))                                       \
+	X(int, get_async_event, (struct ibv_context *, struct ibv_async_event *))   \
+	X(void, ack_async_event, (struct ibv_async_event *))                        \
 	X(int, query_gid, (struct ibv_context *, uint8_t, int, union ibv_gid *))
 
 static struct {
@@ -133,8 +123,7 @@ static bool find_gid(void)
 		char path[256], type[32] = "";
 		FILE *f;
 
-		snprintf(path, sizeof(path),
-			 "/sys/class/infiniband/%s/ports/1/gid_attrs/types/%d",
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/gid_attrs/types/%d",
 			 device_name, i);
 		f = fopen(path, "r");
 		if (!f)
@@ -142,8 +131,7 @@ static bool find_gid(void)
 		if (!fgets(type, sizeof(type), f))
 			type[0] = 0;
 		fclose(f);
-		if (strncmp(type, "RoCE v2", 7) != 0 ||
-		    verbs.query_gid(device, 1, i, &own_gid) ||
+		if (strncmp(type, "RoCE v2", 7) != 0 || verbs.query_gid(device, 1, i, &own_gid) ||
 		    own_gid.raw[10] != 0xff || own_gid.raw[11] != 0xff)
 			continue;
 		gid_index = i;
@@ -270,8 +258,7 @@ static bool conn_prepare(struct conn *c)
 	c->qp = verbs.create_qp(pd, &want);
 	if (!c->qp ||
 	    verbs.modify_qp(c->qp, &a,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS))
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		return false;
 	c->ring_mr = verbs.reg_mr(pd, c->ring, sizeof(c->ring), write);
 	if (!c->ring_mr)
@@ -319,21 +306,18 @@ static int conn_ready(struct conn *c)
 				   .sq_psn = c->mine.psn,
 				   .max_rd_atomic = 1 };
 	int rc = verbs.modify_qp(c->qp, &rtr,
-				 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					 IBV_QP_MAX_DEST_RD_ATOMIC |
+				 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					 IBV_QP_MIN_RNR_TIMER);
 
 	if (!rc)
 		rc = verbs.modify_qp(c->qp, &rts,
-				     IBV_QP_STATE | IBV_QP_TIMEOUT |
-					     IBV_QP_RETRY_CNT |
+				     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 					     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 					     IBV_QP_MAX_QP_RD_ATOMIC);
 	if (rc)
-		logger(WARN, ~0ul, __FILE__, __LINE__,
-		       "verbs: queue pair %u to RTS: %s", c->qp->qp_num,
-		       strerror(rc));
+		logger(WARN, ~0ul, __FILE__, __LINE__, "verbs: queue pair %u to RTS: %s",
+		       c->qp->qp_num, strerror(rc));
 	return rc ? SYSTEM : OK;
 }
 
@@ -352,8 +336,8 @@ static int listen_at(int dev, void *handle, void **comm)
 	if (roce)
 		memcpy(&h->at.sin_addr, own_gid.raw + 12, 4);
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0 || bind(c->fd, (void *)&h->at, sizeof(h->at)) ||
-	    listen(c->fd, 64) || getsockname(c->fd, (void *)&h->at, &n)) {
+	if (c->fd < 0 || bind(c->fd, (void *)&h->at, sizeof(h->at)) || listen(c->fd, 64) ||
+	    getsockname(c->fd, (void *)&h->at, &n)) {
 		close_conn(c);
 		return SYSTEM;
 	}
@@ -375,8 +359,7 @@ static int connect_to(int dev, void *handle, void **comm, void **device_handle)
 		h->conn = c;
 		c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (connect(c->fd, (void *)&h->at, sizeof(h->at)) ||
-		    send(c->fd, &c->mine, sizeof(c->mine), 0) !=
-			    (ssize_t)sizeof(c->mine))
+		    send(c->fd, &c->mine, sizeof(c->mine), 0) != (ssize_t)sizeof(c->mine))
 			return SYSTEM;
 	}
 	if (recv(c->fd, &c->other, sizeof(c->other), MSG_DONTWAIT | MSG_PEEK) !=
@@ -405,11 +388,8 @@ static int accept_from(void *listener, void **comm, void **device_handle)
 		return SYSTEM;
 	}
 	c->fd = fd;
-	if (recv(fd, &c->other, sizeof(c->other), MSG_WAITALL) !=
-		    (ssize_t)sizeof(c->other) ||
-	    conn_ready(c) ||
-	    send(fd, &c->mine, sizeof(c->mine), 0) !=
-		    (ssize_t)sizeof(c->mine)) {
+	if (recv(fd, &c->other, sizeof(c->other), MSG_WAITALL) != (ssize_t)sizeof(c->other) ||
+	    conn_ready(c) || send(fd, &c->mine, sizeof(c->mine), 0) != (ssize_t)sizeof(c->mine)) {
 		close_conn(c);
 		return SYSTEM;
 	}
@@ -422,8 +402,7 @@ static int accept_from(void *listener, void **comm, void **device_handle)
 static int reg(void *comm, void *data, size_t size, int type, void **mh)
 {
 	(void)comm, (void)type;
-	*mh = verbs.reg_mr(pd, data, size,
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	*mh = verbs.reg_mr(pd, data, size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	return *mh ? OK : SYSTEM;
 }
 
@@ -437,20 +416,17 @@ static struct request *request_new(struct conn *c)
 {
 	for (int i = 0; i < DEPTH; i++)
 		if (!c->request[i].busy) {
-			c->request[i] =
-				(struct request){ .conn = c, .busy = true };
+			c->request[i] = (struct request){ .conn = c, .busy = true };
 			return &c->request[i];
 		}
 	return NULL;
 }
 
-static int isend(void *comm, void *data, int size, int tag, void *mh,
-		 void **request)
+static int isend(void *comm, void *data, int size, int tag, void *mh, void **request)
 {
 	struct conn *c = comm;
 	struct grant *to = &c->ring[c->next % DEPTH];
-	struct ibv_sge piece = { (uintptr_t)data, (uint32_t)size,
-				 ((struct ibv_mr *)mh)->lkey };
+	struct ibv_sge piece = { (uintptr_t)data, (uint32_t)size, ((struct ibv_mr *)mh)->lkey };
 	struct ibv_send_wr w = { .sg_list = &piece,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -480,8 +456,7 @@ static int isend(void *comm, void *data, int size, int tag, void *mh,
 	return OK;
 }
 
-static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
-		 void **mh, void **request)
+static int irecv(void *comm, int n, void **data, int *sizes, int *tags, void **mh, void **request)
 {
 	struct conn *c = comm;
 	struct grant *at = &c->ring[c->next % DEPTH];
@@ -504,8 +479,7 @@ static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
 	at->number = c->next + 1;
 	w.wr.rdma.remote_addr = c->other.ring + c->next % DEPTH * sizeof(*at);
 	w.wr.rdma.rkey = c->other.rkey;
-	if (ibv_post_recv(c->qp, &empty, &bad_recv) ||
-	    ibv_post_send(c->qp, &w, &bad_send))
+	if (ibv_post_recv(c->qp, &empty, &bad_recv) || ibv_post_send(c->qp, &w, &bad_send))
 		return SYSTEM;
 	c->posted += 2;
 	c->next++;
@@ -521,8 +495,7 @@ static void take_event(void)
 
 	if (poll(&p, 1, 0) != 1 || verbs.get_async_event(device, &e))
 		return;
-	logger(WARN, ~0ul, __FILE__, __LINE__, "verbs: asynchronous event %d",
-	       e.event_type);
+	logger(WARN, ~0ul, __FILE__, __LINE__, "verbs: asynchronous event %d", e.event_type);
 	verbs.ack_async_event(&e);
 }
 
@@ -535,8 +508,7 @@ static int take(struct conn *c, const struct ibv_wc *wc)
 		c->posted = 0; /* the queue is in error: nothing to wait for */
 		take_event();
 		logger(WARN, ~0ul, __FILE__, __LINE__,
-		       "verbs: queue pair %u: completion with status %d",
-		       wc->qp_num, wc->status);
+		       "verbs: queue pair %u: completion with status %d", wc->qp_num, wc->status);
 		return REMOTE;
 	}
 	if (!r)
@@ -567,8 +539,7 @@ static int test(void *request, int *done, int *sizes)
 	return OK;
 }
 
-static int flush(void *comm, int n, void **data, int *sizes, void **mh,
-		 void **request)
+static int flush(void *comm, int n, void **data, int *sizes, void **mh, void **request)
 {
 	(void)comm, (void)n, (void)data, (void)sizes, (void)mh;
 	*request = NULL;

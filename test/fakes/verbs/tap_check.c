@@ -26,28 +26,26 @@ static void life_of_a_queue_pair(void)
 	}
 	first = p.qp[0]->qp_num;
 	second = p.qp[1]->qp_num;
-	ok(told.nqp == 14 && q[0].phase == 0 && q[0].qp == first &&
-		   q[1].phase == 0 && q[1].qp == second,
+	ok(told.nqp == 14 && q[0].phase == 0 && q[0].qp == first && q[1].phase == 0 &&
+		   q[1].qp == second,
 	   "two are created; each has three changes, told before and after");
 	good = true;
 	for (int i = 0; i < 6; i++) {
 		const struct ncclbpf_verbs_qp *c = &q[2 + i];
 
 		good &= c->qp == first && c->phase == (i & 1 ? 2u : 1u) &&
-			c->from == (uint32_t)i / 2 &&
-			c->to == (uint32_t)i / 2 + 1 && !c->error;
+			c->from == (uint32_t)i / 2 && c->to == (uint32_t)i / 2 + 1 && !c->error;
 	}
 	ok(good, "RESET to INIT, RTR and RTS, in order");
-	ok(!q[2].peer_qp && q[4].peer_qp == second && q[4].mtu == 4096 &&
-		   q[4].gid && q[6].peer_qp == second,
+	ok(!q[2].peer_qp && q[4].peer_qp == second && q[4].mtu == 4096 && q[4].gid &&
+		   q[6].peer_qp == second,
 	   "RTR tells the peer's queue pair number, GID and MTU");
-	ok(to_rts(p.qp[0]) == EINVAL && told.nqp == 16 &&
-		   q[15].error == EINVAL && q[15].from == 3 &&
-		   sums().failed_changes == 1,
+	ok(to_rts(p.qp[0]) == EINVAL && told.nqp == 16 && q[15].error == EINVAL &&
+		   q[15].from == 3 && sums().failed_changes == 1,
 	   "a change that the adapter refuses: told, counted, returned");
 	pair_free(&p);
-	ok(told.nqp == 18 && q[16].phase == 3 && q[16].qp == first &&
-		   q[17].qp == second && !sums().live_qps,
+	ok(told.nqp == 18 && q[16].phase == 3 && q[16].qp == first && q[17].qp == second &&
+		   !sums().live_qps,
 	   "and before they are destroyed");
 }
 
@@ -102,19 +100,17 @@ static void posts_and_completions(void)
 	send_bytes(&p, 100, 1, 0, IBV_WR_RDMA_WRITE);
 	send_bytes(&p, 200, 2, 0, IBV_WR_RDMA_WRITE);
 	send_bytes(&p, 300, 3, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE_WITH_IMM);
-	ok(told.npost == 4 && !c[0].send && c[1].send && c[1].bytes == 100 &&
-		   !c[1].signaled && c[3].signaled == 1 && c[3].opcode == 1 &&
-		   c[3].outstanding == 3 && c[3].ns && c[3].requests == 1,
+	ok(told.npost == 4 && !c[0].send && c[1].send && c[1].bytes == 100 && !c[1].signaled &&
+		   c[3].signaled == 1 && c[3].opcode == 1 && c[3].outstanding == 3 && c[3].ns &&
+		   c[3].requests == 1,
 	   "each post with its bytes, its kind and what it took");
 	wc = poll_one(p.cq[0]);
-	ok(wc.wr_id == 3 && !wc.status && told.ndone == 1 && d[0].send &&
-		   d[0].retired == 3 && d[0].bytes == 600 && d[0].ns &&
-		   !d[0].outstanding && d[0].qp == p.qp[0]->qp_num,
+	ok(wc.wr_id == 3 && !wc.status && told.ndone == 1 && d[0].send && d[0].retired == 3 &&
+		   d[0].bytes == 600 && d[0].ns && !d[0].outstanding && d[0].qp == p.qp[0]->qp_num,
 	   "a completion ends the posts before it that have none");
 	wc = poll_one(p.cq[1]);
-	ok(wc.wr_id == 50 && told.ndone == 2 && !d[1].send &&
-		   d[1].bytes == 300 && d[1].retired == 1 && d[1].ns &&
-		   !memcmp(p.data[0], p.data[1], 300),
+	ok(wc.wr_id == 50 && told.ndone == 2 && !d[1].send && d[1].bytes == 300 &&
+		   d[1].retired == 1 && d[1].ns && !memcmp(p.data[0], p.data[1], 300),
 	   "a receive with its bytes, and they are there");
 	listen_to(0);
 	send_bytes(&p, 10, 4, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
@@ -128,8 +124,7 @@ static void posts_and_completions(void)
 
 static void post_refused(void)
 {
-	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC,
-					 .cap = { 16, 16, 1, 1, 0 } };
+	struct ibv_qp_init_attr want = { .qp_type = IBV_QPT_RC, .cap = { 16, 16, 1, 1, 0 } };
 	static struct pair p;
 
 	listen_to(BIT(POST));
@@ -137,11 +132,9 @@ static void post_refused(void)
 	p.mr[0] = p.mr[1] = v.reg_mr(pd, p.data[0], ROOM, BOTH);
 	want.send_cq = want.recv_cq = p.cq[0];
 	p.qp[0] = v.create_qp(pd, &want);
-	ok(p.qp[0] &&
-		   send_bytes(&p, 1, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) ==
-			   EINVAL &&
-		   told.npost == 1 && told.post[0].error == EINVAL &&
-		   !told.post[0].requests && !told.post[0].outstanding,
+	ok(p.qp[0] && send_bytes(&p, 1, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) == EINVAL &&
+		   told.npost == 1 && told.post[0].error == EINVAL && !told.post[0].requests &&
+		   !told.post[0].outstanding,
 	   "a post that the adapter refuses is not outstanding");
 	v.destroy_qp(p.qp[0]);
 	v.destroy_cq(p.cq[0]);
@@ -164,19 +157,16 @@ static void fault_told(const char *what, enum ibv_wc_status status)
 	fault_next(what);
 	send_bytes(&p, 8, 61, 0, IBV_WR_RDMA_WRITE_WITH_IMM);
 	wc = poll_one(p.cq[0]);
-	snprintf(name, sizeof(name),
-		 "%s: the program and the caller see status %d", what, status);
+	snprintf(name, sizeof(name), "%s: the program and the caller see status %d", what, status);
 	ok(wc.status == status && wc.wr_id == 61 && told.ndone == 1 &&
-		   told.done[0].status == (uint32_t)status &&
-		   told.done[0].send && told.done[0].retired == 1 &&
-		   !told.done[0].bytes && told.done[0].vendor_error == 0x76 &&
-		   sums().errors == before.errors + 1,
+		   told.done[0].status == (uint32_t)status && told.done[0].send &&
+		   told.done[0].retired == 1 && !told.done[0].bytes &&
+		   told.done[0].vendor_error == 0x76 && sums().errors == before.errors + 1,
 	   name);
 	fault_next(NULL);
 	send_bytes(&p, 8, 62, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	wc = poll_one(p.cq[0]);
-	snprintf(name, sizeof(name), "%s: what is posted then is flushed",
-		 what);
+	snprintf(name, sizeof(name), "%s: what is posted then is flushed", what);
 	ok(wc.status == IBV_WC_WR_FLUSH_ERR && told.done[1].status == 5, name);
 	pair_free(&p);
 }
@@ -265,18 +255,16 @@ static void completion_awaited(void)
 	}
 	receive(&p, 73);
 	send_bytes(&p, 8, 74, 0, IBV_WR_RDMA_WRITE);
-	ok(ibv_post_send(p.qp[0], &too_many, &bad) == EINVAL && !watched(0) &&
-		   !watched(0) && !sums().stalled,
+	ok(ibv_post_send(p.qp[0], &too_many, &bad) == EINVAL && !watched(0) && !watched(0) &&
+		   !sums().stalled,
 	   "a send without a completion, and a refused one: nobody waits");
 	fault_next("lost");
 	send_bytes(&p, 8, 75, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE_WITH_IMM);
 	fault_next(NULL);
 	ok(!watched(0) && !watched(LONG * UINT64_C(1000)) && !sums().stalled,
 	   "a send with one: not long yet");
-	ok(watched(1) == 1 && waiting.qp == p.qp[0]->qp_num &&
-		   waiting.peer_qp == p.qp[1]->qp_num &&
-		   waiting.outstanding[1] == 2 && waiting.waiting_ns &&
-		   sums().stalled == 1,
+	ok(watched(1) == 1 && waiting.qp == p.qp[0]->qp_num && waiting.peer_qp == p.qp[1]->qp_num &&
+		   waiting.outstanding[1] == 2 && waiting.waiting_ns && sums().stalled == 1,
 	   "a lost completion: the queue pair that waits, and its peer");
 	ok(!watched(1) && sums().stalled == 1, "it is reported once");
 	send_bytes(&p, 8, 76, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
@@ -285,9 +273,8 @@ static void completion_awaited(void)
 	fault_next("lost");
 	send_bytes(&p, 8, 78, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	fault_next(NULL);
-	ok(watched(0) == 1 && !v.modify_qp(p.qp[0], &reset, IBV_QP_STATE) &&
-		   !watched(0) && !watched(0) && !sums().stalled &&
-		   !outstanding_of(p.qp[0]),
+	ok(watched(0) == 1 && !v.modify_qp(p.qp[0], &reset, IBV_QP_STATE) && !watched(0) &&
+		   !watched(0) && !sums().stalled && !outstanding_of(p.qp[0]),
 	   "nor after a reset, which removes what is outstanding");
 	pair_free(&p);
 	ok(!watched(0) && !watched(0), "destroyed queue pairs do not wait");
@@ -308,9 +295,8 @@ static void asynchronous_event(void)
 	send_bytes(&p, 8, 80, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	fault_next(NULL);
 	wc = poll_one(p.cq[0]);
-	ok(!v.get_async_event(device, &e) &&
-		   e.event_type == IBV_EVENT_QP_FATAL && told.nevent == 1 &&
-		   told.event[0].event == 1 &&
+	ok(!v.get_async_event(device, &e) && e.event_type == IBV_EVENT_QP_FATAL &&
+		   told.nevent == 1 && told.event[0].event == 1 &&
 		   told.event[0].qp == p.qp[0]->qp_num && !told.event[0].port &&
 		   wc.status == IBV_WC_GENERAL_ERR,
 	   "an asynchronous event with its queue pair");
@@ -325,22 +311,19 @@ static void regions(void)
 
 	listen_to(BIT(MR));
 	a = v.reg_mr(pd, data, 4096, BOTH);
-	b = v.reg_mr_iova2(pd, data, 8192, (uintptr_t)data,
-			   BOTH | IBV_ACCESS_RELAXED_ORDERING);
-	ok(a && b && told.nmr == 2 && told.mr[0].bytes == 4096 &&
-		   told.mr[0].lkey == a->lkey && told.mr[1].bytes == 8192 &&
-		   told.mr[1].registered && told.mr[0].ns &&
+	b = v.reg_mr_iova2(pd, data, 8192, (uintptr_t)data, BOTH | IBV_ACCESS_RELAXED_ORDERING);
+	ok(a && b && told.nmr == 2 && told.mr[0].bytes == 4096 && told.mr[0].lkey == a->lkey &&
+		   told.mr[1].bytes == 8192 && told.mr[1].registered && told.mr[0].ns &&
 		   sums().region_bytes == before.region_bytes + 12288,
 	   "regions, also where libibverbs is older than ibv_reg_mr_iova2");
 	errno = 0;
-	ok(!v.reg_dmabuf_mr(pd, 0, 4096, 0, -1, BOTH) && errno == EOPNOTSUPP &&
-		   told.nmr == 3 && told.mr[2].error == EOPNOTSUPP &&
-		   told.mr[2].dmabuf,
+	ok(!v.reg_dmabuf_mr(pd, 0, 4096, 0, -1, BOTH) && errno == EOPNOTSUPP && told.nmr == 3 &&
+		   told.mr[2].error == EOPNOTSUPP && told.mr[2].dmabuf,
 	   "DMA-BUF is not promised where libibverbs has none");
 	v.dereg_mr(a);
 	v.dereg_mr(b);
-	ok(told.nmr == 5 && !told.mr[3].registered &&
-		   told.mr[3].bytes == 4096 && sums().regions == before.regions,
+	ok(told.nmr == 5 && !told.mr[3].registered && told.mr[3].bytes == 4096 &&
+		   sums().regions == before.regions,
 	   "and their end");
 }
 
@@ -358,12 +341,10 @@ static void beyond_the_queue(void)
 	}
 	for (int i = 0; i < 100; i++)
 		send_bytes(&p, 8, (uint64_t)i, 0, IBV_WR_RDMA_WRITE);
-	ok(sums().overflows == before.overflows + 84,
-	   "posts beyond the queue's size are counted");
+	ok(sums().overflows == before.overflows + 84, "posts beyond the queue's size are counted");
 	send_bytes(&p, 8, 100, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	wc = poll_one(p.cq[0]);
-	ok(wc.wr_id == 100 && told.done[0].retired == 16 &&
-		   !told.done[0].outstanding,
+	ok(wc.wr_id == 100 && told.done[0].retired == 16 && !told.done[0].outstanding,
 	   "and a completion ends those that are remembered");
 	pair_free(&p);
 }
@@ -386,8 +367,7 @@ static void *many(void *arg)
 	if (!pair_new(&p))
 		return (void *)-1;
 	for (int i = 0; i < 2000; i++) {
-		sent += !send_bytes(&p, 8, (uint64_t)i, IBV_SEND_SIGNALED,
-				    IBV_WR_RDMA_WRITE);
+		sent += !send_bytes(&p, 8, (uint64_t)i, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 		wc = poll_one(p.cq[0]);
 		sent -= wc.status || wc.wr_id != (uint64_t)i ? 10000 : 0;
 	}
@@ -415,9 +395,8 @@ static void threads(void)
 	after = sums();
 	ok(good && after.posts[1] == before.posts[1] + 8000 &&
 		   after.completions[1] == before.completions[1] + 8000 &&
-		   after.bytes[1] == before.bytes[1] + 64000 &&
-		   after.strays == before.strays && !after.unseen &&
-		   after.overflows == before.overflows,
+		   after.bytes[1] == before.bytes[1] + 64000 && after.strays == before.strays &&
+		   !after.unseen && after.overflows == before.overflows,
 	   "four threads with queue pairs of their own: nothing lost");
 }
 
@@ -438,9 +417,7 @@ int main(void)
 	ok(pd != NULL && sums().devices == 1, "an adapter is opened");
 	if (!pd)
 		return 1;
-	ok(pair_new(&p) &&
-		   !send_bytes(&p, 5, 9, IBV_SEND_SIGNALED,
-			       IBV_WR_RDMA_WRITE) &&
+	ok(pair_new(&p) && !send_bytes(&p, 5, 9, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
 		   poll_one(p.cq[0]).wr_id == 9 && sums().posts[1] == 1 &&
 		   sums().completions[1] == 1,
 	   "nobody listens: all is passed on and counted");

@@ -29,11 +29,9 @@ static void second_adapter(void)
 		return;
 	before = sums();
 	ok(!ibv_poll_cq(there.cq[0], 1, &wc) &&
-		   !send_bytes(&there, 9, 1, IBV_SEND_SIGNALED,
-			       IBV_WR_RDMA_WRITE) &&
-		   !ibv_poll_cq(here.cq[0], 1, &wc) &&
-		   poll_one(there.cq[0]).wr_id == 1 && told.npost == 1 &&
-		   told.post[0].device == 1 && told.ndone == 1 &&
+		   !send_bytes(&there, 9, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
+		   !ibv_poll_cq(here.cq[0], 1, &wc) && poll_one(there.cq[0]).wr_id == 1 &&
+		   told.npost == 1 && told.post[0].device == 1 && told.ndone == 1 &&
 		   told.done[0].device == 1 && told.done[0].bytes == 9,
 	   "its work is told with its own number");
 	ok(!send_bytes(&here, 5, 2, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
@@ -44,10 +42,8 @@ static void second_adapter(void)
 	pair_free(&here);
 	pair_free(&there);
 	v.free_device_list(list);
-	ok(!v.dealloc_pd(second_pd) && !v.close_device(second) &&
-		   pair_new(&here) &&
-		   !send_bytes(&here, 5, 3, IBV_SEND_SIGNALED,
-			       IBV_WR_RDMA_WRITE) &&
+	ok(!v.dealloc_pd(second_pd) && !v.close_device(second) && pair_new(&here) &&
+		   !send_bytes(&here, 5, 3, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
 		   poll_one(here.cq[0]).wr_id == 3,
 	   "the second is closed: the first goes on");
 	pair_free(&here);
@@ -82,11 +78,9 @@ static void ninth_adapter(void)
 		device = opened[i];
 		pd = pds[i];
 		shared += pair_new(&p) && !ibv_poll_cq(p.cq[0], 1, &wc) &&
-			  !send_bytes(&p, 9 + i, i, IBV_SEND_SIGNALED,
-				      IBV_WR_RDMA_WRITE) &&
+			  !send_bytes(&p, 9 + i, i, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
 			  poll_one(p.cq[0]).wr_id == i && told.ndone == 1 &&
-			  told.done[0].device == i &&
-			  told.done[0].bytes == 9 + i &&
+			  told.done[0].device == i && told.done[0].bytes == 9 + i &&
 			  sums().completions[1] == before.completions[1] + 1;
 		pair_free(&p);
 	}
@@ -110,11 +104,9 @@ static bool told_by(struct ibv_context *c, uint32_t number)
 	device = c;
 	pd = v.alloc_pd(c);
 	listen_to(BIT(POST) | BIT(DONE));
-	sent = pd && pair_new(&p) &&
-	       !send_bytes(&p, 9, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
+	sent = pd && pair_new(&p) && !send_bytes(&p, 9, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
 	       poll_one(p.cq[0]).wr_id == 1;
-	told_so = told.ndone == 1 && told.done[0].device == number &&
-		  told.done[0].bytes == 9;
+	told_so = told.ndone == 1 && told.done[0].device == number && told.done[0].bytes == 9;
 	if (sent)
 		pair_free(&p);
 	v.dealloc_pd(pd);
@@ -141,8 +133,8 @@ static void opened_often(void)
 	/* one has been open all the time */
 	for (int i = 1; i < ROOM_FOR; i++)
 		open[i] = v.open_device(list[0]);
-	ok(sums().devices == ROOM_FOR && !sums().beyond &&
-		   told_by(open[1], 1) && told_by(open[ROOM_FOR - 1], 63),
+	ok(sums().devices == ROOM_FOR && !sums().beyond && told_by(open[1], 1) &&
+		   told_by(open[ROOM_FOR - 1], 63),
 	   "64 contexts are told of");
 	c = v.open_device(list[0]);
 	ok(c && sums().beyond == 1 && !told_by(c, 0) && !v.close_device(c),
@@ -173,8 +165,7 @@ static void lists(void)
 	}
 	before = sums();
 	for (int i = 0; i < 3; i++) {
-		piece[i] = (struct ibv_sge){ (uintptr_t)p.data[0],
-					     (uint32_t)i + 1, p.mr[0]->lkey };
+		piece[i] = (struct ibv_sge){ (uintptr_t)p.data[0], (uint32_t)i + 1, p.mr[0]->lkey };
 		w[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i,
 					     .next = i < 2 ? &w[i + 1] : NULL,
 					     .sg_list = &piece[i],
@@ -186,18 +177,15 @@ static void lists(void)
 	w[1].send_flags = IBV_SEND_SIGNALED;
 	w[2].num_sge = 5;
 	ok(ibv_post_send(p.qp[0], w, &bad) && bad == &w[2] && told.npost == 1 &&
-		   told.post[0].error && told.post[0].requests == 2 &&
-		   told.post[0].bytes == 3 && told.post[0].signaled == 1 &&
-		   sums().posts[1] == before.posts[1] + 2,
+		   told.post[0].error && told.post[0].requests == 2 && told.post[0].bytes == 3 &&
+		   told.post[0].signaled == 1 && sums().posts[1] == before.posts[1] + 2,
 	   "of a list the adapter refuses the last: the others are posted");
-	ok(poll_one(p.cq[0]).wr_id == 1 && told.ndone == 1 &&
-		   told.done[0].retired == 2 && told.done[0].bytes == 3 &&
-		   !told.done[0].outstanding,
+	ok(poll_one(p.cq[0]).wr_id == 1 && told.ndone == 1 && told.done[0].retired == 2 &&
+		   told.done[0].bytes == 3 && !told.done[0].outstanding,
 	   "and complete");
 	r[0].next = &r[1];
-	ok(!ibv_post_recv(p.qp[1], r, &bad_receive) && !bad_receive &&
-		   told.npost == 2 && !told.post[1].send &&
-		   told.post[1].requests == 2 && told.post[1].signaled == 2 &&
+	ok(!ibv_post_recv(p.qp[1], r, &bad_receive) && !bad_receive && told.npost == 2 &&
+		   !told.post[1].send && told.post[1].requests == 2 && told.post[1].signaled == 2 &&
 		   told.post[1].outstanding == 2,
 	   "a list of receives is one call");
 	pair_free(&p);
@@ -215,16 +203,15 @@ static void untimed(void)
 		return;
 	}
 	send_bytes(&p, 9, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
-	ok(poll_one(p.cq[0]).wr_id == 1 && told.nuntimed == 2 &&
-		   told.npost == 1 && told.post[0].bytes == 9 &&
-		   !told.post[0].now_ns && !told.post[0].ns &&
-		   told.ndone == 1 && told.done[0].bytes == 9 &&
-		   !told.done[0].now_ns && !told.done[0].ns,
+	ok(poll_one(p.cq[0]).wr_id == 1 && told.nuntimed == 2 && told.npost == 1 &&
+		   told.post[0].bytes == 9 && !told.post[0].now_ns && !told.post[0].ns &&
+		   told.ndone == 1 && told.done[0].bytes == 9 && !told.done[0].now_ns &&
+		   !told.done[0].ns,
 	   "programs that read no times get none");
 	send_bytes(&p, 9, 2, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	listen_to(BIT(POST) | BIT(DONE));
-	ok(poll_one(p.cq[0]).wr_id == 2 && !told.nuntimed &&
-		   told.done[0].now_ns && !told.done[0].ns,
+	ok(poll_one(p.cq[0]).wr_id == 2 && !told.nuntimed && told.done[0].now_ns &&
+		   !told.done[0].ns,
 	   "of a post before such a program came the time is not known");
 	pair_free(&p);
 }
@@ -252,13 +239,11 @@ static void count(enum nb_hook hook, void *ctx, uint64_t size)
 	if (*at == call)
 		__atomic_fetch_add(&told_twice, 1, __ATOMIC_RELAXED);
 	*at = call;
-	__atomic_fetch_add(&seen[hook == NB_HOOK_VERBS_DONE], 1,
-			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(&seen[hook == NB_HOOK_VERBS_DONE], 1, __ATOMIC_RELAXED);
 }
 
 static const struct nb_clock no_clock; /* the system's */
-static const struct nb_tap_sink counting = { &wanted, &wanted, &no_clock, count,
-					     count };
+static const struct nb_tap_sink counting = { &wanted, &wanted, &no_clock, count, count };
 
 static void *sender(void *arg)
 {
@@ -275,8 +260,7 @@ static void *sender(void *arg)
 				return (void *)2;
 		}
 		call++;
-		wrong += send_bytes(&p, 8, i, IBV_SEND_SIGNALED,
-				    IBV_WR_RDMA_WRITE) != 0;
+		wrong += send_bytes(&p, 8, i, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) != 0;
 		wrong += poll_one(p.cq[0]).wr_id != i;
 	}
 	pair_free(&p);
@@ -317,16 +301,12 @@ static void programs_come_and_go(void)
 	}
 	after = sums();
 	ok(!wrong && after.posts[1] == before.posts[1] + SENDERS * SENDS &&
-		   after.completions[1] ==
-			   before.completions[1] + SENDERS * SENDS &&
-		   after.live_qps == before.live_qps &&
-		   after.strays == before.strays &&
-		   after.unseen == before.unseen &&
-		   after.overflows == before.overflows,
+		   after.completions[1] == before.completions[1] + SENDERS * SENDS &&
+		   after.live_qps == before.live_qps && after.strays == before.strays &&
+		   after.unseen == before.unseen && after.overflows == before.overflows,
 	   "programs come and go below three threads: every post is counted");
 	seen[0] = seen[1] = 0;
-	ok(!told_twice && !sender(NULL) && !told_twice && seen[0] == SENDS &&
-		   seen[1] == SENDS,
+	ok(!told_twice && !sender(NULL) && !told_twice && seen[0] == SENDS && seen[1] == SENDS,
 	   "none is told twice, and all while the programs stay");
 	tap->attach(&sink);
 }

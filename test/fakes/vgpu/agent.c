@@ -45,14 +45,11 @@ static void fill_slot(const struct conn *c, uint64_t head, unsigned i)
 		step += NSLOT;
 	if (c->buf_ll) {
 		uint32_t *line = (void *)(c->buf_ll + (size_t)c->size_ll * i);
-		__atomic_store_n(&line[1], (uint32_t)step + 1,
-				 __ATOMIC_RELAXED);
-		__atomic_store_n(&line[3], (uint32_t)step + 1,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&line[1], (uint32_t)step + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&line[3], (uint32_t)step + 1, __ATOMIC_RELAXED);
 	}
 	if (c->buf_ll128) {
-		uint64_t *line =
-			(void *)(c->buf_ll128 + (size_t)c->size_ll128 * i);
+		uint64_t *line = (void *)(c->buf_ll128 + (size_t)c->size_ll128 * i);
 		__atomic_store_n(&line[15], step + 1, __ATOMIC_RELAXED);
 	}
 	if (__atomic_load_n(bytes, __ATOMIC_ACQUIRE) == -1)
@@ -72,8 +69,7 @@ static void produce(const struct conn *c)
 static bool serve(const struct conn *c)
 {
 	if (!vg_mem_mapped(c->fifo, (size_t)FIFO_SIZE * NSLOT) ||
-	    !vg_mem_mapped(c->head, sizeof *c->head) ||
-	    !vg_mem_mapped(c->tail, sizeof *c->tail))
+	    !vg_mem_mapped(c->head, sizeof *c->head) || !vg_mem_mapped(c->tail, sizeof *c->tail))
 		return false;
 	if (c->send)
 		produce(c);

@@ -32,8 +32,7 @@ static void kind_init(void)
 			return;
 		}
 	}
-	vg_log("VGPU_GPU: \"%s\" is neither h100 nor b300; using %s", want,
-	       kind->name);
+	vg_log("VGPU_GPU: \"%s\" is neither h100 nor b300; using %s", want, kind->name);
 }
 
 const struct vg_kind *vg_kind(void)
@@ -61,8 +60,7 @@ long vg_env(const char *name, long dflt)
 	errno = 0;
 	long v = strtol(s, &end, 0);
 	if (errno || end == s || *end) {
-		vg_log("%s: \"%s\" is not an integer; using %ld", name, s,
-		       dflt);
+		vg_log("%s: \"%s\" is not an integer; using %ld", name, s, dflt);
 		return dflt;
 	}
 	return v;
@@ -77,8 +75,7 @@ double vg_envf(const char *name, double dflt)
 		return dflt;
 	double v = strtod(s, &end);
 	if (end == s || *end || !(v > 0 && v < 1e12)) {
-		vg_log("%s: \"%s\" is not a positive number; using %g", name, s,
-		       dflt);
+		vg_log("%s: \"%s\" is not a positive number; using %g", name, s, dflt);
 		return dflt;
 	}
 	return v;
@@ -90,8 +87,7 @@ static int in_range(const char *name, long dflt, long least, long most)
 
 	if (v >= least && v <= most)
 		return (int)v;
-	vg_log("%s: %ld is not in %ld..%ld; using %ld", name, v, least, most,
-	       dflt);
+	vg_log("%s: %ld is not in %ld..%ld; using %ld", name, v, least, most, dflt);
 	return (int)dflt;
 }
 

@@ -115,17 +115,15 @@ static struct task *add(struct vg_data *d, struct task t)
 	return &d->tasks[d->ntask++];
 }
 
-static struct vg_end end_of(const struct vg_data *d, int channel, int rank,
-			    size_t conn, uint64_t steps)
+static struct vg_end end_of(const struct vg_data *d, int channel, int rank, size_t conn,
+			    uint64_t steps)
 {
 	const char *peers = ptr_at(channel_at(d->comm, channel), CHANNEL_PEERS);
 	struct vg_end e = { .steps = steps, .send = conn < PEER_RECV };
 
 	if (rank >= 0 && rank < int_at(d->comm, COMM_NRANKS) &&
-	    vg_mem_mapped(peers + (size_t)rank * sizeof(char *),
-			  sizeof(char *)))
-		e.conn = ptr_at(peers, (size_t)rank * sizeof(char *)) +
-			 conn * CONN_SIZE;
+	    vg_mem_mapped(peers + (size_t)rank * sizeof(char *), sizeof(char *)))
+		e.conn = ptr_at(peers, (size_t)rank * sizeof(char *)) + conn * CONN_SIZE;
 	return e;
 }
 
@@ -142,19 +140,17 @@ struct half {
 };
 
 static const struct half halves[2] = {
-	{ P2P_SEND_ADDR, P2P_SEND_BYTES, P2P_SEND_RANK, P2P_SEND_PARTS,
-	  P2P_SEND_CHUNK, PEER_P2P },
-	{ P2P_RECV_ADDR, P2P_RECV_BYTES, P2P_RECV_RANK, P2P_RECV_PARTS,
-	  P2P_RECV_CHUNK, PEER_RECV + PEER_P2P },
+	{ P2P_SEND_ADDR, P2P_SEND_BYTES, P2P_SEND_RANK, P2P_SEND_PARTS, P2P_SEND_CHUNK, PEER_P2P },
+	{ P2P_RECV_ADDR, P2P_RECV_BYTES, P2P_RECV_RANK, P2P_RECV_PARTS, P2P_RECV_CHUNK,
+	  PEER_RECV + PEER_P2P },
 };
 
 // This channel's part of a work; false: it has none.
-static bool part_of(const struct half *h, const char *work, int channel,
-		    struct task *t)
+static bool part_of(const struct half *h, const char *work, int channel, struct task *t)
 {
 	unsigned nparts = u8_at(work, h->parts);
-	unsigned part = ((unsigned)channel - u8_at(work, P2P_BASE)) &
-			(u8_at(work, P2P_NCHANNELS) - 1u);
+	unsigned part =
+		((unsigned)channel - u8_at(work, P2P_BASE)) & (u8_at(work, P2P_NCHANNELS) - 1u);
 	size_t bytes = u64_at(work, h->bytes);
 
 	if (part >= nparts)
@@ -171,20 +167,14 @@ static bool part_of(const struct half *h, const char *work, int channel,
 	return true;
 }
 
-void vg_data_p2p(struct vg_data *d, int channel, unsigned stage,
-		 const char *work)
+void vg_data_p2p(struct vg_data *d, int channel, unsigned stage, const char *work)
 {
-	struct task t = { .channel = channel,
-			  .stage = stage,
-			  .type = -1,
-			  .elem = 1,
-			  .slices = 1 };
+	struct task t = { .channel = channel, .stage = stage, .type = -1, .elem = 1, .slices = 1 };
 	unsigned flags = u8_at(work, P2P_FLAGS);
 
 	if (flags & (P2P_SEND_LL | P2P_RECV_LL | P2P_REGISTERED)) {
-		vg_data_refuse(d, flags & P2P_REGISTERED
-					  ? "SendRecv of registered buffers"
-					  : "SendRecv of protocol LL");
+		vg_data_refuse(d, flags & P2P_REGISTERED ? "SendRecv of registered buffers"
+							 : "SendRecv of protocol LL");
 		return;
 	}
 	if (int_at(work, P2P_SEND_RANK) == int_at(d->comm, COMM_RANK)) {
@@ -199,8 +189,7 @@ void vg_data_p2p(struct vg_data *d, int channel, unsigned stage,
 
 		if (!part_of(h, work, channel, &one))
 			continue;
-		struct vg_end e =
-			end_of(d, channel, int_at(work, h->rank), h->conn, 1);
+		struct vg_end e = end_of(d, channel, int_at(work, h->rank), h->conn, 1);
 		if (!e.conn)
 			vg_data_refuse(d, "SendRecv with an unknown rank");
 		else if (e.send)
@@ -224,9 +213,7 @@ static void share_of(struct task *t, const char *work, size_t *begin)
 
 	t->total = u64_at(work, COLL_COUNT_LO + 8 * (size_t)field);
 	t->chunk = (grains & 0x1fffff) * (COLL_GRAIN / t->elem);
-	*begin = field == 0
-			 ? 0
-			 : count_lo + (size_t)(t->channel - lo - 1) * count_mid;
+	*begin = field == 0 ? 0 : count_lo + (size_t)(t->channel - lo - 1) * count_mid;
 	t->count = count_lo + u64_at(work, COLL_COUNT_HI);
 	if (hi > lo)
 		t->count += (size_t)(hi - lo - 1) * count_mid;
@@ -250,8 +237,7 @@ static bool ring_of(struct task *t, const char *channel, const char *work)
 
 	t->index = u32_at(channel, CHANNEL_RING_INDEX);
 	t->order = ptr_at(channel, CHANNEL_RING_ORDER);
-	if (t->index >= t->ranks ||
-	    !vg_mem_mapped(t->order, 4 * (size_t)t->ranks))
+	if (t->index >= t->ranks || !vg_mem_mapped(t->order, 4 * (size_t)t->ranks))
 		return false;
 	t->at_root = u32_at(t->order, 0) == root;
 	t->before_root = u32_at(t->order, 4 * (size_t)(1 % t->ranks)) == root;
@@ -259,8 +245,8 @@ static bool ring_of(struct task *t, const char *channel, const char *work)
 	return true;
 }
 
-void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
-		  struct vg_func f, const char *work)
+void vg_data_coll(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
+		  const char *work)
 {
 	const char *at = channel_at(d->comm, channel);
 	struct task t = { .channel = channel,
@@ -282,14 +268,12 @@ void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
 		t.slices = steps = 1;
 	if (f.type >= 0)
 		t.elem = elem_size[f.type];
-	t.least = u32_at(d->comm, COMM_BUF_SIZES + 4 * VG_SIMPLE) / NSLOT /
-		  t.elem * steps / 32;
+	t.least = u32_at(d->comm, COMM_BUF_SIZES + 4 * VG_SIMPLE) / NSLOT / t.elem * steps / 32;
 	share_of(&t, work, &begin);
 	t.input = ptr_at(work, COLL_SEND_ADDR) + begin * t.elem;
 	t.output = ptr_at(work, COLL_RECV_ADDR) + begin * t.elem;
 	t.send = end_of(d, channel, int_at(at, CHANNEL_RING_NEXT), 0, steps);
-	t.recv = end_of(d, channel, int_at(at, CHANNEL_RING_PREV), PEER_RECV,
-			steps);
+	t.recv = end_of(d, channel, int_at(at, CHANNEL_RING_PREV), PEER_RECV, steps);
 	if (!t.send.conn || !t.recv.conn || !t.chunk || !ring_of(&t, at, work))
 		vg_data_refuse(d, "a collective on an unknown ring");
 	else
@@ -398,8 +382,7 @@ static bool next_ring(struct task *t)
 
 	if (++t->nop == nops) {
 		t->nop = 0;
-		t->cursor += t->coll == VG_ALLREDUCE ? t->chunk * t->ranks
-						     : t->chunk;
+		t->cursor += t->coll == VG_ALLREDUCE ? t->chunk * t->ranks : t->chunk;
 	}
 	return true;
 }
@@ -510,8 +493,7 @@ static bool task_open(struct task *t)
 	uint64_t steps = t->slices;
 
 	t->opened = true;
-	return (!t->send.conn ||
-		vg_end_open(&t->send, steps * t->send.steps)) &&
+	return (!t->send.conn || vg_end_open(&t->send, steps * t->send.steps)) &&
 	       (!t->recv.conn || vg_end_open(&t->recv, steps * t->recv.steps));
 }
 
@@ -600,11 +582,9 @@ void vg_data_explain(const struct vg_data *d, char *out, size_t size)
 	else if (d->gone || t == d->tasks + d->ntask)
 		snprintf(out, size, "%s", d->gone ? d->gone : "no data");
 	else
-		snprintf(out, size,
-			 "channel %d waits for %s: %zu of %zu elements begun",
+		snprintf(out, size, "channel %d waits for %s: %zu of %zu elements begun",
 			 t->channel,
-			 t->op.from_peer && !vg_end_ready(&t->recv)
-				 ? "data of its peer"
-				 : "a slot to send",
+			 t->op.from_peer && !vg_end_ready(&t->recv) ? "data of its peer"
+								    : "a slot to send",
 			 t->cursor, t->total);
 }

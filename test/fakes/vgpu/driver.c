@@ -78,8 +78,7 @@ static CUresult ctx_retain(void **ctx, int dev)
 }
 
 // The signature of CUDA 11.4, which is the one that NCCL asks for.
-static CUresult ctx_create(void **ctx, void *params, int n, unsigned flags,
-			   int dev)
+static CUresult ctx_create(void **ctx, void *params, int n, unsigned flags, int dev)
 {
 	CUresult rc = ctx_retain(ctx, dev);
 
@@ -141,8 +140,7 @@ static CUresult pointer_attribute(void *out, int attr, uintptr_t p)
 		v = (uintptr_t)&contexts[r.dev];
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		v = r.kind == VG_MEM_HOST ? CU_MEMORYTYPE_HOST
-					  : CU_MEMORYTYPE_DEVICE;
+		v = r.kind == VG_MEM_HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		size = sizeof(unsigned);
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -189,8 +187,7 @@ static CUresult granularity(size_t *g, const void *prop, int option)
 	return CUDA_SUCCESS;
 }
 
-static struct vg_handle *handle_new(int fd, size_t n,
-				    const CUmemAllocationProp *prop)
+static struct vg_handle *handle_new(int fd, size_t n, const CUmemAllocationProp *prop)
 {
 	struct vg_handle *h = vg_calloc(1, sizeof *h);
 
@@ -215,8 +212,7 @@ static CUresult mem_release(struct vg_handle *h)
 	return CUDA_SUCCESS;
 }
 
-static CUresult mem_create(struct vg_handle **h, size_t n,
-			   const CUmemAllocationProp *prop,
+static CUresult mem_create(struct vg_handle **h, size_t n, const CUmemAllocationProp *prop,
 			   unsigned long long flags)
 {
 	int fd = vg_mem_new_fd(n);
@@ -268,16 +264,14 @@ static CUresult mem_unmap(uintptr_t p, size_t n)
 		return CUDA_ERROR_INVALID_VALUE;
 	vg_mem_hold();
 	void *at = mmap((void *)p, n, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-			-1, 0);
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	vg_mem_release();
 	if (at == MAP_FAILED)
 		return CUDA_ERROR_INVALID_VALUE;
 	return r.handle ? mem_release(r.handle) : CUDA_SUCCESS;
 }
 
-static CUresult mem_export(int *fd, struct vg_handle *h, int type,
-			   unsigned long long flags)
+static CUresult mem_export(int *fd, struct vg_handle *h, int type, unsigned long long flags)
 {
 	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -289,10 +283,8 @@ static CUmemAllocationProp device_prop(void)
 {
 	return (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
-			      .id = vg_dev },
-		.requestedHandleTypes =
-			CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = vg_dev },
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 	};
 }
 
@@ -331,8 +323,7 @@ static CUresult mem_properties(CUmemAllocationProp *prop, struct vg_handle *h)
 }
 
 // A plain allocation: kernels do not run, so the switch has nothing to add.
-static CUresult multicast_create(struct vg_handle **h,
-				 const CUmulticastObjectProp *p)
+static CUresult multicast_create(struct vg_handle **h, const CUmulticastObjectProp *p)
 {
 	CUmemAllocationProp prop = device_prop();
 
@@ -354,15 +345,14 @@ static CUresult write64(void *s, uint64_t *at, uint64_t v, unsigned flags)
 }
 
 // NOLINTNEXTLINE(readability-function-size): the signature is CUDA's
-static CUresult launch(const void *f, unsigned gx, unsigned gy, unsigned gz,
-		       unsigned bx, unsigned by, unsigned bz, unsigned shared,
-		       void *stream, void **params, void **extra)
+static CUresult launch(const void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		       unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
+		       void **extra)
 {
 	return (CUresult)vg_launch_on(f, gx * gy * gz, stream, params, extra);
 }
 
-static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
-			  void **extra)
+static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params, void **extra)
 {
 	for (unsigned i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
@@ -370,26 +360,22 @@ static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
 		if (a->id != CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
 			continue;
 		vg_stream_record(vg_stream(c->hStream),
-				 (struct vg_event *)
-					 a->value.launchCompletionEvent.event);
+				 (struct vg_event *)a->value.launchCompletionEvent.event);
 	}
-	return (CUresult)vg_launch_on(f,
-				      c->gridDimX * c->gridDimY * c->gridDimZ,
-				      c->hStream, params, extra);
+	return (CUresult)vg_launch_on(f, c->gridDimX * c->gridDimY * c->gridDimZ, c->hStream,
+				      params, extra);
 }
 
 // ---- by name
 
-static CUresult proc_address(const char *name, void **fn, int version,
-			     cuuint64_t flags,
+static CUresult proc_address(const char *name, void **fn, int version, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *st)
 {
 	void (*f)(void) = vg_driver(name);
 
 	memcpy(fn, &f, sizeof f);
 	if (st)
-		*st = f ? CU_GET_PROC_ADDRESS_SUCCESS
-			: CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+		*st = f ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return CUDA_SUCCESS;
 }
 
@@ -450,10 +436,9 @@ static const struct {
 // Only a CUDA runtime asks for it: one that we failed to redirect.
 static void runtime_at_large(void)
 {
-	static const char line[] =
-		"vgpu: SKIP: a statically linked CUDA runtime without symbol "
-		"table looks for a driver; link it with -cudart shared, or do "
-		"not strip it\n";
+	static const char line[] = "vgpu: SKIP: a statically linked CUDA runtime without symbol "
+				   "table looks for a driver; link it with -cudart shared, or do "
+				   "not strip it\n";
 	ssize_t done = write(STDERR_FILENO, line, sizeof line - 1);
 
 	(void)done;
@@ -478,8 +463,7 @@ void (*vg_driver(const char *name))(void)
 
 // ---- what a runtime looks up in libcuda.so.1, which we play (patch.c)
 
-VG_API CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
-				    cuuint64_t flags,
+VG_API CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_t flags,
 				    CUdriverProcAddressQueryResult *st)
 {
 	return proc_address(name, fn, version, flags, st);

@@ -131,8 +131,7 @@ static void data_failed(struct vg_stream *s, struct op *o, int error)
 	char text[256];
 
 	vg_data_explain(o->launch->data, text, sizeof text);
-	vg_log("%s: %s: %s", error == VG_LAUNCH_TIMEOUT ? "HANG" : "failed",
-	       o->launch->what, text);
+	vg_log("%s: %s: %s", error == VG_LAUNCH_TIMEOUT ? "HANG" : "failed", o->launch->what, text);
 	s->error = error;
 	o->failed = true;
 }
@@ -173,8 +172,7 @@ static bool kernel_resolve(struct vg_stream *s, struct op *o)
 	return true;
 }
 
-static bool kernel_step(struct vg_stream *s, struct op *o, uint64_t *end,
-			uint64_t *when)
+static bool kernel_step(struct vg_stream *s, struct op *o, uint64_t *end, uint64_t *when)
 {
 	if (!o->published) {
 		if (!due(*end, when))
@@ -197,8 +195,7 @@ static bool kernel_step(struct vg_stream *s, struct op *o, uint64_t *end,
 }
 
 // Try to do the operation; *end, where it may begin, becomes its end.
-static bool op_step(struct vg_stream *s, struct op *o, uint64_t *end,
-		    uint64_t *when)
+static bool op_step(struct vg_stream *s, struct op *o, uint64_t *end, uint64_t *when)
 {
 	switch (o->kind) {
 	case OP_KERNEL:
@@ -291,8 +288,7 @@ static void doze(uint64_t when, uint64_t *pause)
 		*pause += *pause / 2;
 	if (when < until)
 		until = when;
-	struct timespec ts = { (time_t)(until / 1000000000u),
-			       (long)(until % 1000000000u) };
+	struct timespec ts = { (time_t)(until / 1000000000u), (long)(until % 1000000000u) };
 	pthread_cond_timedwait(&work, &mu, &ts);
 }
 

@@ -89,12 +89,10 @@ static bool insists(double *first)
 static void on_stop(int sig)
 {
 	static double first;
-	static const char late[] =
-		"job: the loop did not end after the signal; leaving\n";
+	static const char late[] = "job: the loop did not end after the signal; leaving\n";
 
 	if (insists(&first) && shared == &own) {
-		if (sig == SIGALRM &&
-		    write(STDERR_FILENO, late, sizeof late - 1) < 0)
+		if (sig == SIGALRM && write(STDERR_FILENO, late, sizeof late - 1) < 0)
 			_exit(EXIT_FAILED);
 		if (dir[0])
 			rmdir(dir);
@@ -139,8 +137,7 @@ static bool nccl_failed(int rank, const char *what, ncclResult_t r)
 {
 	if (r == ncclSuccess)
 		return false;
-	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what,
-		ncclGetErrorString(r));
+	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what, ncclGetErrorString(r));
 	return true;
 }
 
@@ -148,8 +145,7 @@ static bool cuda_failed(int rank, const char *what, cudaError_t r)
 {
 	if (r == cudaSuccess)
 		return false;
-	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what,
-		cudaGetErrorString(r));
+	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what, cudaGetErrorString(r));
 	return true;
 }
 
@@ -169,20 +165,18 @@ static int device_of(const struct opts *o, int rank)
 static int rank_fill(const struct opts *o, struct rank *r)
 {
 	r->host = job_pattern(r->rank, o->max);
-	return !r->host || CUDA_FAILED(r->rank, cudaMemcpy, r->send, r->host,
-				       o->max, cudaMemcpyHostToDevice)
+	return !r->host || CUDA_FAILED(r->rank, cudaMemcpy, r->send, r->host, o->max,
+				       cudaMemcpyHostToDevice)
 		       ? -1
 		       : 0;
 }
 
 // --check; what was received is gone after it.
-static int rank_check(const struct opts *o, struct rank *r, enum coll c,
-		      size_t n, const char *what)
+static int rank_check(const struct opts *o, struct rank *r, enum coll c, size_t n, const char *what)
 {
 	size_t bytes = job_received(c, r->rank, o->nranks, n) * sizeof(float);
 
-	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv, bytes,
-			cudaMemcpyDeviceToHost) ||
+	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv, bytes, cudaMemcpyDeviceToHost) ||
 	    CUDA_FAILED(r->rank, cudaMemset, r->recv, 0xff, bytes))
 		return -1;
 	return job_compare(o, c, r->rank, r->host, n, what);
@@ -193,12 +187,10 @@ static int rank_open(const struct opts *o, struct rank *r)
 	int n = r->rank;
 
 	if (CUDA_FAILED(n, cudaSetDevice, device_of(o, n)) ||
-	    CUDA_FAILED(n, cudaStreamCreateWithFlags, &r->stream,
-			cudaStreamNonBlocking) ||
+	    CUDA_FAILED(n, cudaStreamCreateWithFlags, &r->stream, cudaStreamNonBlocking) ||
 	    CUDA_FAILED(n, cudaMalloc, &r->send, o->max) ||
 	    CUDA_FAILED(n, cudaMalloc, &r->recv, o->max) ||
-	    CUDA_FAILED(n, cudaEventCreate, &r->begin) ||
-	    CUDA_FAILED(n, cudaEventCreate, &r->end))
+	    CUDA_FAILED(n, cudaEventCreate, &r->begin) || CUDA_FAILED(n, cudaEventCreate, &r->end))
 		return -1;
 	return o->check ? rank_fill(o, r) : 0;
 }
@@ -207,13 +199,11 @@ static int rank_open(const struct opts *o, struct rank *r)
 static int comms_close(struct local *l)
 {
 	for (int i = 0; i < l->n; i++) {
-		if (NCCL_FAILED(l->ranks[i].rank, ncclCommFinalize,
-				l->ranks[i].comm))
+		if (NCCL_FAILED(l->ranks[i].rank, ncclCommFinalize, l->ranks[i].comm))
 			return -1;
 	}
 	for (int i = 0; i < l->n; i++) {
-		if (NCCL_FAILED(l->ranks[i].rank, ncclCommDestroy,
-				l->ranks[i].comm))
+		if (NCCL_FAILED(l->ranks[i].rank, ncclCommDestroy, l->ranks[i].comm))
 			return -1;
 	}
 	return 0;
@@ -224,10 +214,8 @@ static int rank_close(struct rank *r)
 	int n = r->rank;
 
 	if (CUDA_FAILED(n, cudaEventDestroy, r->begin) ||
-	    CUDA_FAILED(n, cudaEventDestroy, r->end) ||
-	    CUDA_FAILED(n, cudaFree, r->send) ||
-	    CUDA_FAILED(n, cudaFree, r->recv) ||
-	    CUDA_FAILED(n, cudaStreamDestroy, r->stream))
+	    CUDA_FAILED(n, cudaEventDestroy, r->end) || CUDA_FAILED(n, cudaFree, r->send) ||
+	    CUDA_FAILED(n, cudaFree, r->recv) || CUDA_FAILED(n, cudaStreamDestroy, r->stream))
 		return -1;
 	free(r->host);
 	return 0;
@@ -255,8 +243,7 @@ static int connect_one(struct local *l)
 	}
 	while (!load(&shared->have_id))
 		wait_word(&shared->have_id, 0);
-	if (NCCL_FAILED(r->rank, ncclCommInitRank, &r->comm, l->o->nranks,
-			shared->id, r->rank))
+	if (NCCL_FAILED(r->rank, ncclCommInitRank, &r->comm, l->o->nranks, shared->id, r->rank))
 		return -1;
 	return 0;
 }
@@ -283,46 +270,37 @@ static double bus_factor(enum coll c, int nranks)
 // Around the ring: to the next rank, from the one before.
 static ncclResult_t sendrecv(const struct rank *r, size_t n, int nranks)
 {
-	ncclResult_t e = ncclSend(r->send, n, ncclFloat, (r->rank + 1) % nranks,
-				  r->comm, r->stream);
+	ncclResult_t e =
+		ncclSend(r->send, n, ncclFloat, (r->rank + 1) % nranks, r->comm, r->stream);
 
 	return e ? e
-		 : ncclRecv(r->recv, n, ncclFloat,
-			    (r->rank + nranks - 1) % nranks, r->comm,
+		 : ncclRecv(r->recv, n, ncclFloat, (r->rank + nranks - 1) % nranks, r->comm,
 			    r->stream);
 }
 
-static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n,
-			    int nranks)
+static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n, int nranks)
 {
 	switch (c) {
 	case SENDRECV:
 		return sendrecv(r, n, nranks);
 	case ALLREDUCE:
-		return ncclAllReduce(r->send, r->recv, n, ncclFloat, ncclSum,
-				     r->comm, r->stream);
+		return ncclAllReduce(r->send, r->recv, n, ncclFloat, ncclSum, r->comm, r->stream);
 	case ALLGATHER:
-		return ncclAllGather(r->send, r->recv, n, ncclFloat, r->comm,
-				     r->stream);
+		return ncclAllGather(r->send, r->recv, n, ncclFloat, r->comm, r->stream);
 	case REDUCESCATTER:
-		return ncclReduceScatter(r->send, r->recv, n, ncclFloat,
-					 ncclSum, r->comm, r->stream);
+		return ncclReduceScatter(r->send, r->recv, n, ncclFloat, ncclSum, r->comm,
+					 r->stream);
 	case BROADCAST:
-		return ncclBroadcast(r->send, r->recv, n, ncclFloat, 0, r->comm,
-				     r->stream);
+		return ncclBroadcast(r->send, r->recv, n, ncclFloat, 0, r->comm, r->stream);
 	case REDUCE:
-		return ncclReduce(r->send, r->recv, n, ncclFloat, ncclSum, 0,
-				  r->comm, r->stream);
+		return ncclReduce(r->send, r->recv, n, ncclFloat, ncclSum, 0, r->comm, r->stream);
 	}
 	return ncclInvalidArgument;
 }
 
-static int write_report(const struct local *l, uint32_t loop, enum coll c,
-			size_t bytes, double us)
+static int write_report(const struct local *l, uint32_t loop, enum coll c, size_t bytes, double us)
 {
-	double busbw = us > 0 ? (double)bytes * bus_factor(c, l->o->nranks) /
-					(us * 1e3)
-			      : 0;
+	double busbw = us > 0 ? (double)bytes * bus_factor(c, l->o->nranks) / (us * 1e3) : 0;
 
 	fprintf(l->report,
 		"{\"loop\":%u,\"coll\":\"%s\",\"bytes\":%zu,"
@@ -330,8 +308,7 @@ static int write_report(const struct local *l, uint32_t loop, enum coll c,
 		loop, job_coll_name[c], bytes, us, busbw);
 	if (!fflush(l->report))
 		return 0;
-	fprintf(stderr, "job: --report %s: %s\n", l->o->report,
-		strerror(errno));
+	fprintf(stderr, "job: --report %s: %s\n", l->o->report, strerror(errno));
 	return -1;
 }
 
@@ -346,8 +323,7 @@ static int launch_all(struct local *l, enum coll c, size_t n, const char *what)
 	if (nccl_failed(l->ranks[0].rank, "ncclGroupStart", ncclGroupStart()))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		if (nccl_failed(l->ranks[i].rank, what,
-				enqueue(c, &l->ranks[i], n, l->o->nranks)))
+		if (nccl_failed(l->ranks[i].rank, what, enqueue(c, &l->ranks[i], n, l->o->nranks)))
 			return -1;
 	}
 	if (nccl_failed(l->ranks[0].rank, "ncclGroupEnd", ncclGroupEnd()))
@@ -377,13 +353,11 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 	float ms = 0;
 	size_t n = count_of(c, bytes, l->o->nranks);
 
-	snprintf(what, sizeof what, "%s of %zu bytes in loop %u",
-		 job_coll_name[c], bytes, loop);
+	snprintf(what, sizeof what, "%s of %zu bytes in loop %u", job_coll_name[c], bytes, loop);
 	if (launch_all(l, c, n, what))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		if (cuda_failed(l->ranks[i].rank, what,
-				cudaStreamSynchronize(l->ranks[i].stream)))
+		if (cuda_failed(l->ranks[i].rank, what, cudaStreamSynchronize(l->ranks[i].stream)))
 			return -1;
 		if (l->o->check && rank_check(l->o, &l->ranks[i], c, n, what))
 			return -1;
@@ -392,8 +366,7 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 		return -1;
 	if (!l->report)
 		return 0;
-	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin,
-			l->ranks[0].end))
+	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin, l->ranks[0].end))
 		return -1;
 	if (c == ALLGATHER || c == REDUCESCATTER)
 		n *= (size_t)l->o->nranks;
@@ -466,8 +439,7 @@ static int report_open(struct local *l)
 	l->report = fopen(l->o->report, "ae");
 	if (l->report)
 		return 0;
-	fprintf(stderr, "job: --report %s: %s\n", l->o->report,
-		strerror(errno));
+	fprintf(stderr, "job: --report %s: %s\n", l->o->report, strerror(errno));
 	return -1;
 }
 
@@ -589,12 +561,11 @@ static int run_single(const struct opts *o)
 static int run_rank(const struct opts *o)
 {
 	static struct local l;
-	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       o->shared_fd, 0);
+	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, o->shared_fd, 0);
 
 	if (p == MAP_FAILED) {
-		fprintf(stderr, "job: rank %d: mmap --shared %d: %s\n", o->rank,
-			o->shared_fd, strerror(errno));
+		fprintf(stderr, "job: rank %d: mmap --shared %d: %s\n", o->rank, o->shared_fd,
+			strerror(errno));
 		return EXIT_FAILED;
 	}
 	shared = p;
@@ -617,8 +588,8 @@ struct family {
 	double give_up; // when to kill those that are left; 0: open, -1: done
 };
 
-static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
-						int fd, char **argv, int argc)
+static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank, int fd, char **argv,
+						int argc)
 {
 	char rank_text[16], fd_text[16], host[32], self[4096];
 	// By its real name, so that ps and pgrep show what it is.
@@ -642,8 +613,7 @@ static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
 	}
 	job_rank_env(o, rank);
 	execv(self, v);
-	fprintf(stderr, "job: rank %d: execv %s: %s\n", rank, self,
-		strerror(errno));
+	fprintf(stderr, "job: rank %d: execv %s: %s\n", rank, self, strerror(errno));
 	_exit(EXIT_FAILED);
 }
 
@@ -655,8 +625,7 @@ static int spawn(struct family *f, int fd, char **argv, int argc)
 		pid_t pid = fork();
 
 		if (pid < 0) {
-			fprintf(stderr, "job: fork of rank %d: %s\n", r,
-				strerror(errno));
+			fprintf(stderr, "job: fork of rank %d: %s\n", r, strerror(errno));
 			return -1;
 		}
 		if (!pid) {
@@ -697,11 +666,9 @@ static void ended(struct family *f, pid_t pid, int status)
 	if (!f->nfailed++ && f->give_up >= 0)
 		f->give_up = now() + GRACE_S;
 	if (WIFSIGNALED(status) && f->give_up > 0)
-		fprintf(stderr, "job: rank %d ended by signal %d\n", r,
-			WTERMSIG(status));
+		fprintf(stderr, "job: rank %d ended by signal %d\n", r, WTERMSIG(status));
 	else if (WIFEXITED(status))
-		fprintf(stderr, "job: rank %d ended with status %d\n", r,
-			WEXITSTATUS(status));
+		fprintf(stderr, "job: rank %d ended with status %d\n", r, WEXITSTATUS(status));
 }
 
 static void reap(struct family *f)
@@ -751,8 +718,7 @@ static int run_procs(const struct opts *o, int argc, char **argv)
 		fprintf(stderr, "job: memfd: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}
-	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       fd, 0);
+	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED) {
 		fprintf(stderr, "job: mmap: %s\n", strerror(errno));
 		return EXIT_FAILED;

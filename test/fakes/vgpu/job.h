@@ -50,7 +50,7 @@ size_t job_received(enum coll c, int rank, int nranks, size_t n);
 
 // --check: is what @rank has received from a collective with count @n what the
 // patterns make? Prints the first wrong element, with @what, and returns -1.
-int job_compare(const struct opts *o, enum coll c, int rank, const float *got,
-		size_t n, const char *what);
+int job_compare(const struct opts *o, enum coll c, int rank, const float *got, size_t n,
+		const char *what);
 
 #endif

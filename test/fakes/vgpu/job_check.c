@@ -62,17 +62,16 @@ size_t job_received(enum coll c, int rank, int nranks, size_t n)
 	return c == REDUCE && rank != 0 ? 0 : n;
 }
 
-int job_compare(const struct opts *o, enum coll c, int rank, const float *got,
-		size_t n, const char *what)
+int job_compare(const struct opts *o, enum coll c, int rank, const float *got, size_t n,
+		const char *what)
 {
 	for (size_t i = 0; i < job_received(c, rank, o->nranks, n); i++) {
 		float want = expected(c, rank, o->nranks, n, i);
 
 		if (got[i] >= want && got[i] <= want)
 			continue;
-		fprintf(stderr,
-			"job: rank %d: %s: element %zu is %.9g, not %g\n", rank,
-			what, i, (double)got[i], (double)want);
+		fprintf(stderr, "job: rank %d: %s: element %zu is %.9g, not %g\n", rank, what, i,
+			(double)got[i], (double)want);
 		return -1;
 	}
 	return 0;

@@ -9,33 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
-	"           [--min SIZE] [--max SIZE] [--factor N]\n"
-	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
-	"           [--check] [--hold] [--rank-env R:NAME=VALUE]...\n"
-	"  --ranks N      ranks of the job (8)\n"
-	"  --procs        one process per rank; RANK is in its environment\n"
-	"  --per-node N   with --procs: N ranks on each pretended node\n"
-	"  --coll         allreduce, allgather, reducescatter, broadcast,\n"
-	"                 reduce, sendrecv (allreduce)\n"
-	"  --min, --max   bytes, with K, M or G (1K, 256M)\n"
-	"  --factor N     from one size to the next (2)\n"
-	"  --seconds, --loops  when to end; one loop if neither is given\n"
-	"  --pause-ms MS  between loops (0)\n"
-	"  --report FILE  append a JSON line for each collective of rank 0\n"
-	"  --rank-env     with --procs: a variable of rank R's environment\n"
-	"  --hold         a rank that fails stays until the job is stopped\n"
-	"  --check        compare every element that was received; on real\n"
-	"                 GPUs, or on virtual ones with VGPU_DATA=1\n";
+static const char usage[] = "usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
+			    "           [--min SIZE] [--max SIZE] [--factor N]\n"
+			    "           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
+			    "           [--check] [--hold] [--rank-env R:NAME=VALUE]...\n"
+			    "  --ranks N      ranks of the job (8)\n"
+			    "  --procs        one process per rank; RANK is in its environment\n"
+			    "  --per-node N   with --procs: N ranks on each pretended node\n"
+			    "  --coll         allreduce, allgather, reducescatter, broadcast,\n"
+			    "                 reduce, sendrecv (allreduce)\n"
+			    "  --min, --max   bytes, with K, M or G (1K, 256M)\n"
+			    "  --factor N     from one size to the next (2)\n"
+			    "  --seconds, --loops  when to end; one loop if neither is given\n"
+			    "  --pause-ms MS  between loops (0)\n"
+			    "  --report FILE  append a JSON line for each collective of rank 0\n"
+			    "  --rank-env     with --procs: a variable of rank R's environment\n"
+			    "  --hold         a rank that fails stays until the job is stopped\n"
+			    "  --check        compare every element that was received; on real\n"
+			    "                 GPUs, or on virtual ones with VGPU_DATA=1\n";
 
 const char *const job_coll_name[NCOLL] = {
-	"allreduce", "allgather", "reducescatter",
-	"broadcast", "reduce",	  "sendrecv",
+	"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "sendrecv",
 };
 
-static __attribute__((noreturn, format(printf, 1, 2))) void
-bad_usage(const char *fmt, ...)
+static __attribute__((noreturn, format(printf, 1, 2))) void bad_usage(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -54,8 +51,7 @@ static long number(const char *name, const char *s, long least, long most)
 	errno = 0;
 	long v = strtol(s, &end, 10);
 	if (errno || end == s || *end || v < least || v > most)
-		bad_usage("--%s: \"%s\" is not a number in %ld..%ld", name, s,
-			  least, most);
+		bad_usage("--%s: \"%s\" is not a number in %ld..%ld", name, s, least, most);
 	return v;
 }
 
@@ -69,8 +65,7 @@ static size_t size(const char *name, const char *s)
 	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
 	unsigned long long most = (unsigned long long)MOST_G << 30 >> shift;
 	bool complete = *end == 0 || (shift && end[1] == 0);
-	if (errno || end == s || *s == '-' || !complete || v > most ||
-	    v << shift < sizeof(float))
+	if (errno || end == s || *s == '-' || !complete || v > most || v << shift < sizeof(float))
 		bad_usage("--%s: \"%s\" is not a size in 4..%dG (bytes, or "
 			  "with K, M, G)",
 			  name, s, MOST_G);
@@ -83,16 +78,14 @@ static double seconds(const char *s)
 	double v = strtod(s, &end);
 
 	if (end == s || *end || !(v > 0))
-		bad_usage("--seconds: \"%s\" is not a number above 0, or inf",
-			  s);
+		bad_usage("--seconds: \"%s\" is not a number above 0, or inf", s);
 	return v;
 }
 
 static void add_coll(struct opts *o, const char *s, size_t len)
 {
 	for (int i = 0; i < NCOLL; i++) {
-		if (strlen(job_coll_name[i]) != len ||
-		    memcmp(job_coll_name[i], s, len) != 0)
+		if (strlen(job_coll_name[i]) != len || memcmp(job_coll_name[i], s, len) != 0)
 			continue;
 		if (o->ncoll == NCOLL)
 			bad_usage("--coll: more than %d names", NCOLL);
@@ -243,8 +236,7 @@ static void check_opts(struct opts *o)
 	if (o->min > o->max)
 		bad_usage("--min %zu is more than --max %zu", o->min, o->max);
 	if (!o->procs && o->nranks > MAX_LOCAL)
-		bad_usage("--ranks %d: at most %d without --procs", o->nranks,
-			  MAX_LOCAL);
+		bad_usage("--ranks %d: at most %d without --procs", o->nranks, MAX_LOCAL);
 	if (!o->procs && o->per_node)
 		bad_usage("--per-node needs --procs");
 	if (o->nrank_env && !o->procs)
@@ -252,13 +244,10 @@ static void check_opts(struct opts *o)
 	for (int i = 0; i < o->ncoll; i++) {
 		size_t least = 4 * (size_t)o->nranks; // a float for each rank
 
-		if ((o->colls[i] == ALLGATHER ||
-		     o->colls[i] == REDUCESCATTER) &&
-		    o->min < least)
+		if ((o->colls[i] == ALLGATHER || o->colls[i] == REDUCESCATTER) && o->min < least)
 			bad_usage("--min %zu: %s on %d ranks needs at least "
 				  "%zu bytes",
-				  o->min, job_coll_name[o->colls[i]], o->nranks,
-				  least);
+				  o->min, job_coll_name[o->colls[i]], o->nranks, least);
 	}
 	if (!o->loops && o->seconds <= 0)
 		o->loops = 1;
@@ -281,7 +270,6 @@ void job_options(struct opts *o, int argc, char **argv)
 		parse_one(o, (enum opt)c, optarg);
 	}
 	if (optind < argc)
-		bad_usage("\"%s\": no arguments are taken but options",
-			  argv[optind]);
+		bad_usage("\"%s\": no arguments are taken but options", argv[optind]);
 	check_opts(o);
 }

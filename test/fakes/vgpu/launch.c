@@ -22,12 +22,9 @@ enum work_type { WORK_P2P, WORK_COLL, WORK_COLL_REG };
 
 static const unsigned work_size[] = { P2P_SIZE, COLL_SIZE, COLL_REG_SIZE };
 
-static const char *const op_name[NOP] = { "Sum", "Prod", "MinMax", "PreMulSum",
-					  "SumPostDiv" };
-static const char *const type_name[NTYPE] = {
-	"i8",  "u8",  "i32", "u32",  "i64",    "u64",
-	"f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"
-};
+static const char *const op_name[NOP] = { "Sum", "Prod", "MinMax", "PreMulSum", "SumPostDiv" };
+static const char *const type_name[NTYPE] = { "i8",  "u8",  "i32", "u32",  "i64",    "u64",
+					      "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2" };
 static const unsigned type_size[NTYPE] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
 
 static bool known_version, logging;
@@ -49,24 +46,15 @@ struct row_range { // one collective's rows: operators x types x algorithms
 };
 
 static const struct row_range row_ranges[] = {
-	{ VG_ALLGATHER,
-	  1,
-	  1,
-	  4,
-	  { VG_RING, VG_COLLNET_DIRECT, VG_NVLS, VG_PAT } },
+	{ VG_ALLGATHER, 1, 1, 4, { VG_RING, VG_COLLNET_DIRECT, VG_NVLS, VG_PAT } },
 	{ VG_BROADCAST, 1, 1, 1, { VG_RING } },
 	{ VG_ALLREDUCE,
 	  NOP,
 	  NTYPE,
 	  6,
-	  { VG_TREE, VG_RING, VG_COLLNET_DIRECT, VG_COLLNET_CHAIN, VG_NVLS,
-	    VG_NVLS_TREE } },
+	  { VG_TREE, VG_RING, VG_COLLNET_DIRECT, VG_COLLNET_CHAIN, VG_NVLS, VG_NVLS_TREE } },
 	{ VG_REDUCE, NOP, NTYPE, 1, { VG_RING } },
-	{ VG_REDUCESCATTER,
-	  NOP,
-	  NTYPE,
-	  4,
-	  { VG_RING, VG_COLLNET_DIRECT, VG_NVLS, VG_PAT } },
+	{ VG_REDUCESCATTER, NOP, NTYPE, 4, { VG_RING, VG_COLLNET_DIRECT, VG_NVLS, VG_PAT } },
 };
 
 static size_t row_count(const struct row_range *r)
@@ -121,8 +109,7 @@ static void init(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	real_minus_mono = (uint64_t)t.tv_sec * 1000000000u +
-			  (uint64_t)t.tv_nsec - vg_now();
+	real_minus_mono = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - vg_now();
 	logging = vg_env("VGPU_LOG", 0) != 0;
 	vg_model_init();
 	known_version = vg_nccl_version == LAYOUT_VERSION;
@@ -157,8 +144,7 @@ struct work {
 	const char *at;
 };
 
-static __attribute__((format(printf, 2, 3))) void say(struct vg_launch *l,
-						      const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void say(struct vg_launch *l, const char *fmt, ...)
 {
 	size_t at = strlen(l->what);
 	va_list ap;
@@ -209,14 +195,14 @@ static double p2p_work(struct decode *d, const struct work *w)
 
 	count_work(d, w->channel, u8_at(w->at, P2P_FLAGS) & P2P_PROFILED);
 	if (!d->l->what[0])
-		say(d->l, "SendRecv to %d (%llu B) from %d (%llu B)",
-		    int_at(w->at, P2P_SEND_RANK), (unsigned long long)send,
-		    int_at(w->at, P2P_RECV_RANK), (unsigned long long)recv);
+		say(d->l, "SendRecv to %d (%llu B) from %d (%llu B)", int_at(w->at, P2P_SEND_RANK),
+		    (unsigned long long)send, int_at(w->at, P2P_RECV_RANK),
+		    (unsigned long long)recv);
 	return vg_model_p2p_us(send > recv ? send : recv);
 }
 
-static uint64_t coll_bytes(const struct decode *d, struct vg_func f,
-			   const char *at, unsigned nchannels)
+static uint64_t coll_bytes(const struct decode *d, struct vg_func f, const char *at,
+			   unsigned nchannels)
 {
 	uint64_t count = u64_at(at, COLL_COUNT_LO);
 
@@ -233,8 +219,7 @@ static uint64_t coll_bytes(const struct decode *d, struct vg_func f,
 	return count;
 }
 
-static void coll_say(struct vg_launch *l, unsigned id, struct vg_func f,
-		     unsigned lo, unsigned hi)
+static void coll_say(struct vg_launch *l, unsigned id, struct vg_func f, unsigned lo, unsigned hi)
 {
 	l->what[0] = 0;
 	if (f.coll < 0) {
@@ -250,8 +235,7 @@ static void coll_say(struct vg_launch *l, unsigned id, struct vg_func f,
 
 static struct vg_func func_of(const struct work *w)
 {
-	return w->func < MAX_FUNC ? funcs[w->func]
-				  : (struct vg_func){ -1, -1, -1, -1, -1 };
+	return w->func < MAX_FUNC ? funcs[w->func] : (struct vg_func){ -1, -1, -1, -1, -1 };
 }
 
 static double coll_work(struct decode *d, const struct work *w)
@@ -281,10 +265,8 @@ static double coll_work(struct decode *d, const struct work *w)
 static const char *work_at(const struct decode *d, uint32_t off, unsigned size)
 {
 	if (u8_at(d->args, ARGS_STORAGE) == 0)
-		return off <= d->size && size <= d->size - off ? d->args + off
-							       : NULL;
-	const char *at = ptr_at(d->args, ARGS_WORK_BUF) +
-			 (off & u32_at(d->args, ARGS_WORK_MASK));
+		return off <= d->size && size <= d->size - off ? d->args + off : NULL;
+	const char *at = ptr_at(d->args, ARGS_WORK_BUF) + (off & u32_at(d->args, ARGS_WORK_MASK));
 	return vg_mem_mapped(at, size) ? at : NULL;
 }
 
@@ -309,8 +291,7 @@ static double one_work(struct decode *d, const struct work *w)
 static double batch_works(struct decode *d, const char *batch, int channel)
 {
 	uint32_t head = u32_at(batch, 0);
-	struct work w = { .channel = channel,
-			  .func = head >> BATCH_FUNC_SHIFT };
+	struct work w = { .channel = channel, .func = head >> BATCH_FUNC_SHIFT };
 	unsigned type = head >> BATCH_TYPE_SHIFT & 3;
 	uint64_t bits = u64_at(batch, BATCH_BITS);
 	double us = 0;
@@ -321,9 +302,8 @@ static double batch_works(struct decode *d, const char *batch, int channel)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		if (!(bits >> bit & 1))
 			continue;
-		w.at = work_at(
-			d, u32_at(batch, BATCH_OFFSET) + bit * work_size[type],
-			work_size[type]);
+		w.at = work_at(d, u32_at(batch, BATCH_OFFSET) + bit * work_size[type],
+			       work_size[type]);
 		if (!w.at)
 			continue;
 		us += one_work(d, &w);
@@ -373,8 +353,7 @@ static void join(struct decode *d)
 	if (!host || ptr_at(host, HOST_COMM_DEVICE) != d->comm ||
 	    int_at(host, HOST_COMM_RANK) != d->rank)
 		return;
-	d->l->rdv =
-		vg_rdv_get(u64_at(host, HOST_COMM_HASH), d->rank, d->nranks);
+	d->l->rdv = vg_rdv_get(u64_at(host, HOST_COMM_HASH), d->rank, d->nranks);
 	if (d->l->rdv)
 		d->l->seq = vg_rdv_next(d->l->rdv);
 }
@@ -389,8 +368,7 @@ static void decode(struct decode *d)
 	if (vg_data_wanted())
 		d->l->data = vg_data_new(d->comm);
 	for (int ch = 0; ch < MAX_CHANNELS; ch++) {
-		if (!(mask >> ch & 1) ||
-		    !vg_mem_mapped(channel_at(d->comm, ch), CHANNEL_SIZE))
+		if (!(mask >> ch & 1) || !vg_mem_mapped(channel_at(d->comm, ch), CHANNEL_SIZE))
 			continue;
 		if (!d->l->data) // else nobody else may serve connections
 			scan_network(d, ch);
@@ -407,8 +385,7 @@ static void decode(struct decode *d)
 
 static bool decodable(struct decode *d, const char *kernel)
 {
-	if (!known_version || !d->args || !d->size_at ||
-	    *d->size_at < ARGS_SIZE ||
+	if (!known_version || !d->args || !d->size_at || *d->size_at < ARGS_SIZE ||
 	    strncmp(kernel, "ncclDevKernel_", 14) != 0)
 		return false;
 	d->size = *d->size_at;
@@ -421,8 +398,8 @@ static bool decodable(struct decode *d, const char *kernel)
 	return d->nranks > 0 && d->rank >= 0 && d->rank < d->nranks;
 }
 
-struct vg_launch *vg_launch_new(const char *kernel, unsigned grid,
-				const void *args, const size_t *size)
+struct vg_launch *vg_launch_new(const char *kernel, unsigned grid, const void *args,
+				const size_t *size)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct vg_launch *l = vg_calloc(1, sizeof *l);
@@ -438,8 +415,8 @@ struct vg_launch *vg_launch_new(const char *kernel, unsigned grid,
 		say(l, "%.100s grid %u", kernel, grid);
 	l->dur_ns = (uint64_t)(d.worst_us * 1e3);
 	if (logging)
-		vg_log("launch rank %d #%llu %s -> %.1f us", l->rank,
-		       (unsigned long long)l->seq, l->what, d.worst_us);
+		vg_log("launch rank %d #%llu %s -> %.1f us", l->rank, (unsigned long long)l->seq,
+		       l->what, d.worst_us);
 	return l;
 }
 
@@ -465,9 +442,8 @@ void vg_launch_prof(const struct vg_launch *l, bool completed, uint64_t ns)
 			at += PROF_ENTRY * (p->counter % PROF_ENTRIES);
 			memcpy(at + PROF_TIME, &stamp, sizeof stamp);
 			// The counter says that the time is there: last.
-			__atomic_store_n(
-				(uint64_t *)(void *)(at + PROF_COUNTER),
-				p->counter, __ATOMIC_RELEASE);
+			__atomic_store_n((uint64_t *)(void *)(at + PROF_COUNTER), p->counter,
+					 __ATOMIC_RELEASE);
 		}
 		vg_mem_release();
 	}

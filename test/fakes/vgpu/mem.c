@@ -95,8 +95,7 @@ bool vg_mem_take(uintptr_t base, struct vg_region *out)
 	if (found) {
 		*out = regions[--i];
 		nregion--;
-		memmove(regions + i, regions + i + 1,
-			(nregion - i) * sizeof *regions);
+		memmove(regions + i, regions + i + 1, (nregion - i) * sizeof *regions);
 	}
 	pthread_mutex_unlock(&table_mu);
 	return found;
@@ -104,8 +103,8 @@ bool vg_mem_take(uintptr_t base, struct vg_region *out)
 
 void *vg_mem_reserve(size_t n, size_t align)
 {
-	char *va = mmap(NULL, n + align, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *va = mmap(NULL, n + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			0);
 
 	if (va == MAP_FAILED)
 		return NULL;
@@ -118,8 +117,8 @@ void *vg_mem_reserve(size_t n, size_t align)
 
 int vg_mem_map_fd(void *at, size_t n, int fd, size_t off)
 {
-	void *p = mmap(at, n, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)off);
+	void *p = mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		       (off_t)off);
 
 	return p == MAP_FAILED ? CUDA_ERROR_INVALID_VALUE : 0;
 }
@@ -148,11 +147,8 @@ int vg_mem_alloc(void **out, size_t n, enum vg_mem kind)
 			close(fd);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	vg_mem_add((struct vg_region){ .base = (uintptr_t)p,
-				       .size = size,
-				       .kind = kind,
-				       .dev = vg_dev,
-				       .fd = fd });
+	vg_mem_add((struct vg_region){
+		.base = (uintptr_t)p, .size = size, .kind = kind, .dev = vg_dev, .fd = fd });
 	*out = p;
 	return 0;
 }

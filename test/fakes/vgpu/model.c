@@ -21,8 +21,7 @@ const char *const vg_coll_name[VG_NCOLL] = {
 	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce",
 };
 const char *const vg_algo_name[VG_NALGO] = {
-	"TREE",	     "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
-	"NVLS_TREE", "PAT",
+	"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT",
 };
 const char *const vg_proto_name[VG_NPROTO] = { "LL", "LL128", "SIMPLE" };
 
@@ -68,18 +67,15 @@ static bool row_parse(struct row *r, const char *line)
 {
 	char coll[40], algo[40], proto[40], channels[16], rest;
 
-	if (sscanf(line,
-		   " %39[^, ] , %39[^, ] , %39[^, ] , %15[^, ] , %lf , %lf %c",
-		   coll, algo, proto, channels, &r->bytes, &r->value,
-		   &rest) != 6)
+	if (sscanf(line, " %39[^, ] , %39[^, ] , %39[^, ] , %15[^, ] , %lf , %lf %c", coll, algo,
+		   proto, channels, &r->bytes, &r->value, &rest) != 6)
 		return false;
 	r->coll = name_of(coll, vg_coll_name, VG_NCOLL);
 	r->algo = name_of(algo, vg_algo_name, VG_NALGO);
 	r->proto = name_of(proto, vg_proto_name, VG_NPROTO);
 	r->channels = channels_of(channels);
-	return r->coll >= 0 && r->algo >= ANY && r->proto >= ANY &&
-	       r->channels >= ANY && r->bytes > 0 && r->value > 0 &&
-	       r->bytes < 1e18 && r->value < 1e18;
+	return r->coll >= 0 && r->algo >= ANY && r->proto >= ANY && r->channels >= ANY &&
+	       r->bytes > 0 && r->value > 0 && r->bytes < 1e18 && r->value < 1e18;
 }
 
 static void row_add(struct row r)
@@ -133,15 +129,13 @@ static void table_init(void)
 		return;
 	FILE *f = fopen(path, "re");
 	if (!f) {
-		vg_log("VGPU_TABLE: %s: %s; using the built-in model", path,
-		       strerror(errno));
+		vg_log("VGPU_TABLE: %s: %s; using the built-in model", path, strerror(errno));
 		return;
 	}
 	table_read(f, path);
 	fclose(f);
 	if (vg_env("VGPU_LOG", 0))
-		vg_log("%s: %zu rows of %s", path, nrow,
-		       is_busbw ? "bus bandwidth" : "time");
+		vg_log("%s: %zu rows of %s", path, nrow, is_busbw ? "bus bandwidth" : "time");
 }
 
 // What times there are is known wherever they are shown (NCCLBPF_TIMES).
@@ -193,8 +187,7 @@ static double row_us(const struct row *r, int ranks)
 static bool row_fits(const struct row *r, struct vg_func f, int channels)
 {
 	return r->coll == f.coll && (r->algo == f.algo || r->algo == ANY) &&
-	       (r->proto == f.proto || r->proto == ANY) &&
-	       r->channels == channels;
+	       (r->proto == f.proto || r->proto == ANY) && r->channels == channels;
 }
 
 // From the rows for this number of channels (ANY: *); < 0: there are none.
@@ -221,8 +214,7 @@ static double table_us(struct vg_func f, struct vg_shape s, int channels)
 	if (lo->bytes >= hi->bytes)
 		return row_us(lo, s.ranks);
 	double w = log(s.bytes / lo->bytes) / log(hi->bytes / lo->bytes);
-	return exp(log(row_us(lo, s.ranks)) * (1 - w) +
-		   log(row_us(hi, s.ranks)) * w);
+	return exp(log(row_us(lo, s.ranks)) * (1 - w) + log(row_us(hi, s.ranks)) * w);
 }
 
 static double steps(struct vg_func f, int ranks)

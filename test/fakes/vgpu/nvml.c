@@ -133,8 +133,7 @@ VG_API int nvmlDeviceGetNvLinkState(void *dev, unsigned link, int *on)
 	return NVML_OK;
 }
 
-VG_API int nvmlDeviceGetNvLinkCapability(void *dev, unsigned link, int cap,
-					 unsigned *result)
+VG_API int nvmlDeviceGetNvLinkCapability(void *dev, unsigned link, int cap, unsigned *result)
 {
 	*result = link_up(link);
 	return NVML_OK;

@@ -219,8 +219,7 @@ static bool is_runtime(const struct symbols *s, const Elf64_Sym *q)
 {
 	const char *n = symbol_name(s, q);
 
-	if (q->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(q->st_info) != STT_FUNC ||
-	    strchr(n, '.'))
+	if (q->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(q->st_info) != STT_FUNC || strchr(n, '.'))
 		return false;
 	if (!strncmp(n, "__cuda", 6))
 		return n[6] >= 'A' && n[6] <= 'Z' &&
@@ -233,22 +232,20 @@ static bool uses_libcudart(const struct module *m)
 	struct symbols s = symbols_of(m, m->dynsym);
 
 	for (const Elf64_Sym *q = s.at; q < s.end; q++) {
-		if (q->st_shndx == SHN_UNDEF &&
-		    !strcmp(symbol_name(&s, q), "cudaMalloc"))
+		if (q->st_shndx == SHN_UNDEF && !strcmp(symbol_name(&s, q), "cudaMalloc"))
 			return true;
 	}
 	return false;
 }
 
 // What we must know about NCCL itself: its kernels, version, function table.
-static void nccl_symbol(const struct module *m, const char *n,
-			const Elf64_Sym *q)
+static void nccl_symbol(const struct module *m, const char *n, const Elf64_Sym *q)
 {
 	uintptr_t at = m->base + q->st_value;
 	int type = ELF64_ST_TYPE(q->st_info);
 
-	if (type == STT_FUNC && strstr(n, "ncclDevKernel_") &&
-	    !strstr(n, "_device_stub_") && !strstr(n, ".cold")) {
+	if (type == STT_FUNC && strstr(n, "ncclDevKernel_") && !strstr(n, "_device_stub_") &&
+	    !strstr(n, ".cold")) {
 		vg_kernel_add((void *)at, n);
 	} else if (type == STT_FUNC && !strcmp(n, "ncclGetVersion")) {
 		int (*version)(int *);
@@ -260,8 +257,7 @@ static void nccl_symbol(const struct module *m, const char *n,
 	}
 }
 
-static void protect(const struct module *m, uintptr_t lo, uintptr_t hi,
-		    int prot)
+static void protect(const struct module *m, uintptr_t lo, uintptr_t hi, int prot)
 {
 	lo &= ~(uintptr_t)(PAGE - 1);
 	hi = (hi + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -277,8 +273,7 @@ static void write_jump(uintptr_t at, void *to)
 	memcpy((void *)at, jump, sizeof jump);
 }
 
-static void redirect_one(const struct module *m, const char *name,
-			 const Elf64_Sym *q, void *me)
+static void redirect_one(const struct module *m, const char *name, const Elf64_Sym *q, void *me)
 {
 	// Functions are 16-byte aligned, so 14 bytes fit even in a short one.
 	if (q->st_size < JUMP_SIZE && q->st_value % 16) {
@@ -317,15 +312,13 @@ static void module_patch(struct module *m)
 	if (!module_map(m))
 		return;
 	m->shared = m->kind != CUDART && uses_libcudart(m);
-	struct symbols s =
-		symbols_of(m, m->kind == CUDART ? m->dynsym : m->symtab);
+	struct symbols s = symbols_of(m, m->kind == CUDART ? m->dynsym : m->symtab);
 	if (!m->shared)
 		redirect(m, &s);
 	if (m->kind == NCCL && !m->shared && !m->count)
-		vg_skip(m->path,
-			" has no symbol table (.symtab) with a CUDA "
-			"runtime in it; virtual GPUs need an unstripped "
-			"NCCL, or one that uses libcudart.so");
+		vg_skip(m->path, " has no symbol table (.symtab) with a CUDA "
+				 "runtime in it; virtual GPUs need an unstripped "
+				 "NCCL, or one that uses libcudart.so");
 	if (m->kind == NCCL) {
 		for (const Elf64_Sym *q = s.at; q < s.end; q++) {
 			if (q->st_shndx != SHN_UNDEF)
@@ -375,8 +368,7 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 	if (sc->n == MAX_MODULES)
 		return 0;
 	struct module *m = &sc->modules[sc->n++];
-	snprintf(m->path, sizeof m->path, "%s",
-		 kind == PROGRAM ? "/proc/self/exe" : path);
+	snprintf(m->path, sizeof m->path, "%s", kind == PROGRAM ? "/proc/self/exe" : path);
 	m->base = info->dlpi_addr;
 	m->kind = kind;
 	return 0;
@@ -405,9 +397,8 @@ static void scan(void)
 static __attribute__((constructor)) void start(void)
 {
 #if !defined(__x86_64__)
-	vg_skip("virtual GPUs",
-		" run on x86-64 only (the jumps written over the "
-		"CUDA runtime are its machine code)");
+	vg_skip("virtual GPUs", " run on x86-64 only (the jumps written over the "
+				"CUDA runtime are its machine code)");
 #endif
 	vg_model_label();
 	scan();
@@ -419,8 +410,7 @@ VG_API void *dlopen(const char *file, int flags)
 	const char *slash = file ? strrchr(file, '/') : NULL;
 	const char *base = slash ? slash + 1 : file;
 
-	if (base && (!strncmp(base, "libcuda.so", 10) ||
-		     !strncmp(base, "libnvidia-ml.so", 15)))
+	if (base && (!strncmp(base, "libcuda.so", 10) || !strncmp(base, "libnvidia-ml.so", 15)))
 		return self();
 	void *h = real_dlopen(file, flags);
 	if (h)

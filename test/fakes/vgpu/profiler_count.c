@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 // Own declarations of ncclProfiler_v5, as far as it is read here.
-typedef void (*log_fn)(int level, unsigned long flags, const char *file,
-		       int line, const char *fmt, ...);
+typedef void (*log_fn)(int level, unsigned long flags, const char *file, int line, const char *fmt,
+		       ...);
 
 enum { KERNEL_CH = 1 << 6, KERNEL_CH_STOP = 22, OK = 0 };
 
@@ -36,8 +36,8 @@ struct event {
 
 struct profiler_v5 {
 	const char *name;
-	int (*init)(void **context, uint64_t comm, int *mask, const char *name,
-		    int nnodes, int nranks, int rank, log_fn log);
+	int (*init)(void **context, uint64_t comm, int *mask, const char *name, int nnodes,
+		    int nranks, int rank, log_fn log);
 	int (*start)(void *context, void **handle, struct descr *d);
 	int (*stop)(void *handle);
 	int (*state)(void *handle, int state, void *args);
@@ -45,8 +45,8 @@ struct profiler_v5 {
 };
 
 // NOLINTNEXTLINE(readability-function-size): the signature is NCCL's
-static int init(void **context, uint64_t comm, int *mask, const char *name,
-		int nnodes, int nranks, int rank, log_fn log)
+static int init(void **context, uint64_t comm, int *mask, const char *name, int nnodes, int nranks,
+		int rank, log_fn log)
 {
 	struct comm *c = calloc(1, sizeof *c);
 
@@ -103,15 +103,12 @@ static int finalize(void *context)
 {
 	const struct comm *c = context; // kept: events point at it
 
-	fprintf(stderr,
-		"KernelCh rank %d: %u started, %u stopped, %llu..%llu ns\n",
-		c->rank, c->started, c->stopped,
-		(unsigned long long)c->shortest,
+	fprintf(stderr, "KernelCh rank %d: %u started, %u stopped, %llu..%llu ns\n", c->rank,
+		c->started, c->stopped, (unsigned long long)c->shortest,
 		(unsigned long long)c->longest);
 	return OK;
 }
 
 extern const struct profiler_v5 ncclProfiler_v5;
 __attribute__((visibility("default")))
-const struct profiler_v5 ncclProfiler_v5 = { "count", init,  start,
-					     stop,    state, finalize };
+const struct profiler_v5 ncclProfiler_v5 = { "count", init, start, stop, state, finalize };

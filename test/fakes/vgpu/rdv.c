@@ -44,25 +44,21 @@ static struct file *attach(uint64_t comm, int n)
 {
 	const char *dir = getenv("VGPU_DIR");
 	char path[512];
-	size_t size =
-		sizeof(struct file) + (size_t)n * sizeof(struct record[SLOTS]);
+	size_t size = sizeof(struct file) + (size_t)n * sizeof(struct record[SLOTS]);
 	struct file *f = MAP_FAILED;
 
-	snprintf(path, sizeof path, "%s/vgpu-%d-%016llx-%d",
-		 dir && *dir ? dir : "/dev/shm", (int)getuid(),
-		 (unsigned long long)comm, n);
+	snprintf(path, sizeof path, "%s/vgpu-%d-%016llx-%d", dir && *dir ? dir : "/dev/shm",
+		 (int)getuid(), (unsigned long long)comm, n);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0 && !ftruncate(fd, (off_t)size))
 		f = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (f == MAP_FAILED)
-		vg_log("%s: %s; ranks do not wait for each other", path,
-		       strerror(errno));
+		vg_log("%s: %s; ranks do not wait for each other", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	if (f == MAP_FAILED)
 		return NULL;
-	if (__atomic_add_fetch(&f->attached, 1, __ATOMIC_ACQ_REL) ==
-	    (uint32_t)n)
+	if (__atomic_add_fetch(&f->attached, 1, __ATOMIC_ACQ_REL) == (uint32_t)n)
 		unlink(path);
 	return f;
 }
@@ -77,8 +73,7 @@ struct vg_rdv *vg_rdv_get(uint64_t comm, int rank, int nranks)
 			break;
 	}
 	if (!r) {
-		struct file *f =
-			nranks <= MAX_RANKS ? attach(comm, nranks) : NULL;
+		struct file *f = nranks <= MAX_RANKS ? attach(comm, nranks) : NULL;
 
 		if (f) {
 			r = vg_calloc(1, sizeof *r);
@@ -106,8 +101,7 @@ static struct record *record_of(const struct vg_launch *l, int rank)
 
 static bool arrived(const struct vg_launch *l, int rank)
 {
-	uint64_t turn =
-		__atomic_load_n(&record_of(l, rank)->turn, __ATOMIC_ACQUIRE);
+	uint64_t turn = __atomic_load_n(&record_of(l, rank)->turn, __ATOMIC_ACQUIRE);
 	return turn == l->seq + 1;
 }
 
@@ -157,8 +151,8 @@ static bool already_told(const struct vg_launch *l, int rank)
 }
 
 // Appends to a text of fixed size; what does not fit is left out.
-static __attribute__((format(printf, 3, 4))) void append(char *out, size_t size,
-							 const char *fmt, ...)
+static __attribute__((format(printf, 3, 4))) void append(char *out, size_t size, const char *fmt,
+							 ...)
 {
 	size_t at = strlen(out);
 	va_list ap;
@@ -192,8 +186,7 @@ bool vg_rdv_explain(const struct vg_launch *l, char *out, size_t size)
 	snprintf(out, size,
 		 "communicator %016llx collective #%llu, seen by rank %d of "
 		 "%d:",
-		 (unsigned long long)r->comm, (unsigned long long)l->seq,
-		 r->rank, r->n);
+		 (unsigned long long)r->comm, (unsigned long long)l->seq, r->rank, r->n);
 	for (int i = 0; i < r->n; i++) { // a line for each different launch
 		if (already_told(l, i))
 			continue;
@@ -203,8 +196,7 @@ bool vg_rdv_explain(const struct vg_launch *l, char *out, size_t size)
 				append(out, size, " %d", k);
 		}
 		append(out, size, ": %s",
-		       arrived(l, i) ? record_of(l, i)->what
-				     : "has not launched it");
+		       arrived(l, i) ? record_of(l, i)->what : "has not launched it");
 	}
 	return true;
 }

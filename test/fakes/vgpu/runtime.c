@@ -138,8 +138,7 @@ static const struct {
 	{ CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, VG_PCI_DOMAIN },
 };
 
-VG_API cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
-					  int dev)
+VG_API cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev)
 {
 	if (!good_device(dev))
 		return vg_result(cudaErrorInvalidDevice);
@@ -252,15 +251,13 @@ static const struct {
 } errors[] = {
 	{ cudaSuccess, "cudaSuccess", "no error" },
 	{ cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
-	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation",
-	  "out of memory" },
+	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
 	{ cudaErrorInvalidDevice, "cudaErrorInvalidDevice",
 	  "invalid device ordinal (vgpu: VGPU_COUNT says how many there are)" },
 	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
 	{ cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout",
 	  "the launch timed out (vgpu: the virtual kernel hangs)" },
-	{ cudaErrorNotSupported, "cudaErrorNotSupported",
-	  "operation not supported by vgpu" },
+	{ cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported by vgpu" },
 };
 
 static size_t error_find(cudaError_t e)
@@ -276,17 +273,15 @@ VG_API const char *cudaGetErrorName(cudaError_t e)
 {
 	size_t i = error_find(e);
 
-	return i < sizeof errors / sizeof *errors ? errors[i].name
-						  : "cudaError (vgpu)";
+	return i < sizeof errors / sizeof *errors ? errors[i].name : "cudaError (vgpu)";
 }
 
 VG_API const char *cudaGetErrorString(cudaError_t e)
 {
 	size_t i = error_find(e);
 
-	return i < sizeof errors / sizeof *errors
-		       ? errors[i].text
-		       : "an error that vgpu has no text for";
+	return i < sizeof errors / sizeof *errors ? errors[i].text
+						  : "an error that vgpu has no text for";
 }
 
 // ---- memory
@@ -298,8 +293,7 @@ static void fill(void *dst, int byte, size_t n)
 	uintptr_t lo = (at + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 	uintptr_t hi = end & ~(uintptr_t)(PAGE - 1);
 
-	if (byte || hi <= lo || hi - lo < PUNCH_FROM ||
-	    madvise((void *)lo, hi - lo, MADV_REMOVE)) {
+	if (byte || hi <= lo || hi - lo < PUNCH_FROM || madvise((void *)lo, hi - lo, MADV_REMOVE)) {
 		memset(dst, byte, n);
 		return;
 	}
@@ -334,11 +328,8 @@ VG_API cudaError_t cudaFreeHost(void *p)
 
 VG_API cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
 {
-	vg_mem_add((struct vg_region){ .base = (uintptr_t)p,
-				       .size = n,
-				       .kind = VG_MEM_HOST,
-				       .dev = vg_dev,
-				       .fd = -1 });
+	vg_mem_add((struct vg_region){
+		.base = (uintptr_t)p, .size = n, .kind = VG_MEM_HOST, .dev = vg_dev, .fd = -1 });
 	return cudaSuccess;
 }
 
@@ -352,8 +343,7 @@ VG_API cudaError_t cudaHostUnregister(void *p)
 	return vg_result(found ? 0 : cudaErrorInvalidValue);
 }
 
-VG_API cudaError_t cudaHostGetDevicePointer(void **dev, void *host,
-					    unsigned flags)
+VG_API cudaError_t cudaHostGetDevicePointer(void **dev, void *host, unsigned flags)
 {
 	*dev = host;
 	return cudaSuccess;
@@ -366,27 +356,24 @@ VG_API cudaError_t cudaMemGetInfo(size_t *avail, size_t *total)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaMemcpy(void *dst, const void *src, size_t n,
-			      enum cudaMemcpyKind kind)
+VG_API cudaError_t cudaMemcpy(void *dst, const void *src, size_t n, enum cudaMemcpyKind kind)
 {
 	memmove(dst, src, n);
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n,
-				   enum cudaMemcpyKind kind, cudaStream_t s)
+VG_API cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, enum cudaMemcpyKind kind,
+				   cudaStream_t s)
 {
 	memmove(dst, src, n);
 	return cudaSuccess;
 }
 
 // NOLINTNEXTLINE(readability-function-size): the signature is CUDA's
-VG_API cudaError_t cudaMemcpyBatchAsync(void *const *dsts,
-					const void *const *srcs,
+VG_API cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs,
 					const size_t *sizes, size_t count,
-					struct cudaMemcpyAttributes *attrs,
-					size_t *attr_at, size_t nattr,
-					cudaStream_t s)
+					struct cudaMemcpyAttributes *attrs, size_t *attr_at,
+					size_t nattr, cudaStream_t s)
 {
 	for (size_t i = 0; i < count; i++)
 		memmove(dsts[i], srcs[i], sizes[i]);
@@ -405,8 +392,7 @@ VG_API cudaError_t cudaMemsetAsync(void *p, int byte, size_t n, cudaStream_t s)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool,
-				     const struct cudaMemPoolProps *props)
+VG_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
 {
 	*pool = vg_calloc(1, 64); // only its address means something
 	return cudaSuccess;
@@ -418,8 +404,7 @@ VG_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
-					   enum cudaMemPoolAttr attr,
+VG_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr,
 					   void *value)
 {
 	return cudaSuccess;
@@ -430,8 +415,7 @@ VG_API cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t s)
 	return cudaMalloc(p, n);
 }
 
-VG_API cudaError_t cudaMallocFromPoolAsync(void **p, size_t n,
-					   cudaMemPool_t pool, cudaStream_t s)
+VG_API cudaError_t cudaMallocFromPoolAsync(void **p, size_t n, cudaMemPool_t pool, cudaStream_t s)
 {
 	return cudaMalloc(p, n);
 }
@@ -441,8 +425,7 @@ VG_API cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
 	return cudaFree(p);
 }
 
-VG_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
-					    const void *p)
+VG_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p)
 {
 	struct vg_region r;
 	void *at;
@@ -455,8 +438,7 @@ VG_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
 		a->hostPointer = at;
 		return cudaSuccess;
 	}
-	a->type = r.kind == VG_MEM_HOST ? cudaMemoryTypeHost
-					: cudaMemoryTypeDevice;
+	a->type = r.kind == VG_MEM_HOST ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
 	a->device = r.dev;
 	a->devicePointer = at;
 	a->hostPointer = r.kind == VG_MEM_HOST ? at : NULL;
@@ -486,8 +468,7 @@ VG_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h,
-					unsigned flags)
+VG_API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned flags)
 {
 	struct ipc i;
 	char path[64];
@@ -497,8 +478,7 @@ VG_API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h,
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return vg_result(cudaErrorInvalidValue);
-	char *at =
-		mmap(NULL, i.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *at = mmap(NULL, i.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
 		close(fd);
 		return vg_result(cudaErrorMemoryAllocation);
@@ -523,8 +503,7 @@ VG_API cudaError_t cudaIpcCloseMemHandle(void *p)
 
 // ---- streams and events
 
-VG_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags,
-						int priority)
+VG_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int priority)
 {
 	*s = (cudaStream_t)vg_stream_new(vg_dev);
 	return cudaSuccess;
@@ -556,8 +535,7 @@ VG_API cudaError_t cudaStreamQuery(cudaStream_t s)
 	return vg_result(vg_stream_query(vg_stream(s)));
 }
 
-VG_API cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
-				       unsigned flags)
+VG_API cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
 	vg_stream_wait(vg_stream(s), (struct vg_event *)e);
 	return cudaSuccess;
@@ -569,21 +547,17 @@ VG_API cudaError_t cudaStreamGetDevice(cudaStream_t s, int *dev)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaStreamIsCapturing(cudaStream_t s,
-					 enum cudaStreamCaptureStatus *st)
+VG_API cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *st)
 {
 	*st = cudaStreamCaptureStatusNone;
 	return cudaSuccess;
 }
 
 // NOLINTNEXTLINE(readability-function-size): the signature is CUDA's
-VG_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s,
-					    enum cudaStreamCaptureStatus *st,
-					    unsigned long long *id,
-					    cudaGraph_t *graph,
+VG_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, enum cudaStreamCaptureStatus *st,
+					    unsigned long long *id, cudaGraph_t *graph,
 					    const cudaGraphNode_t **deps,
-					    const cudaGraphEdgeData **edges,
-					    size_t *ndeps)
+					    const cudaGraphEdgeData **edges, size_t *ndeps)
 {
 	*st = cudaStreamCaptureStatusNone;
 	if (id)
@@ -591,8 +565,7 @@ VG_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s,
 	return cudaSuccess;
 }
 
-VG_API cudaError_t
-cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+VG_API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
 	static _Thread_local enum cudaStreamCaptureMode current;
 	enum cudaStreamCaptureMode old = current;
@@ -625,8 +598,7 @@ VG_API cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 	return cudaSuccess;
 }
 
-VG_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s,
-					    unsigned flags)
+VG_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags)
 {
 	return cudaEventRecord(e, s);
 }
@@ -643,12 +615,10 @@ VG_API cudaError_t cudaEventSynchronize(cudaEvent_t e)
 
 VG_API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
-	return vg_result(vg_event_elapsed(ms, (struct vg_event *)a,
-					  (struct vg_event *)b));
+	return vg_result(vg_event_elapsed(ms, (struct vg_event *)a, (struct vg_event *)b));
 }
 
-VG_API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn,
-				      void *arg)
+VG_API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn, void *arg)
 {
 	vg_stream_host(vg_stream(s), fn, arg);
 	return cudaSuccess;
@@ -656,23 +626,20 @@ VG_API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn,
 
 // ---- the way to the driver
 
-VG_API cudaError_t cudaGetDriverEntryPointByVersion(
-	const char *name, void **fn, unsigned version, unsigned long long flags,
-	enum cudaDriverEntryPointQueryResult *st)
+VG_API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned version,
+						    unsigned long long flags,
+						    enum cudaDriverEntryPointQueryResult *st)
 {
 	void (*f)(void) = vg_driver(name);
 
 	memcpy(fn, &f, sizeof f);
 	if (st)
-		*st = f ? cudaDriverEntryPointSuccess
-			: cudaDriverEntryPointSymbolNotFound;
+		*st = f ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
 	return cudaSuccess;
 }
 
-VG_API cudaError_t
-cudaGetDriverEntryPoint(const char *name, void **fn, unsigned long long flags,
-			enum cudaDriverEntryPointQueryResult *st)
+VG_API cudaError_t cudaGetDriverEntryPoint(const char *name, void **fn, unsigned long long flags,
+					   enum cudaDriverEntryPointQueryResult *st)
 {
-	return cudaGetDriverEntryPointByVersion(name, fn, VG_CUDA_VERSION,
-						flags, st);
+	return cudaGetDriverEntryPointByVersion(name, fn, VG_CUDA_VERSION, flags, st);
 }

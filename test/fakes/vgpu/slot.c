@@ -11,8 +11,7 @@ enum { BUF_SIMPLE = CONN_BUFS + 2 * sizeof(char *) };
 
 bool vg_end_mapped(const struct vg_end *e)
 {
-	return vg_mem_mapped(e->conn, CONN_SIZE) &&
-	       vg_mem_mapped(e->head, sizeof *e->head) &&
+	return vg_mem_mapped(e->conn, CONN_SIZE) && vg_mem_mapped(e->head, sizeof *e->head) &&
 	       vg_mem_mapped(e->tail, sizeof *e->tail) &&
 	       (!e->fifo || vg_mem_mapped(e->fifo, (size_t)FIFO_SIZE * NSLOT));
 }
@@ -41,8 +40,7 @@ bool vg_end_ready(const struct vg_end *e)
 	uint64_t upto = e->step + e->steps;
 
 	if (e->send)
-		return __atomic_load_n(e->head, __ATOMIC_ACQUIRE) + NSLOT >=
-		       upto;
+		return __atomic_load_n(e->head, __ATOMIC_ACQUIRE) + NSLOT >= upto;
 	return __atomic_load_n(e->tail, __ATOMIC_ACQUIRE) >= upto;
 }
 
@@ -63,12 +61,10 @@ char *vg_end_slot(const struct vg_end *e, size_t bytes)
 void vg_end_post(struct vg_end *e, size_t bytes)
 {
 	if (e->send && e->fifo)
-		__atomic_store_n(
-			(int64_t *)(void *)(fifo_entry(e) + FIFO_BYTES),
-			(int64_t)bytes, __ATOMIC_RELEASE);
+		__atomic_store_n((int64_t *)(void *)(fifo_entry(e) + FIFO_BYTES), (int64_t)bytes,
+				 __ATOMIC_RELEASE);
 	e->step += e->steps;
-	__atomic_store_n(e->send ? e->tail : e->head, e->step,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(e->send ? e->tail : e->head, e->step, __ATOMIC_RELEASE);
 }
 
 void vg_end_close(const struct vg_end *e)

@@ -20,8 +20,8 @@ int vg_stub_hit(int i);
 __attribute__((used, visibility("hidden"))) int vg_stub_hit(int i)
 {
 	if (!__atomic_exchange_n(&said[i], 1, __ATOMIC_RELAXED))
-		vg_log("not implemented: %s (returns %d, not supported)",
-		       names[i], VG_NOT_SUPPORTED);
+		vg_log("not implemented: %s (returns %d, not supported)", names[i],
+		       VG_NOT_SUPPORTED);
 	return VG_NOT_SUPPORTED;
 }
 

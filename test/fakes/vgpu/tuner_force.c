@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 // Own declarations of ncclTuner_v5; NVL domain and constants are not looked at.
-typedef void (*log_fn)(int level, unsigned long flags, const char *file,
-		       int line, const char *fmt, ...);
+typedef void (*log_fn)(int level, unsigned long flags, const char *file, int line, const char *fmt,
+		       ...);
 
 enum { NPROTO = 3, OK = 0 };
 
@@ -21,11 +21,10 @@ struct force {
 
 struct tuner_v5 {
 	const char *name;
-	int (*init)(void **context, uint64_t comm, size_t nranks, size_t nnodes,
-		    log_fn log, void *nvl, void *constants);
-	int (*get)(void *context, int coll, size_t bytes, int nops,
-		   float **table, int nalgo, int nproto, int registered,
-		   int *channels);
+	int (*init)(void **context, uint64_t comm, size_t nranks, size_t nnodes, log_fn log,
+		    void *nvl, void *constants);
+	int (*get)(void *context, int coll, size_t bytes, int nops, float **table, int nalgo,
+		   int nproto, int registered, int *channels);
 	int (*finalize)(void *context);
 };
 
@@ -39,8 +38,8 @@ static int mine(void)
 }
 
 // NOLINTNEXTLINE(readability-function-size): the signature is NCCL's
-static int init(void **context, uint64_t comm, size_t nranks, size_t nnodes,
-		log_fn log, void *nvl, void *constants)
+static int init(void **context, uint64_t comm, size_t nranks, size_t nnodes, log_fn log, void *nvl,
+		void *constants)
 {
 	struct force *f = calloc(1, sizeof *f);
 	const char *s = getenv("FORCE");
@@ -49,23 +48,22 @@ static int init(void **context, uint64_t comm, size_t nranks, size_t nnodes,
 	(void)constants;
 	if (!f)
 		return 1;
-	if (!mine() || !s ||
-	    sscanf(s, "%d,%d,%d", &f->algo, &f->proto, &f->channels) != 3)
+	if (!mine() || !s || sscanf(s, "%d,%d,%d", &f->algo, &f->proto, &f->channels) != 3)
 		f->algo = -1;
 	*context = f;
 	return OK;
 }
 
 // NOLINTNEXTLINE(readability-function-size): the signature is NCCL's
-static int get(void *context, int coll, size_t bytes, int nops, float **table,
-	       int nalgo, int nproto, int registered, int *channels)
+static int get(void *context, int coll, size_t bytes, int nops, float **table, int nalgo,
+	       int nproto, int registered, int *channels)
 {
 	const struct force *f = context;
 	float(*costs)[NPROTO] = (void *)table; // flat, whatever its type says
 
 	(void)coll, (void)bytes, (void)nops, (void)registered;
-	if (f->algo < 0 || f->algo >= nalgo || f->proto < 0 ||
-	    f->proto >= nproto || costs[f->algo][f->proto] < 0)
+	if (f->algo < 0 || f->algo >= nalgo || f->proto < 0 || f->proto >= nproto ||
+	    costs[f->algo][f->proto] < 0)
 		return OK;
 	costs[f->algo][f->proto] = 0;
 	if (f->channels > 0)

@@ -165,8 +165,8 @@ struct vg_launch {
  * A kernel that is not understood takes VGPU_OTHER_US and meets nobody. Free
  * with vg_launch_free. Called by the launching thread.
  */
-struct vg_launch *vg_launch_new(const char *kernel, unsigned grid,
-				const void *args, const size_t *size);
+struct vg_launch *vg_launch_new(const char *kernel, unsigned grid, const void *args,
+				const size_t *size);
 void vg_launch_free(struct vg_launch *l);
 
 // Write the profiler's counters for the start or the end at CLOCK_MONOTONIC
@@ -175,14 +175,7 @@ void vg_launch_prof(const struct vg_launch *l, bool completed, uint64_t ns);
 
 // ---- model.c: how long a collective takes
 
-enum vg_coll {
-	VG_BROADCAST,
-	VG_REDUCE,
-	VG_ALLGATHER,
-	VG_REDUCESCATTER,
-	VG_ALLREDUCE,
-	VG_NCOLL
-};
+enum vg_coll { VG_BROADCAST, VG_REDUCE, VG_ALLGATHER, VG_REDUCESCATTER, VG_ALLREDUCE, VG_NCOLL };
 enum vg_algo {
 	VG_TREE,
 	VG_RING,
@@ -240,10 +233,9 @@ void vg_data_free(struct vg_data *d);
  *
  * A work that nobody here can play makes the launch fail as vg_data_refuse.
  */
-void vg_data_p2p(struct vg_data *d, int channel, unsigned stage,
-		 const char *work);
-void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
-		  struct vg_func f, const char *work);
+void vg_data_p2p(struct vg_data *d, int channel, unsigned stage, const char *work);
+void vg_data_coll(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
+		  const char *work);
 
 // The launch fails, because of @what.
 void vg_data_refuse(struct vg_data *d, const char *what);
@@ -313,7 +305,6 @@ void vg_agent_scan(char *const *peers, int npeers, const int slot_size[2]);
 
 // The driver function of that name, or a stub as vg_stub makes them.
 void (*vg_driver(const char *name))(void);
-int vg_launch_on(const void *func, unsigned grid, void *stream, void **params,
-		 void **extra);
+int vg_launch_on(const void *func, unsigned grid, void *stream, void **params, void **extra);
 
 #endif

@@ -98,8 +98,8 @@ static int g_close(void *coll)
 	return 0;
 }
 
-static int g_reg(void *coll, void *data, size_t size, int type, uint64_t flags,
-		 void **mh, void **gh)
+static int g_reg(void *coll, void *data, size_t size, int type, uint64_t flags, void **mh,
+		 void **gh)
 {
 	struct coll *c = coll;
 
@@ -146,8 +146,8 @@ static char *memory(struct coll *c, void *handle, uint64_t off)
 #define PUT_ARGS NB_GIN_PUT_ARGS
 #define COPY src_off, src, size, dst_off, dst, rank
 
-static int put(struct coll *c, int context, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
-	       bool strong, uint32_t flags, void **req)
+static int put(struct coll *c, int context, PUT_ARGS, NB_GIN_SIGNAL_ARGS, bool strong,
+	       uint32_t flags, void **req)
 {
 	unsigned i = seen.nput++ % 64;
 	int rc = seen.fail_put;
@@ -163,12 +163,10 @@ static int put(struct coll *c, int context, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 	if (rc)
 		return rc;
 	if (size)
-		memcpy(memory(colls[rank], dst, dst_off),
-		       memory(c, src, src_off), size);
+		memcpy(memory(colls[rank], dst, dst_off), memory(c, src, src_off), size);
 	if (op)
-		__atomic_fetch_add(
-			(uint64_t *)(void *)memory(colls[rank], sig, sig_off),
-			op == 1 ? 1 : value, __ATOMIC_RELEASE);
+		__atomic_fetch_add((uint64_t *)(void *)memory(colls[rank], sig, sig_off),
+				   op == 1 ? 1 : value, __ATOMIC_RELEASE);
 	*req = calloc(1, sizeof(struct request));
 	return 0;
 }
@@ -197,15 +195,14 @@ static int g_query(void *ctx, bool *failed)
 }
 
 #if ABI == 12
-static int g_connect(void *ctx, void *handles[], int n, int rank, int nconn,
-		     int depth, void *l, void **coll)
+static int g_connect(void *ctx, void *handles[], int n, int rank, int nconn, int depth, void *l,
+		     void **coll)
 {
 	(void)handles, (void)n, (void)nconn, (void)depth;
 	return connect_any(ctx, rank, l, coll);
 }
 #else
-static int g_connect(void *ctx, void *handles[], int n, int rank, void *l,
-		     void **coll)
+static int g_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll)
 {
 	(void)handles, (void)n;
 	return connect_any(ctx, rank, l, coll);
@@ -246,8 +243,7 @@ static int g_iput(void *ctx, int k, PUT_ARGS,
 #if ABI != 15
 	uint32_t flags = 0;
 #endif
-	return put(((struct ctx *)ctx)->coll, k, COPY, 0, NULL, 0, 0, true,
-		   flags, req);
+	return put(((struct ctx *)ctx)->coll, k, COPY, 0, NULL, 0, 0, true, flags, req);
 }
 
 static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
@@ -265,12 +261,11 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 #if ABI != 15
 	uint32_t flags = 0;
 #endif
-	return put(((struct ctx *)ctx)->coll, k, COPY, sig_off, sig, value, op,
-		   strong, flags, req);
+	return put(((struct ctx *)ctx)->coll, k, COPY, sig_off, sig, value, op, strong, flags, req);
 }
 
-static int g_iget(void *ctx, int k, uint64_t remote_off, void *remote,
-		  size_t size, uint64_t local_off, void *local, uint32_t rank,
+static int g_iget(void *ctx, int k, uint64_t remote_off, void *remote, size_t size,
+		  uint64_t local_off, void *local, uint32_t rank,
 #if ABI == 15
 		  uint32_t flags,
 #endif
@@ -311,8 +306,7 @@ static int g_create(void *coll, int s, int c, int n, void **ctx, void **devh)
 	return make_context(coll, n, ctx);
 }
 #elif ABI == 13
-static int g_create(void *coll, struct nb_gin_config_v13 *k, void **ctx,
-		    void **devh)
+static int g_create(void *coll, struct nb_gin_config_v13 *k, void **ctx, void **devh)
 {
 	*devh = &seen;
 	return make_context(coll, k->ncontexts, ctx);
@@ -322,8 +316,7 @@ static int g_create(void *coll, struct nb_rma_config *k, void **ctx)
 {
 	return make_context(coll, k->ncontexts, ctx);
 }
-static int g_reg_rma(void *coll, void *data, size_t size, int type,
-		     uint64_t flags, void **mh)
+static int g_reg_rma(void *coll, void *data, size_t size, int type, uint64_t flags, void **mh)
 {
 	return g_reg(coll, data, size, type, flags, mh, NULL);
 }
@@ -447,8 +440,7 @@ static int d_close_listen(void *l)
 	return l == &device_ctx ? 0 : 3;
 }
 
-static int d_connect(void *ctx, void *handles[], int n, int rank, void *l,
-		     void **coll)
+static int d_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll)
 {
 	(void)ctx, (void)n, (void)rank;
 	if (l != &device_ctx || *(char *)handles[0] != 2)
@@ -458,8 +450,7 @@ static int d_connect(void *ctx, void *handles[], int n, int rank, void *l,
 	return 0;
 }
 
-static int d_create(void *coll, struct nb_gin_config_v14 *k, void **ctx,
-		    void **devh)
+static int d_create(void *coll, struct nb_gin_config_v14 *k, void **ctx, void **devh)
 {
 	seen.device_contexts = k->ncontexts;
 	seen.backend_version = k->backend_version;
@@ -487,8 +478,7 @@ static int d_query(void *ctx, bool *failed)
 }
 
 extern struct nb_gin_table_v14 ncclGinPlugin_v14;
-__attribute__((
-	visibility("default"))) struct nb_gin_table_v14 ncclGinPlugin_v14 = {
+__attribute__((visibility("default"))) struct nb_gin_table_v14 ncclGinPlugin_v14 = {
 	.name = "theirs",
 	.init = d_init,
 	.devices = d_devices,

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct gin_plugin_seen {
-	unsigned inits, finalizes, listens, connects, colls, contexts, regs,
-		deregs, progresses, tests, flushes, gets;
+	unsigned inits, finalizes, listens, connects, colls, contexts, regs, deregs, progresses,
+		tests, flushes, gets;
 	int fail_put;	   /* result of the next put; then 0 */
 	int device_type;   /* 0: 2, the proxy's */
 	int fail_init;	   /* result of each init */

@@ -77,8 +77,7 @@ static int begin(void **ctx, int *asked)
 		return INTERNAL;
 	}
 	mask = asked;
-	__atomic_store_n(mask,
-			 want ? atoi(want) : HOST_PROXY_STEP | HOST_KERNEL_CH,
+	__atomic_store_n(mask, want ? atoi(want) : HOST_PROXY_STEP | HOST_KERNEL_CH,
 			 __ATOMIC_RELAXED);
 	*ctx = c;
 	return 0;
@@ -202,8 +201,8 @@ static int start(void *ctx, void **handle, void *what)
 	o->type = d->type;
 	o->comm = c;
 	o->next = __atomic_load_n(&c->all, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&c->all, &o->next, o, true,
-					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(&c->all, &o->next, o, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED))
 		;
 	*handle = o;
 	return 0;
@@ -229,16 +228,13 @@ static int state(void *handle, int value, void *args)
 	struct comm *c = o->comm;
 
 	if (o->magic != MAGIC || o->stopped)
-		wrong(c, "a state of a handle that is stopped or not mine",
-		      (unsigned)value);
+		wrong(c, "a state of a handle that is stopped or not mine", (unsigned)value);
 	if (V < 4 && value > 18)
-		wrong(c, "a state that this version does not have",
-		      (unsigned)value);
+		wrong(c, "a state that this version does not have", (unsigned)value);
 	COUNT(c->states);
 	COUNT(peer_states);
 	if (args && (value == 12 || value == 9))
-		__atomic_fetch_add(&c->sum,
-				   mix((unsigned)value, *(uint64_t *)args),
+		__atomic_fetch_add(&c->sum, mix((unsigned)value, *(uint64_t *)args),
 				   __ATOMIC_RELAXED);
 	return result();
 }
@@ -257,8 +253,8 @@ static int finalize(void *ctx)
 	fprintf(stderr,
 		"peer: profiler v%d: %u events, %u stops, %u states, %u "
 		"orphans, %u open, %u foreign, bad %u, sum %llx\n",
-		V, c->started, c->stopped, c->states, c->orphans, leaked,
-		c->foreign, c->bad, (unsigned long long)c->sum);
+		V, c->started, c->stopped, c->states, c->orphans, leaked, c->foreign, c->bad,
+		(unsigned long long)c->sum);
 	free(c);
 	return result();
 }
@@ -270,30 +266,29 @@ static int init(void **ctx, int *asked)
 }
 #define INIT .v1
 #else
-static int init_named(void **ctx, uint64_t id, int *asked, const char *name,
-		      int ranks, int rank, host_prof_logger *log)
+static int init_named(void **ctx, uint64_t id, int *asked, const char *name, int ranks, int rank,
+		      host_prof_logger *log)
 {
 	int rc = begin(ctx, asked);
 	struct comm *c = *ctx;
 
 	if (rc)
 		return rc;
-	if (!name || strcmp(name, "world") != 0 || !id || !log || rank < 0 ||
-	    rank >= ranks)
+	if (!name || strcmp(name, "world") != 0 || !id || !log || rank < 0 || rank >= ranks)
 		wrong(c, "init of another communicator", id);
 	return 0;
 }
 #if V == 4
-static int init(void **ctx, int *asked, const char *name, uint64_t id,
-		int nodes, int ranks, int rank, host_prof_logger *log)
+static int init(void **ctx, int *asked, const char *name, uint64_t id, int nodes, int ranks,
+		int rank, host_prof_logger *log)
 {
 	(void)nodes;
 	return init_named(ctx, id, asked, name, ranks, rank, log);
 }
 #define INIT .v4
 #else
-static int init(void **ctx, uint64_t id, int *asked, const char *name,
-		int nodes, int ranks, int rank, host_prof_logger *log)
+static int init(void **ctx, uint64_t id, int *asked, const char *name, int nodes, int ranks,
+		int rank, host_prof_logger *log)
 {
 	(void)nodes;
 	return init_named(ctx, id, asked, name, ranks, rank, log);

@@ -50,8 +50,7 @@ static int start(void **ctx, size_t ranks, size_t nodes, host_logger *log)
 	struct tuner *t;
 
 	*ctx = NULL;
-	log(3, INIT, "peer", 0, "peer: tuner v%d init, %zu ranks, %zu nodes", V,
-	    ranks, nodes);
+	log(3, INIT, "peer", 0, "peer: tuner v%d init, %zu ranks, %zu nodes", V, ranks, nodes);
 	if (!strcmp(does(), "fail_init"))
 		return INTERNAL;
 	if (!strcmp(does(), "abort_init"))
@@ -71,8 +70,8 @@ static int end(void *ctx)
 
 	if (!t)
 		return 0;
-	t->log(3, INIT, "peer", 0, "peer: tuner v%d was asked %u times, %u", V,
-	       t->asked, t->chunks);
+	t->log(3, INIT, "peer", 0, "peer: tuner v%d was asked %u times, %u", V, t->asked,
+	       t->chunks);
 	free(t);
 	return 0;
 }
@@ -134,8 +133,8 @@ static int init(size_t ranks, size_t nodes, host_logger *log, void **ctx)
 {
 	return start(ctx, ranks, nodes, log);
 }
-static int get(void *ctx, int coll, size_t bytes, int collnet, int nvls,
-	       int pipe_ops, int *algo, int *proto, int *channels)
+static int get(void *ctx, int coll, size_t bytes, int collnet, int nvls, int pipe_ops, int *algo,
+	       int *proto, int *channels)
 {
 	struct tuner *t = ctx;
 	const char *what = does();
@@ -149,19 +148,18 @@ static int get(void *ctx, int coll, size_t bytes, int collnet, int nvls,
 		*algo = 4711, *proto = 2, *channels = -100000;
 	return !strcmp(what, "fail") ? INTERNAL : 0;
 }
-EXPORT const struct host_tuner_v2 ncclTunerPlugin_v2 = { "peer", init, get,
-							 end };
+EXPORT const struct host_tuner_v2 ncclTunerPlugin_v2 = { "peer", init, get, end };
 #elif V < 5
 static int init(size_t ranks, size_t nodes, host_logger *log, void **ctx)
 {
 	return start(ctx, ranks, nodes, log);
 }
 #if V == 3
-static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table,
-	       int algos, int protos, int *channels)
+static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+	       int protos, int *channels)
 #else
-static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table,
-	       int algos, int protos, int reg_buff, int *channels)
+static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+	       int protos, int reg_buff, int *channels)
 #endif
 {
 	(void)coll, (void)bytes, (void)pipe_ops;
@@ -171,16 +169,13 @@ static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table,
 	return answer(ctx, table, algos, protos, channels);
 }
 #if V == 3
-EXPORT const struct host_tuner_v3 ncclTunerPlugin_v3 = { "peer", init, get,
-							 end };
+EXPORT const struct host_tuner_v3 ncclTunerPlugin_v3 = { "peer", init, get, end };
 #else
-EXPORT const struct host_tuner_v4 ncclTunerPlugin_v4 = { "peer", init, get,
-							 end };
+EXPORT const struct host_tuner_v4 ncclTunerPlugin_v4 = { "peer", init, get, end };
 #endif
 #else
-static int init(void **ctx, uint64_t id, size_t ranks, size_t nodes,
-		host_logger *log, struct host_nvl_domain_info *nvl,
-		double *constants)
+static int init(void **ctx, uint64_t id, size_t ranks, size_t nodes, host_logger *log,
+		struct host_nvl_domain_info *nvl, double *constants)
 {
 	/* what NCCL says there must have come through */
 	if (!id || !nvl || !constants || constants[1] != 2.0)
@@ -189,18 +184,16 @@ static int init(void **ctx, uint64_t id, size_t ranks, size_t nodes,
 		constants[1] = -1.0; /* which must not stay */
 	return start(ctx, ranks, nodes, log);
 }
-static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table,
-	       int algos, int protos, int reg_buff, int *channels)
+static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
+	       int protos, int reg_buff, int *channels)
 {
 	(void)coll, (void)bytes, (void)pipe_ops, (void)reg_buff;
 	return answer(ctx, table, algos, protos, channels);
 }
 #if V == 5
-EXPORT const struct host_tuner_v5 ncclTunerPlugin_v5 = { "peer", init, get,
-							 end };
+EXPORT const struct host_tuner_v5 ncclTunerPlugin_v5 = { "peer", init, get, end };
 #else
-static int chunk(void *ctx, int coll, size_t bytes, int algo, int proto,
-		 int channels, size_t *size)
+static int chunk(void *ctx, int coll, size_t bytes, int algo, int proto, int channels, size_t *size)
 {
 	struct tuner *t = ctx;
 	const char *what = does();
@@ -210,8 +203,6 @@ static int chunk(void *ctx, int coll, size_t bytes, int algo, int proto,
 	*size = !strcmp(what, "hostile") ? 1 : 65536;
 	return !strcmp(what, "fail") ? INTERNAL : 0;
 }
-EXPORT const struct host_tuner_v6 ncclTunerPlugin_v6 = {
-	{ "peer", init, get, end }, chunk
-};
+EXPORT const struct host_tuner_v6 ncclTunerPlugin_v6 = { { "peer", init, get, end }, chunk };
 #endif
 #endif

@@ -148,8 +148,7 @@ static void attach_file(const char *path, bool seal)
 		exit(1);
 	}
 	close(fd);
-	if (seal && fcntl(attach, F_ADD_SEALS,
-			  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
+	if (seal && fcntl(attach, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
 		exit(1);
 }
 
@@ -287,8 +286,7 @@ int main(int argc, char **argv)
 			hello = false;
 		else if (o == 't')
 			timeout_ms = atoi(optarg) * 1000;
-		else if (o != 'u' || setgid((gid_t)atoi(optarg)) ||
-			 setuid((uid_t)atoi(optarg)))
+		else if (o != 'u' || setgid((gid_t)atoi(optarg)) || setuid((uid_t)atoi(optarg)))
 			return 64;
 	}
 	if (optind >= argc)

@@ -44,8 +44,7 @@ static void find_functions(struct case_image *c)
 		int64_t to = (int64_t)pc + 1 + s->imm;
 		unsigned src = s->regs >> 4;
 
-		if (((s->opcode == CALL && src == LOCAL) ||
-		     (s->opcode == LDDW && src == CODE)) &&
+		if (((s->opcode == CALL && src == LOCAL) || (s->opcode == LDDW && src == CODE)) &&
 		    to > 0 && to < n)
 			begins[to] = true;
 		pc += s->opcode == LDDW;
@@ -76,8 +75,7 @@ static int one(const char *folder, const char *name, const char *to)
 
 	snprintf(path, sizeof(path), "%.500s/%.200s", folder, name);
 	text = read_file(path);
-	if (strstr(text, "mem=") || strstr(text, "wideshift") ||
-	    case_asm(&c, text, &err)) {
+	if (strstr(text, "mem=") || strstr(text, "wideshift") || case_asm(&c, text, &err)) {
 		left_out++;
 		return 0;
 	}
@@ -87,8 +85,7 @@ static int one(const char *folder, const char *name, const char *to)
 		left_out++;
 	} else {
 		snprintf(path, sizeof(path), "%.500s/%s%.*s.policy", to,
-			 strstr(folder, "/accept") ? "accept-" : "",
-			 (int)(strlen(name) - 4), name);
+			 strstr(folder, "/accept") ? "accept-" : "", (int)(strlen(name) - 4), name);
 		rc = write_file(path, &b);
 		written++;
 	}

@@ -58,9 +58,7 @@ static struct {
 	int ranks, procs, comms, abi, sizes, extra, rounds;
 	long rate;
 	bool fork_after, containers;
-} opt = {
-	.ranks = 1, .procs = 1, .comms = 1, .abi = 5, .sizes = 8, .rate = 2000
-};
+} opt = { .ranks = 1, .procs = 1, .comms = 1, .abi = 5, .sizes = 8, .rate = 2000 };
 
 static struct meeting *meet;
 static struct host_plugin plugin;
@@ -68,8 +66,8 @@ static struct host_plugin plugin;
 #define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
 #define GET(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
 
-static void log_line(int level, unsigned long flags, const char *file, int line,
-		     const char *fmt, ...)
+static void log_line(int level, unsigned long flags, const char *file, int line, const char *fmt,
+		     ...)
 {
 	char text[1024];
 	va_list ap;
@@ -111,9 +109,7 @@ static bool halted(uint64_t round, bool *was)
 	uint64_t at = GET(meet->halt_at);
 	bool is = at && round >= at;
 
-	if (is && !*was &&
-	    __atomic_add_fetch(&meet->halted, 1, __ATOMIC_ACQ_REL) ==
-		    opt.ranks) {
+	if (is && !*was && __atomic_add_fetch(&meet->halted, 1, __ATOMIC_ACQ_REL) == opt.ranks) {
 		printf("halted\n");
 		fflush(stdout);
 	}
@@ -139,8 +135,7 @@ static bool simulate(struct host_comm *comm, int rank)
 static bool may_go_on(uint64_t round)
 {
 	for (int r = 0; r < opt.ranks; r++)
-		while (GET(meet->done[r]) + AHEAD < round &&
-		       !GET(meet->dead[r])) {
+		while (GET(meet->done[r]) + AHEAD < round && !GET(meet->dead[r])) {
 			if (GET(meet->stop))
 				return false;
 			usleep(50);
@@ -149,8 +144,7 @@ static bool may_go_on(uint64_t round)
 }
 
 /* Compare with the ranks that have decided this round already. */
-static void compare(int comm, int rank, uint64_t round,
-		    const struct host_choice *c)
+static void compare(int comm, int rank, uint64_t round, const struct host_choice *c)
 {
 	struct answer *mine = &meet->ring[comm][rank][round % RING];
 
@@ -161,19 +155,16 @@ static void compare(int comm, int rank, uint64_t round,
 	for (int r = 0; r < opt.ranks; r++) {
 		struct answer *a = &meet->ring[comm][r][round % RING];
 
-		if (r == rank ||
-		    __atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != round + 1)
+		if (r == rank || __atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != round + 1)
 			continue;
-		if (a->algo == c->algo && a->proto == c->proto &&
-		    a->channels == c->channels)
+		if (a->algo == c->algo && a->proto == c->proto && a->channels == c->channels)
 			continue;
 		if (!__atomic_fetch_add(&meet->diverged, 1, __ATOMIC_SEQ_CST))
 			fprintf(stderr,
 				"diverged: comm %d decision %llu: rank %d took "
 				"%d/%d/%d, rank %d %d/%d/%d\n",
-				comm, (unsigned long long)round, rank, c->algo,
-				c->proto, c->channels, r, a->algo, a->proto,
-				a->channels);
+				comm, (unsigned long long)round, rank, c->algo, c->proto,
+				c->channels, r, a->algo, a->proto, a->channels);
 	}
 }
 
@@ -229,8 +220,7 @@ static void *rank_main(void *arg)
 	while (!GET(meet->stop) && may_go_on(round)) {
 		if (!simulate(&comms[0], rank))
 			break;
-		if (halted(round, &was) ||
-		    (opt.rounds && round == (uint64_t)opt.rounds)) {
+		if (halted(round, &was) || (opt.rounds && round == (uint64_t)opt.rounds)) {
 			usleep(1000);
 			continue;
 		}
@@ -302,8 +292,7 @@ static int process(int first, int n)
 	if (host_open(&plugin, opt.abi))
 		return 1;
 	for (int i = 0; i < n; i++)
-		if (pthread_create(&t[i], NULL, rank_main,
-				   (void *)(long)(first + i)))
+		if (pthread_create(&t[i], NULL, rank_main, (void *)(long)(first + i)))
 			return 1;
 	while (GET(meet->ready) < opt.ranks && !GET(meet->stop))
 		usleep(1000);
@@ -427,9 +416,8 @@ static int parse(int argc, char **argv)
 			return 64;
 		}
 	}
-	if (opt.ranks < 1 || opt.ranks > RANKS || opt.procs < 1 ||
-	    opt.ranks % opt.procs || opt.comms < 1 || opt.comms > COMMS ||
-	    opt.sizes < 1 || opt.sizes > 10 || opt.rate < 0)
+	if (opt.ranks < 1 || opt.ranks > RANKS || opt.procs < 1 || opt.ranks % opt.procs ||
+	    opt.comms < 1 || opt.comms > COMMS || opt.sizes < 1 || opt.sizes > 10 || opt.rate < 0)
 		return 64;
 	return 0;
 }
@@ -444,8 +432,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "host: wrong options\n");
 		return rc;
 	}
-	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (meet == MAP_FAILED)
 		return 1;
 	pthread_barrierattr_init(&attr);
@@ -456,11 +443,9 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_term);
 	signal(SIGUSR1, on_usr1);
 	signal(SIGUSR2, on_usr2);
-	rc = opt.procs > 1 || opt.containers ? processes()
-					     : process(0, opt.ranks);
+	rc = opt.procs > 1 || opt.containers ? processes() : process(0, opt.ranks);
 	for (int r = 0; r < opt.ranks; r++)
 		total += meet->done[r] * (uint64_t)opt.comms;
-	printf("decisions %llu diverged %d\n", (unsigned long long)total,
-	       meet->diverged);
+	printf("decisions %llu diverged %d\n", (unsigned long long)total, meet->diverged);
 	return rc ? rc : meet->diverged ? 3 : 0;
 }

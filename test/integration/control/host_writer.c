@@ -65,8 +65,7 @@ static int next_line(char *line, size_t size)
 /* As policies/ncclbpf_policy.h says: NCCLBPF_HOST_WRITING. */
 static void die_in_mid_update(struct element *e, uint64_t number)
 {
-	__atomic_store_n(&e->written_ns, now_ns() | UINT64_C(1) << 63,
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->written_ns, now_ns() | UINT64_C(1) << 63, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->number, number, __ATOMIC_SEQ_CST);
 	raise(SIGKILL);
 }
@@ -91,17 +90,14 @@ static int write_memory(bool sealed)
 	while ((got = next_line(line, sizeof(line))) >= 0) {
 		if (got > 0) {
 			if (!strncmp(line, "die ", 4))
-				die_in_mid_update(e,
-						  strtoull(line + 4, NULL, 10));
+				die_in_mid_update(e, strtoull(line + 4, NULL, 10));
 			writes = strncmp(line, "stop", 4) != 0;
 			if (writes)
-				__atomic_store_n(&e->number,
-						 strtoull(line, NULL, 10),
+				__atomic_store_n(&e->number, strtoull(line, NULL, 10),
 						 __ATOMIC_RELAXED);
 		}
 		if (writes)
-			__atomic_store_n(&e->written_ns, now_ns(),
-					 __ATOMIC_RELAXED);
+			__atomic_store_n(&e->written_ns, now_ns(), __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -219,8 +215,7 @@ static void row(const char *kind, int fd)
 static int print_table(const char *uid)
 {
 	int open_fd = kernel_map(N, 0), frozen = kernel_map(N, 0);
-	union bpf_attr attr = { .map_id = number_of(open_fd),
-				.open_flags = BPF_F_RDONLY };
+	union bpf_attr attr = { .map_id = number_of(open_fd), .open_flags = BPF_F_RDONLY };
 	int read_only = bpf_call(BPF_MAP_GET_FD_BY_ID, &attr);
 	uid_t to = uid ? (uid_t)strtoul(uid, NULL, 10) : 0;
 

@@ -22,11 +22,9 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
 static struct nb_slot code[16384];
 static uint32_t n;
 
-static void put(uint8_t opcode, unsigned dst, unsigned src, int16_t off,
-		int32_t imm)
+static void put(uint8_t opcode, unsigned dst, unsigned src, int16_t off, int32_t imm)
 {
-	code[n++] =
-		(struct nb_slot){ opcode, (uint8_t)(dst | src << 4), off, imm };
+	code[n++] = (struct nb_slot){ opcode, (uint8_t)(dst | src << 4), off, imm };
 }
 
 static void mov(unsigned dst, int32_t imm)
@@ -73,15 +71,13 @@ static void lookup0(int32_t map)
 
 static const unsigned char constant[8] = { 7, 0, 0, 0, 9, 0, 0, 0 };
 
-static void write_image(const char *dir, const char *name,
-			const struct nb_map_spec *maps, uint32_t nmaps)
+static void write_image(const char *dir, const char *name, const struct nb_map_spec *maps,
+			uint32_t nmaps)
 {
 	struct nb_func func = { .name = name, .start = 0, .end = n };
-	struct nb_line line = { .pc = 0,
-				.line = 12,
-				.col = 2,
-				.file = "made/by/hand.c",
-				.text = "\tfirst \"line\";" };
+	struct nb_line line = {
+		.pc = 0, .line = 12, .col = 2, .file = "made/by/hand.c", .text = "\tfirst \"line\";"
+	};
 	struct nb_prog prog = { .name = name,
 				.section = "tuner",
 				.hook = NB_HOOK_TUNER,
@@ -91,11 +87,9 @@ static void write_image(const char *dir, const char *name,
 				.nfuncs = 1,
 				.lines = &line,
 				.nlines = 1 };
-	struct nb_image img = { .name = name,
-				.maps = maps,
-				.nmaps = nmaps,
-				.progs = &prog,
-				.nprogs = 1 };
+	struct nb_image img = {
+		.name = name, .maps = maps, .nmaps = nmaps, .progs = &prog, .nprogs = 1
+	};
 	struct nb_err err;
 	struct nb_buf out;
 	char path[4096];

@@ -175,8 +175,7 @@ static size_t compose(struct client *c)
 	const char *r = requests[rnd(c) % NREQUESTS];
 	size_t n;
 
-	n = (size_t)snprintf(c->line, LINE, "@%u %s", (unsigned)rnd(c) % 1000,
-			     r);
+	n = (size_t)snprintf(c->line, LINE, "@%u %s", (unsigned)rnd(c) % 1000, r);
 	if (rnd(c) % 4 == 0)
 		for (uint64_t k = 1 + rnd(c) % 4; k; k--)
 			c->line[rnd(c) % n] = (char)rnd(c);
@@ -245,8 +244,7 @@ int main(int argc, char **argv)
 			return 70;
 	for (int i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
-	printf("requests %llu errors %llu connections %llu\n",
-	       (unsigned long long)asked, (unsigned long long)refused,
-	       (unsigned long long)connections);
+	printf("requests %llu errors %llu connections %llu\n", (unsigned long long)asked,
+	       (unsigned long long)refused, (unsigned long long)connections);
 	return bad || !asked ? 1 : 0;
 }

@@ -15,15 +15,12 @@ static bool holds_code(const struct nb_exec *x, const struct nb_code *ip)
 	return x && ip >= x->code && ip < x->code + x->ncodes;
 }
 
-static struct nb_path_site site(const struct nb_path *w,
-				const struct nb_code *ip)
+static struct nb_path_site site(const struct nb_path *w, const struct nb_code *ip)
 {
-	return (struct nb_path_site){ w->x->number,
-				      (uint32_t)(ip - w->x->code) };
+	return (struct nb_path_site){ w->x->number, (uint32_t)(ip - w->x->code) };
 }
 
-static struct nb_origin *remembered(struct nb_path *w, uint64_t addr,
-				    uint32_t width)
+static struct nb_origin *remembered(struct nb_path *w, uint64_t addr, uint32_t width)
 {
 	for (uint32_t i = 0; i < w->nstack; i++)
 		if (w->stack[i].addr == addr && w->stack[i].width == width)
@@ -43,8 +40,7 @@ static void forget(struct nb_path *w, uint64_t addr, uint32_t width)
 	w->nstack = kept;
 }
 
-static void remember(struct nb_path *w, uint64_t addr, uint32_t width,
-		     struct nb_origin from)
+static void remember(struct nb_path *w, uint64_t addr, uint32_t width, struct nb_origin from)
 {
 	forget(w, addr, width);
 	if (w->nstack == NB_PATH_STACK || (!from.fields && !from.map))
@@ -86,8 +82,8 @@ static struct nb_origin loaded(struct nb_path *w, uint64_t addr, uint32_t width)
 	return out;
 }
 
-static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
-		   uint32_t width, uint64_t value, struct nb_origin from)
+static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr, uint32_t width,
+		   uint64_t value, struct nb_origin from)
 {
 	uint64_t off;
 
@@ -102,17 +98,15 @@ static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
 		const struct nb_field_spec *f = &w->hook->fields[i];
 
 		if (off + width / 8 > f->off && f->off + f->size > off)
-			w->store[i] = (struct nb_path_store){ true, site(w, ip),
-							      from };
+			w->store[i] = (struct nb_path_store){ true, site(w, ip), from };
 	}
 }
 
-static void alu(struct nb_path *w, const struct nb_code *ip,
-		const struct nb_insn_spec *s, const uint64_t *r)
+static void alu(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
+		const uint64_t *r)
 {
 	struct nb_origin *d = &w->reg[ip->dst];
-	struct nb_origin other =
-		s->operand == NB_OPND_REG ? w->reg[ip->src] : NOWHERE;
+	struct nb_origin other = s->operand == NB_OPND_REG ? w->reg[ip->src] : NOWHERE;
 	bool wide = s->width == 64;
 
 	if (s->traits == NB_INSN_MOVE) {
@@ -131,8 +125,8 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 		d->add = nb_sum(s->traits, d->add, (uint64_t)ip->imm);
 }
 
-static void jump(struct nb_path *w, const struct nb_code *ip,
-		 const struct nb_insn_spec *s, const uint64_t *r)
+static void jump(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
+		 const uint64_t *r)
 {
 	bool reg = s->operand == NB_OPND_REG;
 	struct nb_path_branch b = {
@@ -171,8 +165,8 @@ static void called(struct nb_path *w, bool writes)
 	w->reg[0].map = true;
 }
 
-static void watch_code(struct nb_path *w, const struct nb_code *ip,
-		       const struct nb_insn_spec *s, const uint64_t *r)
+static void watch_code(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
+		       const uint64_t *r)
 {
 	uint64_t to = r[ip->dst] + (uint64_t)(int64_t)ip->off;
 	uint64_t from = r[ip->src] + (uint64_t)(int64_t)ip->off;
@@ -194,8 +188,7 @@ static void watch_code(struct nb_path *w, const struct nb_code *ip,
 		if (s->operand == NB_OPND_IMM)
 			stored(w, ip, to, s->width, 0, NOWHERE);
 		else
-			stored(w, ip, to, s->width, r[ip->src],
-			       w->reg[ip->src]);
+			stored(w, ip, to, s->width, r[ip->src], w->reg[ip->src]);
 		break;
 	case NB_KIND_ATOMIC:
 		forget(w, to, s->width);

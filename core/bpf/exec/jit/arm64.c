@@ -95,8 +95,7 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 		return;
 	}
 	if (c->needs.frame)
-		a_add_imm(c, true, A_ADD, FRAME, SP,
-			  run_size(c) + NB_STACK_SIZE);
+		a_add_imm(c, true, A_ADD, FRAME, SP, run_size(c) + NB_STACK_SIZE);
 	/* The arguments r1 and r2 are already in x1 and x2. */
 	if (nb_jit_wants_run(c))
 		nb_lower_run_data(c);
@@ -117,8 +116,7 @@ unsigned nb_emit_features(void)
 	return getauxval(AT_HWCAP) & HWCAP_LSE ? FEATURE_LSE : 0;
 }
 
-const struct nb_machine nb_machine = { .reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21,
-						22, FRAME },
+const struct nb_machine nb_machine = { .reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21, 22, FRAME },
 				       .arg = { 0, 1, 2 },
 				       .result = 0,
 				       .temp = T0,

@@ -34,13 +34,11 @@ enum { FN = 16, R0 = 7, RUN = 23, FRAME = 24 };
  * the same in memory. */
 static const struct {
 	uint32_t alu, lse;
-} op_of[NB_NFNS] = {
-	[NB_FN_ADD] = { A_ADD, A_LDADD }, [NB_FN_SUB] = { A_SUB, 0 },
-	[NB_FN_OR] = { A_ORR, A_LDSET },  [NB_FN_AND] = { A_AND, A_LDCLR },
-	[NB_FN_XOR] = { A_EOR, A_LDEOR }, [NB_FN_XCHG] = { 0, A_SWP },
-	[NB_FN_LSH] = { A_LSL, 0 },	  [NB_FN_RSH] = { A_LSR, 0 },
-	[NB_FN_ARSH] = { A_ASR, 0 }
-};
+} op_of[NB_NFNS] = { [NB_FN_ADD] = { A_ADD, A_LDADD }, [NB_FN_SUB] = { A_SUB, 0 },
+		     [NB_FN_OR] = { A_ORR, A_LDSET },  [NB_FN_AND] = { A_AND, A_LDCLR },
+		     [NB_FN_XOR] = { A_EOR, A_LDEOR }, [NB_FN_XCHG] = { 0, A_SWP },
+		     [NB_FN_LSH] = { A_LSL, 0 },       [NB_FN_RSH] = { A_LSR, 0 },
+		     [NB_FN_ARSH] = { A_ASR, 0 } };
 
 enum { RUN_SIZE = NB_JIT_RUN_SIZE };
 
@@ -62,8 +60,8 @@ static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
  * flags. */
 extern const uint8_t nb_arm_condition[NB_NORDERS];
 /* Emit dst = src + imm, or src - imm for A_SUB. */
-void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
-		      unsigned src, int64_t imm);
+void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst, unsigned src,
+		      int64_t imm);
 
 #endif
 #endif

@@ -43,40 +43,35 @@ static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
 {
 	if (row->operand == NB_OPND_REG)
 		return reg_of(i->src);
-	nb_emit_const(c, T0,
-		      row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
+	nb_emit_const(c, T0, row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
 	return T0;
 }
 
 /* Emit "dst op imm", without a register for the immediate if it can be
  * encoded. */
-static void logical(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row, uint32_t op, unsigned rd)
+static void logical(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row,
+		    uint32_t op, unsigned rd)
 {
 	bool w = row->width == 64;
 	uint32_t fields;
 
-	if (row->operand == NB_OPND_IMM &&
-	    bitmask((uint64_t)i->imm, w, &fields))
+	if (row->operand == NB_OPND_IMM && bitmask((uint64_t)i->imm, w, &fields))
 		a_logical_imm(c, w, op, rd, reg_of(i->dst), fields);
 	else
 		a_rrr(c, w, op, rd, reg_of(i->dst), second(c, i, row));
 }
 
-static void compare(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row)
+static void compare(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	bool w = row->width == 64;
 
-	if (row->operand == NB_OPND_IMM && i->imm >= 0 &&
-	    fits12((uint64_t)i->imm))
+	if (row->operand == NB_OPND_IMM && i->imm >= 0 && fits12((uint64_t)i->imm))
 		a_add_imm(c, w, A_SUBS, ZR, reg_of(i->dst), (uint32_t)i->imm);
 	else
 		a_rrr(c, w, A_SUBS, ZR, reg_of(i->dst), second(c, i, row));
 }
 
-void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
-			      const struct nb_insn_spec *row)
+void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	const unsigned holds = nb_spec_fn(row->fn)->holds;
@@ -104,16 +99,15 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 	jump_if(c, pc, CC_ALWAYS);
 }
 
-void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
-		      unsigned src, int64_t imm)
+void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst, unsigned src,
+		      int64_t imm)
 {
 	/* Subtract the negated immediate, if it can be encoded. */
 	if (imm < 0) {
 		uint64_t minus = -(uint64_t)imm;
 
 		if (fits12(minus)) {
-			a_add_imm(c, w, op == A_ADD ? A_SUB : A_ADD, dst, src,
-				  (uint32_t)minus);
+			a_add_imm(c, w, op == A_ADD ? A_SUB : A_ADD, dst, src, (uint32_t)minus);
 			return;
 		}
 	} else if (fits12((uint64_t)imm)) {
@@ -129,8 +123,7 @@ void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
  * by zero is the dividend. The least number divided by -1 gives itself,
  * with remainder 0.
  */
-void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
-		    const struct nb_insn_spec *row)
+void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	bool with_sign = row->traits & NB_INSN_SIGNED;
@@ -140,11 +133,9 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 	uint64_t k = w ? (uint64_t)i->imm : (uint32_t)i->imm;
 	uint32_t fields;
 
-	if (row->operand == NB_OPND_IMM && !with_sign &&
-	    nb_jit_power_of_two(k)) {
+	if (row->operand == NB_OPND_IMM && !with_sign && nb_jit_power_of_two(k)) {
 		if (!mod)
-			a_shift_imm(c, w, A_LSR, dst, dst,
-				    (unsigned)__builtin_ctzll(k));
+			a_shift_imm(c, w, A_LSR, dst, dst, (unsigned)__builtin_ctzll(k));
 		else if (bitmask(k - 1, w, &fields))
 			a_logical_imm(c, w, A_AND, dst, dst, fields);
 		else /* The remainder of a division by 1 is 0. */
@@ -157,8 +148,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 		a_msub(c, w, dst, T1, by, dst);
 }
 
-void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	uint32_t op = op_of[row->fn].alu;
 	unsigned dst = reg_of(i->dst);
@@ -167,12 +157,10 @@ void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
 	if (row->operand == NB_OPND_REG)
 		a_rrr(c, w, op, dst, dst, reg_of(i->src));
 	else
-		a_shift_imm(c, w, op, dst, dst,
-			    (unsigned)i->imm & (row->width - 1u));
+		a_shift_imm(c, w, op, dst, dst, (unsigned)i->imm & (row->width - 1u));
 }
 
-void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
@@ -183,8 +171,7 @@ void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_mov(c, w, dst, reg_of(i->src));
 }
 
-void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row)
+void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	uint32_t op = op_of[row->fn].alu;
 	unsigned dst = reg_of(i->dst);
@@ -195,20 +182,17 @@ void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
 	else if (row->operand == NB_OPND_REG)
 		a_rrr(c, w, op, dst, dst, reg_of(i->src));
 	else
-		nb_arm_add_const(c, w, op, dst, dst,
-				 w ? i->imm : (int32_t)i->imm);
+		nb_arm_add_const(c, w, op, dst, dst, w ? i->imm : (int32_t)i->imm);
 }
 
-void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row)
+void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned dst = reg_of(i->dst);
 
 	a_madd(c, row->width == 64, dst, dst, second(c, i, row), ZR);
 }
 
-void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
-		    unsigned bits)
+void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from, unsigned bits)
 {
 	a_bitfield(c, w, A_SBFM, to, from, 0, bits - 1);
 }
@@ -232,8 +216,7 @@ void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
 }
 
 /* Emit "dst = src + k" as one addition. */
-bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
-			  int64_t k)
+bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i, int64_t k)
 {
 	nb_arm_add_const(c, true, A_ADD, reg_of(i->dst), reg_of(i->src), k);
 	return true;

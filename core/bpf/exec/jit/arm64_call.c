@@ -23,13 +23,12 @@ static void compare_with(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
 	}
 }
 
-uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
-			       unsigned reg, uint32_t v, bool far)
+uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w, unsigned reg,
+			       uint32_t v, bool far)
 {
 	(void)far;
 	if (!v && (order == NB_ORDER_EQ || order == NB_ORDER_NE))
-		return a_skip(c, (order == NB_ORDER_EQ ? A_CBZ : A_CBNZ) |
-					 wide_bit(w) | reg);
+		return a_skip(c, (order == NB_ORDER_EQ ? A_CBZ : A_CBNZ) | wide_bit(w) | reg);
 	compare_with(c, w, reg, v);
 	return a_skip(c, A_BCOND | nb_arm_condition[order]);
 }
@@ -166,8 +165,7 @@ void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 	a_csel(c, R0, R0, ZR, CC_LO);
 }
 
-void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
-		     uint64_t elem_size)
+void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size, uint64_t elem_size)
 {
 	nb_emit_const(c, R0, base);
 	add_scaled(c, T0, cpu_size);
@@ -184,8 +182,7 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 /* The flags span several bytes, so they change in a register. */
 void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard)
 {
-	const uint32_t flip = discard ? NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD
-				      : NB_RINGBUF_BUSY;
+	const uint32_t flip = discard ? NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD : NB_RINGBUF_BUSY;
 
 	a_add_imm(c, true, A_SUB, T1, reg_of(1), NB_RINGBUF_HEADER);
 	a_mem(c, A_LOAD, 2, T0, T1, 0);

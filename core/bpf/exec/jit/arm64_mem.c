@@ -11,8 +11,8 @@ static unsigned size_log(const struct nb_insn_spec *row)
 	return (unsigned)__builtin_ctz(row->width / 8u);
 }
 
-static void access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
-		   unsigned rt, unsigned base, int32_t off)
+static void access(struct nb_jit_ctx *c, unsigned kind, unsigned log, unsigned rt, unsigned base,
+		   int32_t off)
 {
 	if (fits_scaled(off, log)) {
 		a_mem(c, kind, log, rt, base, (uint32_t)off);
@@ -33,17 +33,14 @@ static unsigned address(struct nb_jit_ctx *c, unsigned reg, int32_t off)
 	return T1;
 }
 
-void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned kind = row->traits & NB_INSN_SIGNED ? A_LOAD_SIGNED : A_LOAD;
 
 	if (row->traits & NB_INSN_ORDERED)
-		a_ordered(c, A_LDAR, size_log(row), 0, reg_of(i->dst),
-			  address(c, i->src, i->off));
+		a_ordered(c, A_LDAR, size_log(row), 0, reg_of(i->dst), address(c, i->src, i->off));
 	else
-		access(c, kind, size_log(row), reg_of(i->dst), reg_of(i->src),
-		       i->off);
+		access(c, kind, size_log(row), reg_of(i->dst), reg_of(i->src), i->off);
 }
 
 /* Put @v into T0 and return T0, or return the register that is always 0. */
@@ -54,20 +51,16 @@ static unsigned value_of(struct nb_jit_ctx *c, uint64_t v)
 	return v ? T0 : ZR;
 }
 
-void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
-	unsigned value =
-		row->operand == NB_OPND_REG
-			? reg_of(i->src)
-			: value_of(c, (uint64_t)i->imm & ones(row->width));
+	unsigned value = row->operand == NB_OPND_REG
+				 ? reg_of(i->src)
+				 : value_of(c, (uint64_t)i->imm & ones(row->width));
 
 	if (row->traits & NB_INSN_ORDERED)
-		a_ordered(c, A_STLR, size_log(row), 0, value,
-			  address(c, i->dst, i->off));
+		a_ordered(c, A_STLR, size_log(row), 0, value, address(c, i->dst, i->off));
 	else
-		access(c, A_STORE, size_log(row), value, reg_of(i->dst),
-		       i->off);
+		access(c, A_STORE, size_log(row), value, reg_of(i->dst), i->off);
 }
 
 struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
@@ -109,8 +102,7 @@ void nb_emit_const(struct nb_jit_ctx *c, unsigned rd, uint64_t v)
 		      (piece(v, first) ^ (invert ? 0xffffu : 0)) << 5 | rd);
 	for (unsigned i = first + 1; i < 4; i++)
 		if (piece(v, i) != (invert ? 0xffffu : 0))
-			a4(c, A_MOVK | wide_bit(true) | i << 21 |
-				      piece(v, i) << 5 | rd);
+			a4(c, A_MOVK | wide_bit(true) | i << 21 | piece(v, i) << 5 | rd);
 }
 
 void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
@@ -129,14 +121,12 @@ void nb_emit_get(struct nb_jit_ctx *c, unsigned log, unsigned to, struct mem m)
 	access(c, A_LOAD, log, to, m.base, m.off);
 }
 
-void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from,
-		 struct mem m)
+void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from, struct mem m)
 {
 	access(c, A_STORE, log, from, m.base, m.off);
 }
 
-void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
-		       uint32_t v)
+void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m, uint32_t v)
 {
 	nb_emit_put(c, log, value_of(c, v), m);
 }
@@ -157,8 +147,8 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 
 /* Emit an atomic as one instruction, acquire and release. The old value
  * goes to src or T2. */
-static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
-		     const struct nb_insn_spec *row, unsigned at)
+static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row,
+		     unsigned at)
 {
 	unsigned src = reg_of(i->src), log = size_log(row), by = src;
 
@@ -171,14 +161,13 @@ static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		by = T2;
 		a_rrr(c, true, A_ORN, by, ZR, src);
 	}
-	a_ordered(c, op_of[row->fn].lse, log, by,
-		  row->traits & NB_INSN_FETCH ? src : T2, at);
+	a_ordered(c, op_of[row->fn].lse, log, by, row->traits & NB_INSN_FETCH ? src : T2, at);
 }
 
 /* Emit an atomic as a loop of exclusive accesses: T2 is the old value, T3
  * the new one, and T0 says whether the loop must try again. */
-static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row, unsigned at)
+static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row,
+		      unsigned at)
 {
 	unsigned src = reg_of(i->src), log = size_log(row), value = T3;
 	uint32_t again = c->pos, differs = 0;
@@ -204,8 +193,7 @@ static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_mov(c, w, src, T2);
 }
 
-void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row)
+void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned at = address(c, i->dst, i->off);
 

@@ -36,15 +36,13 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
 	return rc;
 }
 
-int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
-			struct nb_err *err)
+int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n, struct nb_err *err)
 {
 	struct nb_jit **jit = calloc(n, sizeof(struct nb_jit *));
 	int rc;
 
 	if (!jit)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to compile %" PRIu32 " programs", n);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory to compile %" PRIu32 " programs", n);
 	rc = nb_jit_compile_all(jit, item, n, err);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		exec_load(item[i].x, jit[i]);
@@ -52,8 +50,8 @@ int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
 	return rc;
 }
 
-int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img,
-		    uint32_t prog, struct nb_err *err)
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img, uint32_t prog,
+		    struct nb_err *err)
 {
 	return x->jit ? nb_perf_map_add(x->jit, img, prog, err) : 0;
 }

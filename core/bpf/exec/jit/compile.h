@@ -25,8 +25,7 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
  * After an error, as of nb_exec_compile, all of them are interpreted as before.
  * Free the programs in one thread.
  */
-int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
-			struct nb_err *err);
+int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n, struct nb_err *err);
 
 /*
  * nb_exec_publish - name a compiled program's code for perf
@@ -35,8 +34,8 @@ int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
  * Does nothing for interpreted programs. Returns 0, NB_E_NOMEM or NB_E_IO; the
  * program runs in any case. Do not call it on a decision path.
  */
-int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img,
-		    uint32_t prog, struct nb_err *err);
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img, uint32_t prog,
+		    struct nb_err *err);
 
 /* Return to the interpreter; call this before other threads see @x. */
 void nb_exec_interpret_again(struct nb_exec *x);

@@ -98,7 +98,7 @@ struct nb_jit_ctx {
 	unsigned features;
 	struct nb_jit_needs needs;
 	struct nb_jit_fact *fact; /* Facts about each slot. */
-	uint32_t *off; /* The n + 1 offsets of slots from the last pass. */
+	uint32_t *off;		  /* The n + 1 offsets of slots from the last pass. */
 	/* For each slot: offset of the end of its jump; 0 if it has none. */
 	uint32_t *jump_end;
 	bool *shorter; /* For each slot: its jump has the short form. */
@@ -126,8 +126,7 @@ static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)
 }
 
 /* Is @fn at most @most bytes away from any place in the code? */
-static inline bool nb_jit_reaches(const struct nb_jit_ctx *c, uint64_t fn,
-				  int64_t most)
+static inline bool nb_jit_reaches(const struct nb_jit_ctx *c, uint64_t fn, int64_t most)
 {
 	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
 

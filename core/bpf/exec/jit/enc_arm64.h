@@ -94,41 +94,39 @@ static inline uint32_t wide_bit(bool w)
 	return (uint32_t)w << 31;
 }
 
-static inline void a_rrr(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd,
-			 unsigned rn, unsigned rm)
+static inline void a_rrr(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd, unsigned rn,
+			 unsigned rm)
 {
 	a4(c, op | wide_bit(w) | rm << 16 | rn << 5 | rd);
 }
 
 /* Emit rd = rn + (rm << shift). */
-static inline void a_add_shifted(struct nb_jit_ctx *c, unsigned rd, unsigned rn,
-				 unsigned rm, unsigned shift)
+static inline void a_add_shifted(struct nb_jit_ctx *c, unsigned rd, unsigned rn, unsigned rm,
+				 unsigned shift)
 {
 	a4(c, A_ADD | wide_bit(true) | rm << 16 | shift << 10 | rn << 5 | rd);
 }
 
 /* Emit rd = ra + rn * rm, or ra - rn * rm. */
-static inline void a_madd(struct nb_jit_ctx *c, bool w, unsigned rd,
-			  unsigned rn, unsigned rm, unsigned ra)
+static inline void a_madd(struct nb_jit_ctx *c, bool w, unsigned rd, unsigned rn, unsigned rm,
+			  unsigned ra)
 {
 	a4(c, 0x1b000000 | wide_bit(w) | rm << 16 | ra << 10 | rn << 5 | rd);
 }
 
-static inline void a_msub(struct nb_jit_ctx *c, bool w, unsigned rd,
-			  unsigned rn, unsigned rm, unsigned ra)
+static inline void a_msub(struct nb_jit_ctx *c, bool w, unsigned rd, unsigned rn, unsigned rm,
+			  unsigned ra)
 {
 	a4(c, 0x1b008000 | wide_bit(w) | rm << 16 | ra << 10 | rn << 5 | rd);
 }
 
 /* Emit rd = cc ? rn : rm, a conditional select. */
-static inline void a_csel(struct nb_jit_ctx *c, unsigned rd, unsigned rn,
-			  unsigned rm, unsigned cc)
+static inline void a_csel(struct nb_jit_ctx *c, unsigned rd, unsigned rn, unsigned rm, unsigned cc)
 {
 	a4(c, 0x1a800000 | wide_bit(true) | rm << 16 | cc << 12 | rn << 5 | rd);
 }
 
-static inline void a_rr(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd,
-			unsigned rn)
+static inline void a_rr(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd, unsigned rn)
 {
 	a4(c, op | wide_bit(w) | rn << 5 | rd);
 }
@@ -138,26 +136,22 @@ static inline void a_mov(struct nb_jit_ctx *c, bool w, unsigned rd, unsigned rm)
 	a_rrr(c, w, A_ORR, rd, ZR, rm);
 }
 
-static inline void a_bitfield(struct nb_jit_ctx *c, bool w, uint32_t op,
-			      unsigned rd, unsigned rn, unsigned immr,
-			      unsigned imms)
+static inline void a_bitfield(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd, unsigned rn,
+			      unsigned immr, unsigned imms)
 {
-	a4(c, op | wide_bit(w) | (uint32_t)w << 22 | immr << 16 | imms << 10 |
-		      rn << 5 | rd);
+	a4(c, op | wide_bit(w) | (uint32_t)w << 22 | immr << 16 | imms << 10 | rn << 5 | rd);
 }
 
 /* Shift by a constant. @op: A_LSL, A_LSR or A_ASR; @n is below the width. */
-static inline void a_shift_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
-			       unsigned rd, unsigned rn, unsigned n)
+static inline void a_shift_imm(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd, unsigned rn,
+			       unsigned n)
 {
 	unsigned width = w ? 64 : 32;
 
 	if (op == A_LSL)
-		a_bitfield(c, w, A_UBFM, rd, rn, (width - n) % width,
-			   width - 1 - n);
+		a_bitfield(c, w, A_UBFM, rd, rn, (width - n) % width, width - 1 - n);
 	else
-		a_bitfield(c, w, op == A_ASR ? A_SBFM : A_UBFM, rd, rn, n,
-			   width - 1);
+		a_bitfield(c, w, op == A_ASR ? A_SBFM : A_UBFM, rd, rn, n, width - 1);
 }
 
 static inline uint64_t ones(unsigned n)
@@ -186,14 +180,13 @@ static inline bool bitmask(uint64_t v, bool w, uint32_t *fields)
 		v = (v << 1 | v >> (size - 1)) & ones(size);
 		rotation++;
 	}
-	*fields = (size == 64 ? 1u << 12 : 0) | rotation << 6 |
-		  ((-(size << 1) & 0x3f) | (n - 1));
+	*fields = (size == 64 ? 1u << 12 : 0) | rotation << 6 | ((-(size << 1) & 0x3f) | (n - 1));
 	return v == ones(n);
 }
 
 /* @op is A_AND, A_ORR, A_EOR or A_ANDS; this emits its immediate form. */
-static inline void a_logical_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
-				 unsigned rd, unsigned rn, uint32_t fields)
+static inline void a_logical_imm(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd,
+				 unsigned rn, uint32_t fields)
 {
 	a4(c, (op + 0x08000000) | wide_bit(w) | fields << 10 | rn << 5 | rd);
 }
@@ -205,13 +198,13 @@ static inline bool fits12(uint64_t v)
 	return v < 1 << 12 || (v < 1 << 24 && (v & 0xfff) == 0);
 }
 
-static inline void a_add_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
-			     unsigned rd, unsigned rn, uint32_t imm)
+static inline void a_add_imm(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd, unsigned rn,
+			     uint32_t imm)
 {
 	uint32_t shifted = imm >= 1 << 12;
 
-	a4(c, (op + 0x06000000) | wide_bit(w) | shifted << 22 |
-		      (shifted ? imm >> 12 : imm) << 10 | rn << 5 | rd);
+	a4(c, (op + 0x06000000) | wide_bit(w) | shifted << 22 | (shifted ? imm >> 12 : imm) << 10 |
+		      rn << 5 | rd);
 }
 
 /* Can @off be a scaled offset? @log is log2 of the size in bytes. */
@@ -220,24 +213,21 @@ static inline bool fits_scaled(int64_t off, unsigned log)
 	return off >= 0 && !(off & ((1 << log) - 1)) && off >> log < 1 << 12;
 }
 
-static inline void a_mem(struct nb_jit_ctx *c, unsigned kind, unsigned log,
-			 unsigned rt, unsigned rn, uint32_t off)
+static inline void a_mem(struct nb_jit_ctx *c, unsigned kind, unsigned log, unsigned rt,
+			 unsigned rn, uint32_t off)
 {
-	a4(c, 0x39000000 | log << 30 | kind << 22 | off >> log << 10 | rn << 5 |
-		      rt);
+	a4(c, 0x39000000 | log << 30 | kind << 22 | off >> log << 10 | rn << 5 | rt);
 }
 
 /* Access memory at an unscaled offset @off, -256 to 255. */
-static inline void a_mem_unscaled(struct nb_jit_ctx *c, unsigned kind,
-				  unsigned log, unsigned rt, unsigned rn,
-				  int32_t off)
+static inline void a_mem_unscaled(struct nb_jit_ctx *c, unsigned kind, unsigned log, unsigned rt,
+				  unsigned rn, int32_t off)
 {
-	a4(c, 0x38000000 | log << 30 | kind << 22 |
-		      ((uint32_t)off & 0x1ff) << 12 | rn << 5 | rt);
+	a4(c, 0x38000000 | log << 30 | kind << 22 | ((uint32_t)off & 0x1ff) << 12 | rn << 5 | rt);
 }
 
-static inline void a_mem_reg(struct nb_jit_ctx *c, unsigned kind, unsigned log,
-			     unsigned rt, unsigned rn, unsigned rm)
+static inline void a_mem_reg(struct nb_jit_ctx *c, unsigned kind, unsigned log, unsigned rt,
+			     unsigned rn, unsigned rm)
 {
 	a4(c, 0x38206800 | log << 30 | kind << 22 | rm << 16 | rn << 5 | rt);
 }
@@ -254,8 +244,8 @@ static inline void a_pop_pair(struct nb_jit_ctx *c, unsigned a, unsigned b)
 }
 
 /* Emit @op, an ordered, exclusive or read-modify-write access of [rn]. */
-static inline void a_ordered(struct nb_jit_ctx *c, uint32_t op, unsigned log,
-			     unsigned rs, unsigned rt, unsigned rn)
+static inline void a_ordered(struct nb_jit_ctx *c, uint32_t op, unsigned log, unsigned rs,
+			     unsigned rt, unsigned rn)
 {
 	a4(c, op | log << 30 | rs << 16 | rn << 5 | rt);
 }

@@ -68,8 +68,7 @@ static inline bool fits32(int64_t v)
 
 /* Emit a REX prefix for operand size, reg and rm. @force: emit it even if
  * it is empty, for byte registers above RBX. */
-static inline void rex(struct nb_jit_ctx *c, bool w, unsigned reg, unsigned rm,
-		       bool force)
+static inline void rex(struct nb_jit_ctx *c, bool w, unsigned reg, unsigned rm, bool force)
 {
 	unsigned b = 0x40 | (w ? 8u : 0u) | (reg >> 3) << 2 | rm >> 3;
 
@@ -89,16 +88,15 @@ static inline void opcode(struct nb_jit_ctx *c, unsigned op)
 
 /* Emit an instruction of two registers, one in reg and one in r/m. @byte: one
  * of them is a byte operand. */
-static inline void op_regs(struct nb_jit_ctx *c, bool w, unsigned op,
-			   unsigned reg, unsigned rm, bool byte)
+static inline void op_regs(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg, unsigned rm,
+			   bool byte)
 {
 	rex(c, w, reg, rm, byte);
 	opcode(c, op);
 	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
-			 unsigned reg, unsigned rm)
+static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg, unsigned rm)
 {
 	op_regs(c, w, op, reg, rm, false);
 }
@@ -122,24 +120,21 @@ static inline void modrm(struct nb_jit_ctx *c, unsigned reg, struct mem m)
 		e4(c, (uint32_t)m.off);
 }
 
-static inline void op_rm(struct nb_jit_ctx *c, bool w, unsigned op,
-			 unsigned reg, struct mem m)
+static inline void op_rm(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg, struct mem m)
 {
 	rex(c, w, reg, m.base, false);
 	opcode(c, op);
 	modrm(c, reg, m);
 }
 
-static inline void op_rm8(struct nb_jit_ctx *c, unsigned op, unsigned reg,
-			  struct mem m)
+static inline void op_rm8(struct nb_jit_ctx *c, unsigned op, unsigned reg, struct mem m)
 {
 	rex(c, false, reg, m.base, reg >= RSP);
 	opcode(c, op);
 	modrm(c, reg, m);
 }
 
-static inline void x_mov(struct nb_jit_ctx *c, bool w, unsigned to,
-			 unsigned from)
+static inline void x_mov(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
 {
 	op_rr(c, w, 0x89, from, to);
 }
@@ -162,8 +157,7 @@ static inline void x_lea(struct nb_jit_ctx *c, unsigned to, struct mem m)
 }
 
 /* Emit to = base + index * 8; base is not RBP or R13, and index is not RSP. */
-static inline void x_lea8(struct nb_jit_ctx *c, unsigned to, unsigned base,
-			  unsigned index)
+static inline void x_lea8(struct nb_jit_ctx *c, unsigned to, unsigned base, unsigned index)
 {
 	e1(c, 0x48 | (to >> 3) << 2 | (index >> 3) << 1 | base >> 3);
 	e1(c, 0x8d);
@@ -183,15 +177,13 @@ static inline void x_pop(struct nb_jit_ctx *c, unsigned reg)
 	e1(c, 0x58 | (reg & 7));
 }
 
-static inline void x_alu(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to,
-			 unsigned from)
+static inline void x_alu(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to, unsigned from)
 {
 	op_rr(c, w, op << 3 | 1, from, to);
 }
 
 /* Opcode 83 sign-extends one byte, opcode 81 sign-extends four. */
-static inline void x_alu_imm(struct nb_jit_ctx *c, bool w, unsigned op,
-			     unsigned to, int32_t imm)
+static inline void x_alu_imm(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to, int32_t imm)
 {
 	op_rr(c, w, fits8(imm) ? 0x83 : 0x81, op, to);
 	e_imm(c, imm);
@@ -202,50 +194,43 @@ static inline void x_test(struct nb_jit_ctx *c, bool w, unsigned a, unsigned b)
 	op_rr(c, w, 0x85, b, a);
 }
 
-static inline void x_test_imm(struct nb_jit_ctx *c, bool w, unsigned a,
-			      int32_t imm)
+static inline void x_test_imm(struct nb_jit_ctx *c, bool w, unsigned a, int32_t imm)
 {
 	op_rr(c, w, 0xf7, 0, a);
 	e4(c, (uint32_t)imm);
 }
 
-static inline void x_imul(struct nb_jit_ctx *c, bool w, unsigned to,
-			  unsigned from)
+static inline void x_imul(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
 {
 	op_rr(c, w, 0x0faf, to, from);
 }
 
-static inline void x_imul_imm(struct nb_jit_ctx *c, bool w, unsigned to,
-			      int32_t imm)
+static inline void x_imul_imm(struct nb_jit_ctx *c, bool w, unsigned to, int32_t imm)
 {
 	op_rr(c, w, fits8(imm) ? 0x6b : 0x69, to, to);
 	e_imm(c, imm);
 }
 
 /* Emit NOT, NEG, or DIV and IDIV of RDX:RAX. */
-static inline void x_unary(struct nb_jit_ctx *c, bool w, unsigned op,
-			   unsigned reg)
+static inline void x_unary(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg)
 {
 	op_rr(c, w, 0xf7, op, reg);
 }
 
-static inline void x_shift_imm(struct nb_jit_ctx *c, bool w, unsigned op,
-			       unsigned reg, unsigned n)
+static inline void x_shift_imm(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg, unsigned n)
 {
 	op_rr(c, w, 0xc1, op, reg);
 	e1(c, n);
 }
 
-static inline void x_shift_cl(struct nb_jit_ctx *c, bool w, unsigned op,
-			      unsigned reg)
+static inline void x_shift_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned reg)
 {
 	op_rr(c, w, 0xd3, op, reg);
 }
 
 /* BMI2's SHLX, SHRX, SARX: to = to op count. They change no flags and take
  * any registers. */
-static inline void x_shiftx(struct nb_jit_ctx *c, bool w, unsigned op,
-			    unsigned to, unsigned count)
+static inline void x_shiftx(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to, unsigned count)
 {
 	unsigned pp = op == X_SHL ? 1 : op == X_SAR ? 2 : 3;
 

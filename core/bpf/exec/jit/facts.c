@@ -50,8 +50,7 @@ static uint16_t written(const struct nb_code *c)
 
 	if (row)
 		return nb_regs(row->writes, c->dst, c->src);
-	return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC ? bit(c->dst)
-							       : bit(0);
+	return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC ? bit(c->dst) : bit(0);
 }
 
 static bool reads_frame(const struct nb_code *c)
@@ -66,8 +65,7 @@ static bool computes_with_frame(const struct nb_code *c)
 {
 	const struct nb_insn_spec *row = row_of(c);
 
-	if (!reads_frame(c) || row->kind == NB_KIND_LOAD ||
-	    c->op == NB_OP_MOV64_X)
+	if (!reads_frame(c) || row->kind == NB_KIND_LOAD || c->op == NB_OP_MOV64_X)
 		return false;
 	return (row->kind != NB_KIND_STORE && row->kind != NB_KIND_ATOMIC) ||
 	       (row->operand == NB_OPND_REG && c->src == NB_R10);
@@ -107,8 +105,7 @@ static void forget_after_call(struct known *k)
 		k->reg[r].kind = ANYTHING;
 }
 
-static struct value source(const struct known *k, const struct nb_code *c,
-			   enum nb_opnd operand)
+static struct value source(const struct known *k, const struct nb_code *c, enum nb_opnd operand)
 {
 	if (operand == NB_OPND_REG)
 		return k->reg[c->src];
@@ -126,15 +123,14 @@ static struct value computed(const struct known *k, const struct nb_code *c,
 		return b;
 	if (row->traits == NB_INSN_MOVE && b.kind == CONSTANT)
 		return (struct value){ CONSTANT, (uint32_t)b.v };
-	if (row->traits & NB_INSN_SUM && row->width == 64 &&
-	    a.kind != ANYTHING && b.kind == CONSTANT)
+	if (row->traits & NB_INSN_SUM && row->width == 64 && a.kind != ANYTHING &&
+	    b.kind == CONSTANT)
 		return (struct value){ a.kind, nb_sum(row->traits, a.v, b.v) };
 	return unknown;
 }
 
 /* Record a store of @width bits of @v, perhaps unknown, at @base + @off. */
-static void stored(struct known *k, struct value base, int32_t off,
-		   unsigned width, struct value v)
+static void stored(struct known *k, struct value base, int32_t off, unsigned width, struct value v)
 {
 	int64_t at = (int64_t)base.v + off + NB_STACK_SIZE;
 
@@ -159,8 +155,7 @@ static bool known_key(const struct known *k, struct value p, uint32_t *key)
 {
 	int64_t at = (int64_t)p.v + NB_STACK_SIZE;
 
-	if (p.kind != FRAME || at < 0 || at % 4 || at / 4 >= SLOTS ||
-	    !k->has[at / 4])
+	if (p.kind != FRAME || at < 0 || at % 4 || at / 4 >= SLOTS || !k->has[at / 4])
 		return false;
 	*key = k->word[at / 4];
 	return true;
@@ -197,8 +192,7 @@ static void map_fact(struct nb_jit_fact *f, struct nb_map *m, bool has_key)
 	}
 }
 
-static void lookup_fact(const struct nb_exec *x, struct known *k,
-			struct nb_jit_fact *f)
+static void lookup_fact(const struct nb_exec *x, struct known *k, struct nb_jit_fact *f)
 {
 	struct nb_map *m = known_map(x, k->reg[1]);
 
@@ -215,17 +209,16 @@ static void jump_fact(const struct known *k, const struct nb_code *c,
 	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
 
 	if (a.kind == CONSTANT && b.kind == CONSTANT)
-		f->flags |= nb_jump_holds(row->fn, row->width, a.v, b.v)
-				    ? NB_JIT_TAKEN
-				    : NB_JIT_FALLS;
+		f->flags |=
+			nb_jump_holds(row->fn, row->width, a.v, b.v) ? NB_JIT_TAKEN : NB_JIT_FALLS;
 }
 
 /*
  * Record facts about the slot of @c in @f, and update @k: which registers and
  * stack words hold known values after @c.
  */
-static void learn(const struct nb_exec *x, struct known *k,
-		  const struct nb_code *c, struct nb_jit_fact *f)
+static void learn(const struct nb_exec *x, struct known *k, const struct nb_code *c,
+		  struct nb_jit_fact *f)
 {
 	const struct nb_insn_spec *row = row_of(c);
 	struct value v = { ANYTHING, 0 };
@@ -254,8 +247,7 @@ static void learn(const struct nb_exec *x, struct known *k,
 	if (row->kind == NB_KIND_ATOMIC || row->traits & NB_INSN_ORDERED)
 		forget_frame(k);
 	else if (row->kind == NB_KIND_STORE)
-		stored(k, k->reg[c->dst], c->off, row->width,
-		       source(k, c, row->operand));
+		stored(k, k->reg[c->dst], c->off, row->width, source(k, c, row->operand));
 	for (unsigned i = 0; i < NB_NREGS; i++)
 		if (written(c) & bit(i))
 			k->reg[i] = v;
@@ -278,27 +270,23 @@ static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
 		const struct nb_code *code = &c->code[pc];
 		int64_t to = (int64_t)pc + 1 + code->off;
 
-		if (!is_jump(row_of(code)) && !is_local_call(code) &&
-		    code->op != NB_CODE_FUNC)
+		if (!is_jump(row_of(code)) && !is_local_call(code) && code->op != NB_CODE_FUNC)
 			continue;
 		if (to < 0 || to >= c->n)
 			return nb_fail(err, NB_E_NOTSUP, pc,
-				       "instruction %" PRIu32
-				       ": target %" PRId64 " of %" PRIu32
+				       "instruction %" PRIu32 ": target %" PRId64 " of %" PRIu32
 				       " instructions",
 				       pc, to, c->n);
 		c->fact[to].flags |= NB_JIT_TARGET;
 		if (code->op == NB_CODE_FUNC && !add_callback(c, (uint32_t)to))
 			return nb_fail(err, NB_E_NOTSUP, pc,
-				       "instruction %" PRIu32
-				       ": more than %d callbacks",
-				       pc, NB_IMAGE_MAX_FUNCS);
+				       "instruction %" PRIu32 ": more than %d callbacks", pc,
+				       NB_IMAGE_MAX_FUNCS);
 	}
 	return 0;
 }
 
-static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
-		     uint8_t aux)
+static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row, uint8_t aux)
 {
 	if (!(aux & NB_AUX_REACHED))
 		f->flags |= NB_JIT_DEAD;
@@ -347,16 +335,14 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
 {
 	if (c->op == NB_CODE_LOOKUP)
-		return f->lookup == NB_JIT_LOOKUP_HELPER ||
-		       f->lookup == NB_JIT_LOOKUP_PERCPU ||
+		return f->lookup == NB_JIT_LOOKUP_HELPER || f->lookup == NB_JIT_LOOKUP_PERCPU ||
 		       f->lookup == NB_JIT_LOOKUP_PERCPU_AT ||
 		       (f->lookup == NB_JIT_LOOKUP_DIRECT && f->map->percpu);
 	return is_helper_call(c) && f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
 	       f->inlined != NB_JIT_INLINE_RING_DISCARD;
 }
 
-static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
-		      const struct nb_jit_fact *f)
+static void add_needs(struct nb_jit_needs *n, const struct nb_code *c, const struct nb_jit_fact *f)
 {
 	bool helper = calls_helper(c, f);
 
@@ -364,8 +350,7 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 	n->frame |= reads_frame(c);
 	n->frame_value |= computes_with_frame(c);
 	n->run |= helper || c->op == NB_CODE_EACH;
-	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP &&
-				   f->lookup == NB_JIT_LOOKUP_DIRECT);
+	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP && f->lookup == NB_JIT_LOOKUP_DIRECT);
 	n->calls_local |= is_local_call(c) || calls_back(c);
 	n->may_goto |= c->op == NB_OP_MAY_GOTO;
 	n->iterations |= counts_iterations(c);
@@ -393,7 +378,6 @@ int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 		add_needs(&c->needs, code, f);
 	}
 	if (c->needs.written >> NB_R10 & 1)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "the program writes r10, which is read-only");
+		return nb_fail(err, NB_E_NOTSUP, 0, "the program writes r10, which is read-only");
 	return 0;
 }

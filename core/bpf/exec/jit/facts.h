@@ -11,7 +11,6 @@
  * Call it once, before any code is emitted. Returns 0, or NB_E_NOTSUP if the
  * program cannot be compiled.
  */
-int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux,
-		   struct nb_err *err);
+int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err);
 
 #endif

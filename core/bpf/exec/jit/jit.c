@@ -86,12 +86,10 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 	*out = NULL;
 	size = (size + page - 1) & ~(page - 1);
 	if (p)
-		code = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		code = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED) {
 		free(p);
-		nb_fail(err, NB_E_NOMEM, 0,
-			"no memory for %zu bytes of machine code", size);
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes of machine code", size);
 		return NB_E_NOMEM;
 	}
 	*p = (struct nb_jit_pages){ code, size, 1 };
@@ -106,10 +104,9 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 	if (!mprotect(p->code, p->mapped, PROT_READ | PROT_EXEC))
 		return 0;
 	rc = errno;
-	return nb_fail(
-		err, NB_E_NOTSUP, 0,
-		"the system refuses executable memory: mprotect of %zu bytes: %s",
-		p->mapped, strerror(rc));
+	return nb_fail(err, NB_E_NOTSUP, 0,
+		       "the system refuses executable memory: mprotect of %zu bytes: %s", p->mapped,
+		       strerror(rc));
 }
 
 static void drop(struct nb_jit_ctx *c)
@@ -137,8 +134,7 @@ static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 {
 	c->jit = calloc(1, sizeof(*c->jit));
 	if (!c->jit)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for a compiled program");
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a compiled program");
 	pass(c);
 	if (c->pos > NB_JIT_MAX_CODE)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -149,8 +145,8 @@ static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 }
 
 /* Analyse @x and compute its largest size, c->pos, before it has an address. */
-static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
-		const uint8_t *aux, unsigned features, struct nb_err *err)
+static int plan(struct nb_jit_ctx **out, const struct nb_exec *x, const uint8_t *aux,
+		unsigned features, struct nb_err *err)
 {
 	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
 	int rc = NB_E_NOMEM;
@@ -164,9 +160,7 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
 		rc = allocate(c);
 	}
 	if (rc) {
-		nb_fail(err, rc, 0,
-			"no memory to compile %" PRIu32 " instructions",
-			x->ncodes);
+		nb_fail(err, rc, 0, "no memory to compile %" PRIu32 " instructions", x->ncodes);
 		return rc;
 	}
 	rc = nb_jit_analyse(c, aux, err);
@@ -174,8 +168,7 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
 }
 
 /* Relax jumps until sizes are stable, then emit the code @at bytes into @p. */
-static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
-		struct nb_err *err)
+static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
 	uint32_t size;
@@ -193,16 +186,15 @@ static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
 	pass(c);
 	if (c->pos != size || size > c->room)
 		return nb_fail(err, NB_E_BUG, 0,
-			       "machine code took %" PRIu32
-			       " bytes, planned were %" PRIu32,
-			       c->pos, size);
+			       "machine code took %" PRIu32 " bytes, planned were %" PRIu32, c->pos,
+			       size);
 	nb_emit_flush(code, size);
 	return 0;
 }
 
 /* Emit a planned program @at bytes into @p; *@out keeps a reference to @p. */
-static int emit_planned(struct nb_jit **out, struct nb_jit_ctx *c,
-			struct nb_jit_pages *p, size_t at, struct nb_err *err)
+static int emit_planned(struct nb_jit **out, struct nb_jit_ctx *c, struct nb_jit_pages *p,
+			size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
 	/* plan_all has made all plans that reach this line. */
@@ -236,9 +228,8 @@ unsigned nb_jit_features(void)
 	return nb_emit_features();
 }
 
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
-		       const uint8_t *aux, unsigned features,
-		       struct nb_err *err)
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		       unsigned features, struct nb_err *err)
 {
 	struct nb_jit_pages *p = NULL;
 	struct nb_jit_ctx *c;
@@ -263,8 +254,8 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	return rc;
 }
 
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
-		   const uint8_t *aux, struct nb_err *err)
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		   struct nb_err *err)
 {
 	return nb_jit_compile_for(out, x, aux, nb_jit_features(), err);
 }
@@ -279,8 +270,8 @@ void nb_jit_free(struct nb_jit *j)
 }
 
 /* Plan the compilation of each program. */
-static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item,
-		    uint32_t n, size_t *size, struct nb_err *err)
+static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item, uint32_t n,
+		    size_t *size, struct nb_err *err)
 {
 	const unsigned features = nb_jit_features();
 	int rc = 0;
@@ -298,8 +289,8 @@ static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item,
  * Emit the programs in order of address. A program may get shorter while it is
  * emitted; the next one starts after it, so no emitted program moves.
  */
-static int place_all(struct nb_jit **out, struct nb_jit_ctx **c, uint32_t n,
-		     struct nb_jit_pages *p, struct nb_err *err)
+static int place_all(struct nb_jit **out, struct nb_jit_ctx **c, uint32_t n, struct nb_jit_pages *p,
+		     struct nb_err *err)
 {
 	size_t at = 0;
 	int rc;
@@ -313,8 +304,8 @@ static int place_all(struct nb_jit **out, struct nb_jit_ctx **c, uint32_t n,
 	return seal(p, err);
 }
 
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
-		       uint32_t n, struct nb_err *err)
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
+		       struct nb_err *err)
 {
 	struct nb_jit_ctx **c = calloc(n, sizeof(struct nb_jit_ctx *));
 	struct nb_jit_pages *p = NULL;
@@ -323,8 +314,7 @@ int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
 
 	memset(out, 0, n * sizeof(struct nb_jit *));
 	if (!c)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to compile %" PRIu32 " programs", n);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory to compile %" PRIu32 " programs", n);
 	rc = plan_all(c, item, n, &size, err);
 	if (!rc)
 		rc = get_pages(&p, size, err);
@@ -357,27 +347,25 @@ unsigned nb_jit_features(void)
 
 static int no_compiler(struct nb_err *err)
 {
-	return nb_fail(err, NB_E_NOTSUP, 0,
-		       "no JIT compiler for this processor architecture");
+	return nb_fail(err, NB_E_NOTSUP, 0, "no JIT compiler for this processor architecture");
 }
 
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
-		       const uint8_t *aux, unsigned features,
-		       struct nb_err *err)
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		       unsigned features, struct nb_err *err)
 {
 	(void)x, (void)aux, (void)features;
 	*out = NULL;
 	return no_compiler(err);
 }
 
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
-		   const uint8_t *aux, struct nb_err *err)
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		   struct nb_err *err)
 {
 	return nb_jit_compile_for(out, x, aux, 0, err);
 }
 
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
-		       uint32_t n, struct nb_err *err)
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
+		       struct nb_err *err)
 {
 	(void)out, (void)item, (void)n;
 	return no_compiler(err);

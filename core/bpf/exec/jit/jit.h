@@ -22,8 +22,8 @@
  * that the program writes r10 or takes more than NB_JIT_MAX_CODE.
  * nb_exec_compile is the same for callers outside this folder. Any thread.
  */
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
-		   const uint8_t *aux, struct nb_err *err);
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		   struct nb_err *err);
 void nb_jit_free(struct nb_jit *j); /* Free the machine code; @j may be NULL. */
 
 /*
@@ -32,8 +32,8 @@ void nb_jit_free(struct nb_jit *j); /* Free the machine code; @j may be NULL. */
  *
  * Returns the errors of nb_jit_compile; after an error nothing is compiled.
  */
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
-		       uint32_t n, struct nb_err *err);
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
+		       struct nb_err *err);
 
 /* Is there a compiler for this machine? */
 bool nb_jit_available(void);
@@ -42,8 +42,7 @@ unsigned nb_jit_features(void);
 
 /* Like nb_jit_compile, with a subset of the processor's features (for
  * tests). */
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
-		       const uint8_t *aux, unsigned features,
-		       struct nb_err *err);
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
+		       unsigned features, struct nb_err *err);
 
 #endif

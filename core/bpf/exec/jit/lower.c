@@ -56,20 +56,16 @@ static void field_init(struct nb_jit_ctx *c, size_t off, uint32_t v)
 
 void nb_lower_run_data(struct nb_jit_ctx *c)
 {
-	const struct mem trace = { nb_machine.arg[0],
-				   offsetof(struct nb_exec, trace) };
+	const struct mem trace = { nb_machine.arg[0], offsetof(struct nb_exec, trace) };
 
 	if (c->needs.run) {
 		nb_emit_get(c, 3, nb_machine.temp, trace);
-		nb_emit_put(c, 3, nb_machine.temp,
-			    nb_emit_run(c, offsetof(struct nb_run, trace)));
+		nb_emit_put(c, 3, nb_machine.temp, nb_emit_run(c, offsetof(struct nb_run, trace)));
 		see_cpu(c);
 	}
 	if (c->needs.iterations) {
-		field_init(c, offsetof(struct nb_run, iterations),
-			   c->x->iterations);
-		field_init(c, offsetof(struct nb_run, iter_steps),
-			   c->x->iter_steps);
+		field_init(c, offsetof(struct nb_run, iterations), c->x->iterations);
+		field_init(c, offsetof(struct nb_run, iter_steps), c->x->iter_steps);
 	}
 	if (c->needs.may_goto)
 		field_init(c, NB_JIT_RUN_PASSES, c->x->passes);
@@ -99,13 +95,12 @@ static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
 static uint32_t load_cpu(struct nb_jit_ctx *c)
 {
 	nb_emit_get(c, 2, nb_machine.cpu, run_cpu(c));
-	return nb_emit_skip_if_const(c, NB_ORDER_GE, false, nb_machine.cpu,
-				     nb_cpu_limit(), false);
+	return nb_emit_skip_if_const(c, NB_ORDER_GE, false, nb_machine.cpu, nb_cpu_limit(), false);
 }
 
 /* If the inline code jumped to @ask (or @ask_too), call the helper instead. */
-static void else_helper(struct nb_jit_ctx *c, const struct nb_code *i,
-			uint32_t ask, uint32_t ask_too)
+static void else_helper(struct nb_jit_ctx *c, const struct nb_code *i, uint32_t ask,
+			uint32_t ask_too)
 {
 	uint32_t done = nb_emit_skip(c, false);
 
@@ -133,15 +128,12 @@ static void lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
 	uint32_t ask = load_cpu(c), none = 0;
 
 	if (f->lookup == NB_JIT_LOOKUP_PERCPU) {
-		nb_emit_get(c, 2, nb_machine.index,
-			    (struct mem){ reg_of(2), 0 });
-		none = nb_emit_skip_if_const(c, NB_ORDER_GE, false,
-					     nb_machine.index, m->max_entries,
-					     false);
+		nb_emit_get(c, 2, nb_machine.index, (struct mem){ reg_of(2), 0 });
+		none = nb_emit_skip_if_const(c, NB_ORDER_GE, false, nb_machine.index,
+					     m->max_entries, false);
 		nb_emit_element(c, base, m->cpu_size, m->elem_size);
 	} else {
-		nb_emit_element(c, base + m->elem_size * f->key, m->cpu_size,
-				0);
+		nb_emit_element(c, base + m->elem_size * f->key, m->cpu_size, 0);
 	}
 	else_helper(c, &c->code[pc], ask, none);
 }
@@ -218,8 +210,7 @@ static void call(struct nb_jit_ctx *c, uint32_t pc)
 		break;
 	case NB_JIT_INLINE_RING_SUBMIT:
 	case NB_JIT_INLINE_RING_DISCARD:
-		nb_emit_ring_finish(c, c->fact[pc].inlined ==
-					       NB_JIT_INLINE_RING_DISCARD);
+		nb_emit_ring_finish(c, c->fact[pc].inlined == NB_JIT_INLINE_RING_DISCARD);
 		break;
 	}
 }
@@ -266,8 +257,7 @@ static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		other = nb_emit_skip_unless(c, nb_emit_loop(LOOP_CALLBACK),
-					    c->callback[i]);
+		other = nb_emit_skip_unless(c, nb_emit_loop(LOOP_CALLBACK), c->callback[i]);
 		nb_emit_call_slot(c, c->callback[i]);
 		done[i] = nb_emit_skip(c, true);
 		nb_emit_land(c, other);
@@ -306,15 +296,13 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	uint32_t bad_flags = refuse_flags(c), too_many, none, over, stop, again;
 
 	nb_emit_const(c, reg_of(0), (uint64_t)-E2BIG);
-	too_many = nb_emit_skip_if_const(c, NB_ORDER_GT, false, reg_of(1),
-					 NB_LOOP_MAX, true);
+	too_many = nb_emit_skip_if_const(c, NB_ORDER_GT, false, reg_of(1), NB_LOOP_MAX, true);
 	nb_emit_const(c, reg_of(0), 0);
 	none = nb_emit_skip_if_const(c, NB_ORDER_EQ, false, reg_of(1), 0, true);
 	begin_loop(c, pc);
 	put_loop(c, 2, 1, LOOP_LIMIT);
 	again = c->pos;
-	over = nb_emit_skip_or_take(
-		c, nb_emit_run(c, offsetof(struct nb_run, iterations)));
+	over = nb_emit_skip_or_take(c, nb_emit_run(c, offsetof(struct nb_run, iterations)));
 	nb_emit_get_and_count(c, reg_of(1), nb_emit_loop(LOOP_DONE));
 	get_loop(c, 3, 2, LOOP_CTX);
 	call_back(c, pc);
@@ -354,8 +342,7 @@ static void each(struct nb_jit_ctx *c, uint32_t pc)
 	nb_emit_land(c, bad_flags);
 }
 
-static void alu(struct nb_jit_ctx *c, uint32_t pc,
-		const struct nb_insn_spec *row)
+static void alu(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	const unsigned dst = reg_of(i->dst);
@@ -379,8 +366,7 @@ static void alu(struct nb_jit_ctx *c, uint32_t pc,
 		nb_emit_binary(c, i, row);
 }
 
-static void conditional(struct nb_jit_ctx *c, uint32_t pc,
-			const struct nb_insn_spec *row)
+static void conditional(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const uint8_t flags = c->fact[pc].flags;
 
@@ -435,9 +421,8 @@ static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_code *i = &c->code[pc], *next = i + 1;
 
-	return i->op == NB_OP_MOV64_X && pc + 1 < c->n &&
-	       next->op == NB_OP_ADD64_K && next->dst == i->dst &&
-	       !(c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD)) &&
+	return i->op == NB_OP_MOV64_X && pc + 1 < c->n && next->op == NB_OP_ADD64_K &&
+	       next->dst == i->dst && !(c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD)) &&
 	       nb_emit_copy_and_add(c, i, next->imm);
 }
 

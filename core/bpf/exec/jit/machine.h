@@ -54,37 +54,27 @@ void nb_emit_leave(struct nb_jit_ctx *c);
 void nb_emit_trap(struct nb_jit_ctx *c);
 
 /* Emit one of the operations ADD to XOR, except MUL. */
-void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row);
+void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
 void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
 		      const struct nb_insn_spec *row);
-void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
-		    const struct nb_insn_spec *row);
-void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row);
-void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row);
+void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row);
+void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
+void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
 /* Emit a sign extension of the low @bits. */
-void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
-		    unsigned bits);
+void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from, unsigned bits);
 void nb_emit_negate(struct nb_jit_ctx *c, bool w, unsigned reg);
 /* Emit a byte swap: LE truncates, BE and BSWAP swap; 16 and 32 bits are
  * zero-extended. */
 void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le);
 /* Emit "dst = src; dst += k" as one instruction; returns false if
  * impossible. */
-bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
-			  int64_t k);
+bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i, int64_t k);
 void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc);
-void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
-			      const struct nb_insn_spec *row);
+void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row);
 void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc);
-void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row);
-void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row);
-void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row);
+void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
+void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
+void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row);
 
 /* Return the address at @off in the run's own data. */
 struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off);
@@ -96,10 +86,8 @@ void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from);
 void nb_emit_address(struct nb_jit_ctx *c, unsigned to, struct mem m);
 /* Load from memory; @log is 2 or 3. */
 void nb_emit_get(struct nb_jit_ctx *c, unsigned log, unsigned to, struct mem m);
-void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from,
-		 struct mem m);
-void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
-		       uint32_t v);
+void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from, struct mem m);
+void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m, uint32_t v);
 /* Load four bytes at @off from the thread pointer into the scratch register
  * temp. */
 void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off);
@@ -109,8 +97,8 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m);
 /* Emit a forward jump. nb_emit_land takes the returned number and sets the
  * jump's target; without @far the target is less than 128 bytes away. */
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far);
-uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
-			       unsigned reg, uint32_t v, bool far);
+uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w, unsigned reg,
+			       uint32_t v, bool far);
 /* Emit a forward jump taken if four bytes of memory are not @v. */
 uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v);
 /* Emit a far forward jump taken if the result of a C function is false. */
@@ -139,8 +127,7 @@ void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more);
 void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m);
 /* Emit r0 = base + cpu * cpu_size, plus index * elem_size unless elem_size
  * is 0. */
-void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
-		     uint64_t elem_size);
+void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size, uint64_t elem_size);
 /* Emit a look-up along a hash table's chain; returns false if the machine
  * has no such code. */
 bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m);

@@ -16,7 +16,7 @@
  * function that it calls. Lines of freed code stay. Returns 0, NB_E_IO or
  * NB_E_NOMEM. Any thread.
  */
-int nb_perf_map_add(const struct nb_jit *j, const struct nb_image *img,
-		    uint32_t prog, struct nb_err *err);
+int nb_perf_map_add(const struct nb_jit *j, const struct nb_image *img, uint32_t prog,
+		    struct nb_err *err);
 
 #endif

@@ -140,8 +140,8 @@ unsigned nb_emit_features(void)
 	return now & ~(unsigned)ASKED;
 }
 
-const struct nb_machine nb_machine = { .reg = { RAX, RSI, RDX, RCX, R8, R9, RBX,
-						R14, R15, R12, RBP },
+const struct nb_machine nb_machine = { .reg = { RAX, RSI, RDX, RCX, R8, R9, RBX, R14, R15, R12,
+						RBP },
 				       .arg = { RDI, RSI, RDX },
 				       .result = RAX,
 				       .temp = R11,

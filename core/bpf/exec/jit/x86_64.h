@@ -23,9 +23,8 @@ enum { FEATURE_BMI2 = 1 };
 
 /* Machine operation of an ALU or atomic operation. */
 static const uint8_t op_of[NB_NFNS] = {
-	[NB_FN_ADD] = X_ADD, [NB_FN_OR] = X_OR,	  [NB_FN_AND] = X_AND,
-	[NB_FN_SUB] = X_SUB, [NB_FN_XOR] = X_XOR, [NB_FN_LSH] = X_SHL,
-	[NB_FN_RSH] = X_SHR, [NB_FN_ARSH] = X_SAR
+	[NB_FN_ADD] = X_ADD, [NB_FN_OR] = X_OR,	  [NB_FN_AND] = X_AND, [NB_FN_SUB] = X_SUB,
+	[NB_FN_XOR] = X_XOR, [NB_FN_LSH] = X_SHL, [NB_FN_RSH] = X_SHR, [NB_FN_ARSH] = X_SAR
 };
 
 enum { RUN_SIZE = NB_JIT_RUN_SIZE };
@@ -42,8 +41,7 @@ static inline int32_t run_size(const struct nb_jit_ctx *c)
 	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
 }
 
-static inline struct mem address(const struct nb_jit_ctx *c, unsigned reg,
-				 int32_t off)
+static inline struct mem address(const struct nb_jit_ctx *c, unsigned reg, int32_t off)
 {
 	if (reg == NB_R10 && !frame_in_rbp(c))
 		return (struct mem){ RSP, run_size(c) + NB_STACK_SIZE + off };
@@ -61,8 +59,7 @@ void nb_x86_pop_saved(struct nb_jit_ctx *c);
 /* Machine conditions by NB_ORDER_*. NONE is for JSET, after TEST set the
  * flags. */
 extern const uint8_t nb_x86_condition[NB_NORDERS];
-void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
-		   struct mem m);
+void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src, struct mem m);
 
 #endif
 #endif

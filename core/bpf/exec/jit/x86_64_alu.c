@@ -37,8 +37,7 @@ const uint8_t nb_x86_condition[NB_NORDERS] = {
 	[NB_ORDER_SGT] = CC_G,	 [NB_ORDER_SGE] = CC_GE,
 };
 
-void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
-			      const struct nb_insn_spec *row)
+void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	unsigned a = reg_of(i->dst), b = reg_of(i->src);
@@ -125,8 +124,7 @@ static void divide(struct nb_jit_ctx *c, const struct division *d)
 		x_mov(c, true, RDX, RDI);
 }
 
-static struct division division_of(const struct nb_code *i,
-				   const struct nb_insn_spec *row)
+static struct division division_of(const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	return (struct division){
 		.dst = reg_of(i->dst),
@@ -136,8 +134,7 @@ static struct division division_of(const struct nb_code *i,
 	};
 }
 
-static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
-			  const struct nb_insn_spec *row)
+static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	struct division d = division_of(i, row);
@@ -194,8 +191,7 @@ static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 		if (k == 1 && !d.w)
 			x_mov(c, false, d.dst, d.dst);
 		else if (k > 1)
-			x_shift_imm(c, d.w, X_SHR, d.dst,
-				    (unsigned)__builtin_ctzll(k));
+			x_shift_imm(c, d.w, X_SHR, d.dst, (unsigned)__builtin_ctzll(k));
 	} else {
 		nb_emit_const(c, R11, k);
 		d.divisor = R11;
@@ -203,8 +199,7 @@ static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 	}
 }
 
-void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
-		    const struct nb_insn_spec *row)
+void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	if (row->operand == NB_OPND_REG)
 		divide_by_reg(c, pc, row);
@@ -213,8 +208,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 }
 
 /* Emit a shift whose count must be in CL, a part of the register of r3. */
-static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
-			unsigned src)
+static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst, unsigned src)
 {
 	bool moved = dst == RCX || src != RCX;
 
@@ -227,8 +221,7 @@ static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
 		x_mov(c, true, RCX, R11);
 }
 
-void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned dst = reg_of(i->dst), src = reg_of(i->src), n;
 	unsigned op = op_of[row->fn];
@@ -247,8 +240,7 @@ void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
 	}
 }
 
-void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row)
+void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	bool w = row->width == 64;
 	unsigned op = op_of[row->fn];
@@ -259,8 +251,7 @@ void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
 		x_alu_imm(c, w, op, reg_of(i->dst), (int32_t)i->imm);
 }
 
-void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row)
+void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	bool w = row->width == 64;
 
@@ -270,8 +261,7 @@ void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
 		x_imul_imm(c, w, reg_of(i->dst), (int32_t)i->imm);
 }
 
-void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
@@ -284,8 +274,7 @@ void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
 		x_mov(c, w, dst, reg_of(i->src));
 }
 
-void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
-		    unsigned bits)
+void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from, unsigned bits)
 {
 	if (bits == 8)
 		op_regs(c, w, 0x0fbe, to, from, true);
@@ -314,8 +303,7 @@ void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
 }
 
 /* Emit "dst = src + k" as one LEA. */
-bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
-			  int64_t k)
+bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i, int64_t k)
 {
 	/* The frame's distance from RSP is added to k, so k must be a small
 	 * offset. */

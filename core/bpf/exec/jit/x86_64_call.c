@@ -12,8 +12,8 @@ uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 	return x_skip_op(c, far ? 0xe9 : 0xeb, far);
 }
 
-uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
-			       unsigned reg, uint32_t v, bool far)
+uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w, unsigned reg,
+			       uint32_t v, bool far)
 {
 	if (v)
 		x_alu_imm(c, w, X_CMP, reg, (int32_t)v);
@@ -31,8 +31,7 @@ uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 
 uint32_t nb_emit_skip_if_false(struct nb_jit_ctx *c)
 {
-	op_regs(c, false, 0x84, RAX, RAX,
-		true); /* The instruction TEST AL, AL */
+	op_regs(c, false, 0x84, RAX, RAX, true); /* The instruction TEST AL, AL */
 	return x_skip_if(c, CC_E, true);
 }
 
@@ -101,8 +100,7 @@ static int32_t frame_size(const struct nb_jit_ctx *c, uint32_t more)
 {
 	unsigned list[4];
 
-	return (int32_t)more + 8 + NB_STACK_SIZE +
-	       ((nb_lower_saved(c, list) + 1) % 2 ? 8 : 0);
+	return (int32_t)more + 8 + NB_STACK_SIZE + ((nb_lower_saved(c, list) + 1) % 2 ? 8 : 0);
 }
 
 void nb_emit_push_frame(struct nb_jit_ctx *c, uint32_t more)
@@ -125,8 +123,7 @@ static void scale(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {
 	if (nb_jit_power_of_two(size)) {
 		if (size > 1)
-			x_shift_imm(c, true, X_SHL, reg,
-				    (unsigned)__builtin_ctzll(size));
+			x_shift_imm(c, true, X_SHL, reg, (unsigned)__builtin_ctzll(size));
 	} else if (fits32((int64_t)size)) {
 		x_imul_imm(c, true, reg, (int32_t)size);
 	} else {
@@ -141,16 +138,14 @@ void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 
 	nb_emit_const(c, RAX, 0);
 	nb_emit_get(c, 2, R11, (struct mem){ RDX, 0 });
-	none = nb_emit_skip_if_const(c, NB_ORDER_GE, false, R11, m->max_entries,
-				     false);
+	none = nb_emit_skip_if_const(c, NB_ORDER_GE, false, R11, m->max_entries, false);
 	scale(c, R11, m->elem_size);
 	nb_emit_const(c, RAX, (uintptr_t)m->base);
 	x_alu(c, true, X_ADD, RAX, R11);
 	nb_emit_land(c, none);
 }
 
-void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
-		     uint64_t elem_size)
+void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size, uint64_t elem_size)
 {
 	scale(c, RAX, cpu_size);
 	if (elem_size) {

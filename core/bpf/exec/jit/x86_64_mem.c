@@ -5,8 +5,7 @@
 
 #if defined(__x86_64__)
 
-void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	bool sign = row->traits & NB_INSN_SIGNED;
 	struct mem m = address(c, i->src, i->off);
@@ -28,16 +27,14 @@ void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
 }
 
 /* An immediate has as many bytes as the operand, but no more than four. */
-static void store_imm(struct nb_jit_ctx *c, struct mem m, unsigned width,
-		      uint32_t imm)
+static void store_imm(struct nb_jit_ctx *c, struct mem m, unsigned width, uint32_t imm)
 {
 	op_rm(c, width == 64, width == 8 ? 0xc6 : 0xc7, 0, m);
 	for (unsigned i = 0; i < 32 && i < width; i += 8)
 		e1(c, imm >> i & 0xff);
 }
 
-void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	struct mem m = address(c, i->dst, i->off);
 
@@ -99,14 +96,12 @@ void nb_emit_get(struct nb_jit_ctx *c, unsigned log, unsigned to, struct mem m)
 	op_rm(c, log == 3, 0x8b, to, m);
 }
 
-void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from,
-		 struct mem m)
+void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from, struct mem m)
 {
 	op_rm(c, log == 3, 0x89, from, m);
 }
 
-void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
-		       uint32_t v)
+void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m, uint32_t v)
 {
 	store_imm(c, m, 8u << log, v);
 }
@@ -122,16 +117,14 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	op_rm(c, false, 0xff, 0, m); /* The instruction INC */
 }
 
-void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
-		   struct mem m)
+void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src, struct mem m)
 {
 	e1(c, 0xf0);
 	op_rm(c, w, op, src, m);
 }
 
 /* Emit OR, AND or XOR that returns the old value: a loop around CMPXCHG. */
-static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
-		       unsigned op)
+static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w, unsigned op)
 {
 	unsigned src = reg_of(i->src);
 	struct mem m = { RDI, 0 };
@@ -152,8 +145,7 @@ static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 	}
 }
 
-void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
-		    const struct nb_insn_spec *row)
+void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
 {
 	struct mem m = address(c, i->dst, i->off);
 	unsigned src = reg_of(i->src), op = op_of[row->fn];

@@ -13,10 +13,9 @@
 
 /* The parameters of a helper's function, which may ignore any of them. */
 #define NB_UNUSED __attribute__((unused))
-#define NB_HELPER_ARGS                                        \
-	NB_UNUSED struct nb_run *run, NB_UNUSED uint64_t r1,  \
-		NB_UNUSED uint64_t r2, NB_UNUSED uint64_t r3, \
-		NB_UNUSED uint64_t r4, NB_UNUSED uint64_t r5
+#define NB_HELPER_ARGS                                                              \
+	NB_UNUSED struct nb_run *run, NB_UNUSED uint64_t r1, NB_UNUSED uint64_t r2, \
+		NB_UNUSED uint64_t r3, NB_UNUSED uint64_t r4, NB_UNUSED uint64_t r5
 
 /* Registers hold pointers as numbers, and error numbers are sign-extended. */
 static inline void *nb_body_ptr(uint64_t r)

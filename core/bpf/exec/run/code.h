@@ -79,14 +79,11 @@ uint32_t nb_run_ask_cpu(struct nb_run *run);
 
 static inline uint32_t nb_run_cpu(struct nb_run *run)
 {
-	return __builtin_expect(run->cpu < nb_cpu_limit(), 1)
-		       ? run->cpu
-		       : nb_run_ask_cpu(run);
+	return __builtin_expect(run->cpu < nb_cpu_limit(), 1) ? run->cpu : nb_run_ask_cpu(run);
 }
 
 /* Return the CPU whose values of @m the run sees. */
-static inline uint32_t nb_run_cpu_for(struct nb_run *run,
-				      const struct nb_map *m)
+static inline uint32_t nb_run_cpu_for(struct nb_run *run, const struct nb_map *m)
 {
 	return m->percpu ? nb_run_cpu(run) : 0;
 }

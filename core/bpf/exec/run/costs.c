@@ -11,8 +11,7 @@
 #include "core/defs/ctx.h"
 
 /* Return a cost in microseconds; negative: not offered, or not known. */
-static float cost_at(const struct ncclbpf_tuner *ctx, uint32_t algo,
-		     uint32_t proto)
+static float cost_at(const struct ncclbpf_tuner *ctx, uint32_t algo, uint32_t proto)
 {
 	uint32_t i = algo * NCCL_NUM_PROTOS + proto;
 
@@ -32,8 +31,7 @@ uint64_t helper_nccl_cost(NB_HELPER_ARGS)
 
 /* Return the number of the cheapest entry with this algorithm and protocol
  * (-1 for any); the first one if several are equal; -1 if there is none. */
-static int64_t cheapest(const struct ncclbpf_tuner *ctx, int32_t algo,
-			int32_t proto)
+static int64_t cheapest(const struct ncclbpf_tuner *ctx, int32_t algo, int32_t proto)
 {
 	float best = -1.0f;
 	int64_t at = -1;

@@ -29,8 +29,8 @@ static uint16_t engine_code(int64_t helper)
 	return NB_OP_CALL_HELPER;
 }
 
-static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
-		       struct nb_exec *x, struct nb_err *err)
+static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc, struct nb_exec *x,
+		       struct nb_err *err)
 {
 	nb_helper_fn *body;
 
@@ -41,9 +41,8 @@ static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 	body = nb_helper_body((int32_t)in->imm);
 	if (!body)
 		return nb_fail(err, NB_E_NOTSUP, pc,
-			       "instruction %" PRIu32
-			       ": no helper has number %" PRId64,
-			       pc, in->imm);
+			       "instruction %" PRIu32 ": no helper has number %" PRId64, pc,
+			       in->imm);
 	if (in->imm == HELPER_LOOKUP)
 		c->op = NB_CODE_LOOKUP;
 	c->imm = (int64_t)(uintptr_t)body;
@@ -59,25 +58,23 @@ static int bind_map(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 
 	if (index >= x->nmaps)
 		return nb_fail(err, NB_E_NOTSUP, pc,
-			       "instruction %" PRIu32 ": map %" PRIu32
-			       " of %" PRIu32,
-			       pc, index, x->nmaps);
+			       "instruction %" PRIu32 ": map %" PRIu32 " of %" PRIu32, pc, index,
+			       x->nmaps);
 	c->imm = (int64_t)(uintptr_t)x->maps[index];
 	if (in->fn != NB_FN_MAP_VALUE)
 		return 0;
 	base = nb_map_array_base(x->maps[index]);
 	if (!base)
-		return nb_fail(
-			err, NB_E_NOTSUP, pc,
-			"instruction %" PRIu32
-			": address of a value of map \"%s\", which is not an array",
-			pc, nb_map_definition(x->maps[index])->name);
+		return nb_fail(err, NB_E_NOTSUP, pc,
+			       "instruction %" PRIu32
+			       ": address of a value of map \"%s\", which is not an array",
+			       pc, nb_map_definition(x->maps[index])->name);
 	c->imm = (int64_t)((uintptr_t)base + off);
 	return 0;
 }
 
-static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
-		struct nb_exec *x, struct nb_err *err)
+static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc, struct nb_exec *x,
+		struct nb_err *err)
 {
 	*c = (struct nb_code){ in->op, in->dst, in->src, in->off, in->imm };
 	if (nb_insn_calls_helper(in))
@@ -105,8 +102,7 @@ static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 }
 
 int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
-		struct nb_map *const *maps, struct nb_trace *trace,
-		struct nb_err *err)
+		struct nb_map *const *maps, struct nb_trace *trace, struct nb_err *err)
 {
 	const struct nb_prog *p = &img->progs[prog];
 	struct nb_insn *insns;
@@ -120,8 +116,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 	x = calloc(1, sizeof(*x) + p->nslots * sizeof(x->code[0]));
 	if (!insns || !x || !take_maps(x, maps, img->nmaps)) {
 		rc = nb_fail(err, NB_E_NOMEM, 0,
-			     "no memory to bind program \"%s\" of %" PRIu32
-			     " instructions",
+			     "no memory to bind program \"%s\" of %" PRIu32 " instructions",
 			     p->name, p->nslots);
 		goto out;
 	}

@@ -34,8 +34,7 @@ struct nb_exec_item {
  * NB_E_NOTSUP.
  */
 int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
-		struct nb_map *const *maps, struct nb_trace *trace,
-		struct nb_err *err);
+		struct nb_map *const *maps, struct nb_trace *trace, struct nb_err *err);
 void nb_exec_free(struct nb_exec *x);
 
 /*
@@ -68,8 +67,7 @@ uint32_t nb_exec_iteration(const struct nb_exec *x);
  * makes no system call, except as a helper's contract says. Uses less than 8
  * KiB of stack.
  */
-static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
-				   uint64_t ctx_size)
+static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 {
 	return ((const struct nb_exec_head *)x)->run(x, ctx, ctx_size);
 }

@@ -20,8 +20,8 @@
 
 /* Look-up for all map types except per-CPU arrays. It is not inlined, so
  * that look-ups in per-CPU arrays, mostly counters, set up no stack frame. */
-static __attribute__((noinline)) uint64_t
-lookup_other(struct nb_run *run, struct nb_map *m, const void *key)
+static __attribute__((noinline)) uint64_t lookup_other(struct nb_run *run, struct nb_map *m,
+						       const void *key)
 {
 	return (uintptr_t)m->lookup(m, key, nb_run_cpu_for(run, m));
 }
@@ -31,17 +31,15 @@ uint64_t helper_map_lookup_elem(NB_HELPER_ARGS)
 	struct nb_map *m = nb_body_ptr(r1);
 
 	if (m->ops == &nb_map_percpu_array_ops && run->cpu < nb_cpu_limit())
-		return (uintptr_t)nb_percpu_array_lookup(m, nb_body_ptr(r2),
-							 run->cpu);
+		return (uintptr_t)nb_percpu_array_lookup(m, nb_body_ptr(r2), run->cpu);
 	return lookup_other(run, m, nb_body_ptr(r2));
 }
 
-static __attribute__((noinline)) uint64_t
-update_other(struct nb_run *run, struct nb_map *m, const void *key,
-	     const void *value, uint64_t flags)
+static __attribute__((noinline)) uint64_t update_other(struct nb_run *run, struct nb_map *m,
+						       const void *key, const void *value,
+						       uint64_t flags)
 {
-	return nb_body_errno(
-		nb_map_update(m, key, value, flags, nb_run_cpu_for(run, m)));
+	return nb_body_errno(nb_map_update(m, key, value, flags, nb_run_cpu_for(run, m)));
 }
 
 uint64_t helper_map_update_elem(NB_HELPER_ARGS)
@@ -49,14 +47,13 @@ uint64_t helper_map_update_elem(NB_HELPER_ARGS)
 	struct nb_map *m = nb_body_ptr(r1);
 	uint32_t cpu = run->cpu, index;
 
-	if (m->ops == &nb_map_percpu_array_ops && m->def.value_size == 8 &&
-	    r4 == NB_ANY && cpu < nb_cpu_limit()) {
+	if (m->ops == &nb_map_percpu_array_ops && m->def.value_size == 8 && r4 == NB_ANY &&
+	    cpu < nb_cpu_limit()) {
 		index = nb_array_index(
 			/* The element may change, so it is loaded once. */
 			nb_body_ptr(r2));
 		if (index < m->max_entries) {
-			nb_slot_store(nb_array_element(m, index, cpu),
-				      nb_body_ptr(r3), 8);
+			nb_slot_store(nb_array_element(m, index, cpu), nb_body_ptr(r3), 8);
 			return 0;
 		}
 	}
@@ -128,8 +125,7 @@ uint64_t helper_get_prandom_u32(NB_HELPER_ARGS)
 
 	/* This is the first use of the stream: start at another number. */
 	if (x == 0)
-		x = __atomic_add_fetch(state, mix(nb_now_ns() ^ (uintptr_t)run),
-				       __ATOMIC_RELAXED);
+		x = __atomic_add_fetch(state, mix(nb_now_ns() ^ (uintptr_t)run), __ATOMIC_RELAXED);
 	return mix(x) >> 32;
 }
 

@@ -9,11 +9,7 @@
  * other numbers, and for helpers that the engines execute themselves
  * because they call back into the program: bpf_for_each_map_elem, bpf_loop.
  */
-enum {
-	NB_HELPER_EACH = 164,
-	NB_HELPER_LOOP = 181,
-	NB_HELPER_ITER_NEW = 0x10001
-};
+enum { NB_HELPER_EACH = 164, NB_HELPER_LOOP = 181, NB_HELPER_ITER_NEW = 0x10001 };
 nb_helper_fn *nb_helper_body(int32_t id);
 
 #endif

@@ -41,8 +41,7 @@ static inline const struct nb_exec *exec_of(const struct nb_code *ip)
 }
 
 /* Prepare a frame for the callback in r2 of the call at @ip. */
-static inline void callback_frame(struct frame *f, const struct nb_code *ip,
-				  const uint64_t *r)
+static inline void callback_frame(struct frame *f, const struct nb_code *ip, const uint64_t *r)
 {
 	memcpy(f->saved, &r[6], sizeof(f->saved));
 	f->site = ip;
@@ -123,8 +122,7 @@ static inline void *addr(uint64_t base, int32_t off)
 }
 
 /* Look up an element; only per-CPU types need the call of the helper. */
-static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
-			      const uint64_t *r)
+static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip, const uint64_t *r)
 {
 	struct nb_map *m = (struct nb_map *)(uintptr_t)r[1];
 	const void *key = (const void *)(uintptr_t)r[2];
@@ -134,14 +132,11 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	if (m->def.type == NB_MAP_ARRAY) {
 		i = nb_array_index(key);
-		return i < m->max_entries
-			       ? (uintptr_t)(m->base + i * m->elem_size)
-			       : 0;
+		return i < m->max_entries ? (uintptr_t)(m->base + i * m->elem_size) : 0;
 	}
 	if (!m->percpu)
 		return (uintptr_t)m->lookup(m, key, 0);
-	return ((nb_helper_fn *)(uintptr_t)ip->imm)(run, r[1], r[2], r[3], r[4],
-						    r[5]);
+	return ((nb_helper_fn *)(uintptr_t)ip->imm)(run, r[1], r[2], r[3], r[4], r[5]);
 }
 
 /* Pedantic warnings stop at __extension__: labels as values are GNU C. */
@@ -245,27 +240,25 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 		NEXT();                                             \
 	}
 
-#define ATOMIC(bits)                                                         \
-	ATOMIC_FN(ADD, __atomic_fetch_add, bits)                             \
-	ATOMIC_FN(OR, __atomic_fetch_or, bits)                               \
-	ATOMIC_FN(AND, __atomic_fetch_and, bits)                             \
-	ATOMIC_FN(XOR, __atomic_fetch_xor, bits)                             \
-	op_ATOMIC_XCHG##bits:                                                \
-	{                                                                    \
-		uint##bits##_t *p = addr(DST, ip->off);                      \
-		SRC = __atomic_exchange_n(p, (uint##bits##_t)SRC,            \
-					  __ATOMIC_SEQ_CST);                 \
-		NEXT();                                                      \
-	}                                                                    \
-	op_ATOMIC_CMPXCHG##bits:                                             \
-	{                                                                    \
-		uint##bits##_t *p = addr(DST, ip->off);                      \
-		uint##bits##_t old = (uint##bits##_t)r[0];                   \
-		__atomic_compare_exchange_n(p, &old, (uint##bits##_t)SRC, 0, \
-					    __ATOMIC_SEQ_CST,                \
-					    __ATOMIC_SEQ_CST);               \
-		r[0] = old;                                                  \
-		NEXT();                                                      \
+#define ATOMIC(bits)                                                                           \
+	ATOMIC_FN(ADD, __atomic_fetch_add, bits)                                               \
+	ATOMIC_FN(OR, __atomic_fetch_or, bits)                                                 \
+	ATOMIC_FN(AND, __atomic_fetch_and, bits)                                               \
+	ATOMIC_FN(XOR, __atomic_fetch_xor, bits)                                               \
+	op_ATOMIC_XCHG##bits:                                                                  \
+	{                                                                                      \
+		uint##bits##_t *p = addr(DST, ip->off);                                        \
+		SRC = __atomic_exchange_n(p, (uint##bits##_t)SRC, __ATOMIC_SEQ_CST);           \
+		NEXT();                                                                        \
+	}                                                                                      \
+	op_ATOMIC_CMPXCHG##bits:                                                               \
+	{                                                                                      \
+		uint##bits##_t *p = addr(DST, ip->off);                                        \
+		uint##bits##_t old = (uint##bits##_t)r[0];                                     \
+		__atomic_compare_exchange_n(p, &old, (uint##bits##_t)SRC, 0, __ATOMIC_SEQ_CST, \
+					    __ATOMIC_SEQ_CST);                                 \
+		r[0] = old;                                                                    \
+		NEXT();                                                                        \
 	}
 
 #define ORDERED(bits)                                                       \
@@ -291,20 +284,15 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
  * because a watched run uses another table of labels.
  */
 __attribute__((no_sanitize("thread"))) static uint64_t
-interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
-	  nb_watch_fn *watch, void *arg)
+interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size, nb_watch_fn *watch, void *arg)
 {
 	__extension__ static const void *const labels[NB_NCODES] = {
 #define INSN(name, ...) [NB_OP_##name] = &&op_##name,
 #include "core/defs/isa.h"
-		[NB_OP_LDDW_HI] = &&op_EXIT,
-		[NB_CODE_LOOKUP] = &&op_LOOKUP,
-		[NB_CODE_CONST] = &&op_CONST,
-		[NB_CODE_FUNC] = &&op_CONST,
-		[NB_CODE_LOOP] = &&op_LOOP,
-		[NB_CODE_EACH] = &&op_EACH,
-		[NB_CODE_LOOP_NEXT] = &&op_LOOP_NEXT,
-		[NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
+		[NB_OP_LDDW_HI] = &&op_EXIT,	      [NB_CODE_LOOKUP] = &&op_LOOKUP,
+		[NB_CODE_CONST] = &&op_CONST,	      [NB_CODE_FUNC] = &&op_CONST,
+		[NB_CODE_LOOP] = &&op_LOOP,	      [NB_CODE_EACH] = &&op_EACH,
+		[NB_CODE_LOOP_NEXT] = &&op_LOOP_NEXT, [NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
 	};
 	__extension__ static const void *const watched[NB_NCODES] = {
 		[0 ... NB_NCODES - 1] = &&op_WATCH,
@@ -409,8 +397,7 @@ op_LOOKUP:
 	r[0] = lookup(&run, ip, r);
 	NEXT();
 op_CALL_HELPER:
-	r[0] = ((nb_helper_fn *)(uintptr_t)ip->imm)(&run, r[1], r[2], r[3],
-						    r[4], r[5]);
+	r[0] = ((nb_helper_fn *)(uintptr_t)ip->imm)(&run, r[1], r[2], r[3], r[4], r[5]);
 	NEXT();
 op_CALL_LOCAL:
 	f++;
@@ -479,14 +466,13 @@ op_EXIT:
 
 /* NOLINTEND(performance-no-int-to-ptr,readability-function-size) */
 
-uint64_t nb_exec_interpret(const struct nb_exec *x, void *ctx,
-			   uint64_t ctx_size)
+uint64_t nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 {
 	return interpret(x, ctx, ctx_size, NULL, NULL);
 }
 
-uint64_t nb_exec_watch(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
-		       nb_watch_fn *watch, void *arg)
+uint64_t nb_exec_watch(const struct nb_exec *x, void *ctx, uint64_t ctx_size, nb_watch_fn *watch,
+		       void *arg)
 {
 	return interpret(x, ctx, ctx_size, watch, arg);
 }

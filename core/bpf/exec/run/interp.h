@@ -10,12 +10,11 @@ nb_engine_fn nb_exec_interpret;
 
 /* A function called before the code at @ip runs; @r holds the registers r0
  * to r10. */
-typedef void nb_watch_fn(void *arg, const struct nb_code *ip,
-			 const uint64_t *r);
+typedef void nb_watch_fn(void *arg, const struct nb_code *ip, const uint64_t *r);
 
 /* Interpret @x and call @watch before each code. The effect is the same,
  * but it is slow. */
-uint64_t nb_exec_watch(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
-		       nb_watch_fn *watch, void *arg);
+uint64_t nb_exec_watch(const struct nb_exec *x, void *ctx, uint64_t ctx_size, nb_watch_fn *watch,
+		       void *arg);
 
 #endif

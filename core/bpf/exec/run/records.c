@@ -10,8 +10,7 @@
 
 uint64_t helper_ringbuf_output(NB_HELPER_ARGS)
 {
-	return nb_body_errno(
-		nb_ringbuf_output(nb_body_ptr(r1), nb_body_ptr(r2), r3, r4));
+	return nb_body_errno(nb_ringbuf_output(nb_body_ptr(r1), nb_body_ptr(r2), r3, r4));
 }
 
 uint64_t helper_ringbuf_reserve(NB_HELPER_ARGS)

@@ -35,8 +35,7 @@ static uint32_t digit(char c)
 
 static bool hexadecimal(const struct text *t, ptrdiff_t most)
 {
-	return t->end - t->at >= most && t->at[0] == '0' &&
-	       (t->at[1] | 0x20) == 'x';
+	return t->end - t->at >= most && t->at[0] == '0' && (t->at[1] | 0x20) == 'x';
 }
 
 /* Skip a prefix such as 0x, and return the base that it means. */
@@ -71,8 +70,7 @@ static int digits(struct text *t, uint32_t base, uint64_t *value)
 
 /* Parse a number; @signs: it may begin with a minus. Returns the number of
  * characters used, or an error. */
-static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs,
-		      uint64_t *value)
+static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs, uint64_t *value)
 {
 	struct text t = { mem, mem + size };
 	bool minus;
@@ -96,8 +94,7 @@ static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs,
 	return t.at - mem;
 }
 
-static uint64_t convert(uint64_t mem, uint64_t size, uint64_t base, bool signs,
-			uint64_t to)
+static uint64_t convert(uint64_t mem, uint64_t size, uint64_t base, bool signs, uint64_t to)
 {
 	uint64_t value = 0;
 	int64_t rc = number(nb_body_ptr(mem), size, base, signs, &value);
@@ -125,14 +122,13 @@ uint64_t helper_snprintf(NB_HELPER_ARGS)
 	int n = -EINVAL;
 
 	if (r5) /* Without numbers to print, @r4 may be NULL. */
-		memcpy(arg, nb_body_ptr(r4),
-		       r5 < sizeof(arg) ? r5 : sizeof(arg));
+		memcpy(arg, nb_body_ptr(r4), r5 < sizeof(arg) ? r5 : sizeof(arg));
 	/*
 	 * The verifier lets the policy read all of this memory after the call.
 	 */
 	memset(nb_body_ptr(r1), 0, r2);
 	if (r5 % 8 == 0 && r5 <= sizeof(arg))
-		n = nb_trace_format_whole(nb_body_ptr(r1), r2, fmt, strlen(fmt),
-					  arg, (int)(r5 / 8));
+		n = nb_trace_format_whole(nb_body_ptr(r1), r2, fmt, strlen(fmt), arg,
+					  (int)(r5 / 8));
 	return nb_body_errno(n < 0 ? n : n + 1);
 }

@@ -74,8 +74,8 @@ static bool claim(struct slot *s, uint64_t number)
 	uint64_t seq = __atomic_load_n(&s->seq, __ATOMIC_RELAXED);
 
 	return seq % 2 == 0 && seq <= 2 * number &&
-	       __atomic_compare_exchange_n(&s->seq, &seq, 2 * number + 1, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	       __atomic_compare_exchange_n(&s->seq, &seq, 2 * number + 1, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 void nb_trace_put(struct nb_trace *t, const char *text, size_t size)
@@ -106,8 +106,7 @@ uint64_t nb_trace_next(const struct nb_trace *t)
 	return __atomic_load_n(&t->next, __ATOMIC_RELAXED);
 }
 
-bool nb_trace_read(const struct nb_trace *t, uint64_t number,
-		   struct nb_trace_line *out)
+bool nb_trace_read(const struct nb_trace *t, uint64_t number, struct nb_trace_line *out)
 {
 	const struct slot *s = &t->slot[number % NB_TRACE_LINES];
 	const uint64_t whole = 2 * number + 2;
@@ -194,8 +193,8 @@ static bool convert(struct line *l, char c, int nl, uint64_t v)
 	return false;
 }
 
-int nb_trace_format_whole(char *out, size_t size, const char *fmt,
-			  size_t fmt_size, const uint64_t *arg, int most)
+int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_size,
+			  const uint64_t *arg, int most)
 {
 	const char *end = fmt + strnlen(fmt, fmt_size);
 	struct line l = { out, size, 0, 0 };
@@ -225,8 +224,7 @@ int nb_trace_format_whole(char *out, size_t size, const char *fmt,
 	return (int)l.whole;
 }
 
-int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
-		    const uint64_t arg[3])
+int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size, const uint64_t arg[3])
 {
 	int n;
 

@@ -33,8 +33,7 @@ void nb_trace_put(struct nb_trace *t, const char *text, size_t size);
 uint64_t nb_trace_next(const struct nb_trace *t);
 /* Copy line @number; returns false if it was overwritten, or is not written
  * yet. */
-bool nb_trace_read(const struct nb_trace *t, uint64_t number,
-		   struct nb_trace_line *out);
+bool nb_trace_read(const struct nb_trace *t, uint64_t number, struct nb_trace_line *out);
 
 /*
  * Format as bpf_trace_printk does, into @out (size bytes, NUL-terminated):
@@ -49,7 +48,7 @@ int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
  * Like nb_trace_format, for at most @most values. Returns the length of the
  * whole text; @out gets at most @size - 1 characters of it. @size may be 0.
  */
-int nb_trace_format_whole(char *out, size_t size, const char *fmt,
-			  size_t fmt_size, const uint64_t *arg, int most);
+int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_size,
+			  const uint64_t *arg, int most);
 
 #endif

@@ -12,9 +12,7 @@ int nb_check_init(const struct at *a, int number)
 {
 	if (reg(a, number)->kind != NB_REG_UNINIT)
 		return 0;
-	return refuse(a,
-		      number >= 1 && number <= 5 ? NB_RULE_UNINIT_CALL
-						 : NB_RULE_UNINIT,
+	return refuse(a, number >= 1 && number <= 5 ? NB_RULE_UNINIT_CALL : NB_RULE_UNINIT,
 		      .reg = number);
 }
 
@@ -27,17 +25,15 @@ static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 	return r->size;
 }
 
-int nb_check_span(const struct at *a, int number, const struct nb_range *off,
-		  uint64_t size)
+int nb_check_span(const struct at *a, int number, const struct nb_range *off, uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	uint64_t limit = span_of(a, r);
 
-	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
-	    size <= limit - (uint64_t)off->smax)
+	if (off->smin >= 0 && (uint64_t)off->smax <= limit && size <= limit - (uint64_t)off->smax)
 		return 0;
-	return nb_refuse_span(a->env, FACTS(a, .reg = number, .off = off,
-					    .size = size, .limit = limit));
+	return nb_refuse_span(a->env,
+			      FACTS(a, .reg = number, .off = off, .size = size, .limit = limit));
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)
@@ -46,28 +42,24 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 	const struct nb_map_spec *m = &a->env->img->maps[r->map];
 
 	if (acc == LOAD && m->flags & NB_F_WRONLY_PROG)
-		return refuse(a, NB_RULE_MAP_WRITEONLY, .reg = number,
-			      .map = r->map);
+		return refuse(a, NB_RULE_MAP_WRITEONLY, .reg = number, .map = r->map);
 	if (acc == LOAD)
 		return 0;
 	if (m->tags & NB_MAPF_COHERENT)
-		return refuse(a, NB_RULE_MAP_COHERENT, .reg = number,
-			      .map = r->map);
+		return refuse(a, NB_RULE_MAP_COHERENT, .reg = number, .map = r->map);
 	if (m->tags & NB_MAPF_MERGED && a->env->hook->id == NB_HOOK_CONTROLLER)
-		return refuse(a, NB_RULE_MAP_MERGED, .reg = number,
-			      .map = r->map);
+		return refuse(a, NB_RULE_MAP_MERGED, .reg = number, .map = r->map);
 	/* Constant data has this flag too (core/bpf/image/mapspec.c). */
 	if (m->flags & NB_F_RDONLY_PROG)
 		return refuse(a,
-			      m->origin == NB_ORIGIN_RODATA
-				      ? NB_RULE_MAP_CONSTANT
-				      : NB_RULE_MAP_READONLY,
+			      m->origin == NB_ORIGIN_RODATA ? NB_RULE_MAP_CONSTANT
+							    : NB_RULE_MAP_READONLY,
 			      .reg = number, .map = r->map);
 	return 0;
 }
 
-int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
-		    uint64_t size, enum access acc)
+int nb_check_memory(const struct at *a, int number, const struct nb_range *off, uint64_t size,
+		    enum access acc)
 {
 	int rc = nb_check_span(a, number, off, size);
 
@@ -80,18 +72,14 @@ int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
 	return 0;
 }
 
-int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
-		   uint64_t size)
+int nb_check_frame(const struct at *a, int number, const struct nb_range *off, uint64_t size)
 {
-	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
-	    off->smax <= -(int64_t)size)
+	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE && off->smax <= -(int64_t)size)
 		return 0;
-	return nb_refuse_frame(
-		a->env, FACTS(a, .reg = number, .off = off, .size = size));
+	return nb_refuse_frame(a->env, FACTS(a, .reg = number, .off = off, .size = size));
 }
 
-int nb_check_written(const struct at *a, int number, const struct nb_range *off,
-		     uint64_t size)
+int nb_check_written(const struct at *a, int number, const struct nb_range *off, uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	int64_t hi = off->smax + (int64_t)size, bad;
@@ -99,13 +87,11 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	if (a->env->opts.privileged ||
 	    nb_stack_written(&a->st->frames[r->frame], off->smin, hi, &bad))
 		return 0;
-	return nb_refuse_unwritten(
-		a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
+	return nb_refuse_unwritten(a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
 }
 
 /* Record the deepest stack byte used, for the sum over call chains. */
-void nb_note_depth(const struct at *a, const struct nb_reg *r,
-		   const struct nb_range *off)
+void nb_note_depth(const struct at *a, const struct nb_reg *r, const struct nb_range *off)
 {
 	uint32_t f = nb_frame_func(a->env, a->st, r->frame, a->pc);
 	uint32_t used = (uint32_t)-off->smin;
@@ -114,16 +100,14 @@ void nb_note_depth(const struct at *a, const struct nb_reg *r,
 		a->env->found.depth[f] = used;
 }
 
-void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
-		   uint32_t cell)
+void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame, uint32_t cell)
 {
 	struct nb_writes *w = env->found.writes[pc];
 
 	if (env->labels)
 		return;
 	if (!w)
-		w = env->found.writes[pc] =
-			nb_arena_alloc(env->arena, sizeof(*w));
+		w = env->found.writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
 	if (!w) {
 		env->nomem = true;
 		return;

@@ -37,18 +37,14 @@ static inline const struct nb_reg *reg(const struct at *a, int number)
 /* Does the register point into a map value or other memory? */
 static inline bool points_to_memory(const struct nb_reg *r)
 {
-	return r->kind == NB_REG_VALUE || r->kind == NB_REG_MEM ||
-	       r->kind == NB_REG_RDONLY;
+	return r->kind == NB_REG_VALUE || r->kind == NB_REG_MEM || r->kind == NB_REG_RDONLY;
 }
 
 /* Call nb_refuse for the instruction of @a. The other arguments initialise
  * members of struct nb_refusal, at least @reg. */
 #define refuse(a, rule, ...) nb_refuse((a)->env, rule, FACTS(a, __VA_ARGS__))
-#define FACTS(a, ...)                                 \
-	(&(struct nb_refusal){ .pc = (a)->pc,         \
-			       .st = (a)->st,         \
-			       .helper = (a)->helper, \
-			       __VA_ARGS__ })
+#define FACTS(a, ...) \
+	(&(struct nb_refusal){ .pc = (a)->pc, .st = (a)->st, .helper = (a)->helper, __VA_ARGS__ })
 
 /* Each check below returns 0, or NB_E_VERIFY with the finding filled. */
 
@@ -56,26 +52,21 @@ static inline bool points_to_memory(const struct nb_reg *r)
 int nb_check_init(const struct at *a, int number);
 /* Check that @size bytes at @off lie in the map value or memory behind
  * register @number. */
-int nb_check_span(const struct at *a, int number, const struct nb_range *off,
-		  uint64_t size);
+int nb_check_span(const struct at *a, int number, const struct nb_range *off, uint64_t size);
 /* Check that programs may read or write the map behind register @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
 /* Check that @size bytes at @off of that memory may be read or written. */
-int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
-		    uint64_t size, enum access acc);
+int nb_check_memory(const struct at *a, int number, const struct nb_range *off, uint64_t size,
+		    enum access acc);
 /* Check that @size bytes at @off lie in a frame, and that all of them were
  * written. */
-int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
-		   uint64_t size);
-int nb_check_written(const struct at *a, int number, const struct nb_range *off,
-		     uint64_t size);
+int nb_check_frame(const struct at *a, int number, const struct nb_range *off, uint64_t size);
+int nb_check_written(const struct at *a, int number, const struct nb_range *off, uint64_t size);
 
 /* Record the deepest stack byte used, for the sum over call chains. */
-void nb_note_depth(const struct at *a, const struct nb_reg *r,
-		   const struct nb_range *off);
+void nb_note_depth(const struct at *a, const struct nb_reg *r, const struct nb_range *off);
 
 /* Record that the slot at @pc may write cell @cell of frame @frame. */
-void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
-		   uint32_t cell);
+void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame, uint32_t cell);
 
 #endif

@@ -13,8 +13,7 @@ static inline uint8_t nb_label_source(struct nb_env *env)
 }
 
 /* Label @r as rank-local data that the instruction at @pc produced. */
-static inline void nb_label_begin(struct nb_env *env, struct nb_reg *r,
-				  uint32_t pc)
+static inline void nb_label_begin(struct nb_env *env, struct nb_reg *r, uint32_t pc)
 {
 	r->label = nb_label_source(env);
 	r->from = pc;

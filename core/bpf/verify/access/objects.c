@@ -10,21 +10,18 @@
 #include "core/bpf/verify/access/access.h"
 #include "core/bpf/verify/access/refs.h"
 
-const struct nb_cell *nb_object_at(const struct nb_state *st,
-				   const struct nb_reg *r)
+const struct nb_cell *nb_object_at(const struct nb_state *st, const struct nb_reg *r)
 {
 	const struct nb_frame *f;
 	int64_t off = r->r.smin;
 	uint32_t c;
 
-	if (r->kind != NB_REG_STACK || !nb_range_is_const(&r->r) ||
-	    off < -NB_STACK_SIZE || off >= 0 || off & 7)
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&r->r) || off < -NB_STACK_SIZE ||
+	    off >= 0 || off & 7)
 		return NULL;
 	f = &st->frames[r->frame];
 	c = nb_cell_at(off);
-	return c < f->ncells && f->cells[c].kind == NB_CELL_OBJECT
-		       ? &f->cells[c]
-		       : NULL;
+	return c < f->ncells && f->cells[c].kind == NB_CELL_OBJECT ? &f->cells[c] : NULL;
 }
 
 /* Return the first cell of the object that holds cell @c. */
@@ -35,8 +32,7 @@ static uint32_t first_of(const struct nb_frame *f, uint32_t c)
 	return c;
 }
 
-const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo,
-				   int64_t hi)
+const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo, int64_t hi)
 {
 	if (lo < -NB_STACK_SIZE)
 		lo = -NB_STACK_SIZE;
@@ -49,8 +45,8 @@ const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo,
 	return NULL;
 }
 
-void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		   uint32_t frame, int64_t lo, int64_t hi)
+void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t frame, int64_t lo,
+		   int64_t hi)
 {
 	struct nb_frame *f = &st->frames[frame];
 	const struct nb_cell *first;

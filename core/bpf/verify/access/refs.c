@@ -19,8 +19,7 @@ const struct nb_ref *nb_ref_find(const struct nb_state *st, uint32_t id)
 	return NULL;
 }
 
-uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		     enum nb_ref_kind kind)
+uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc, enum nb_ref_kind kind)
 {
 	struct nb_ref *ref = &st->refs[st->nrefs];
 
@@ -57,8 +56,7 @@ void nb_ref_drop(struct nb_state *st, uint32_t id)
 		return;
 	at = (uint32_t)(ref - st->refs);
 	st->nrefs--;
-	memmove(&st->refs[at], &st->refs[at + 1],
-		(st->nrefs - at) * sizeof(*ref));
+	memmove(&st->refs[at], &st->refs[at + 1], (st->nrefs - at) * sizeof(*ref));
 }
 
 static bool lives_on(const struct nb_reg *r, uint32_t id)
@@ -86,8 +84,7 @@ static void end_cell(struct nb_frame *f, uint32_t c, const struct nb_reg *n)
 	x->from = high->from = n->from;
 }
 
-void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		uint32_t id)
+void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t id)
 {
 	struct nb_reg n = number(env, pc);
 
@@ -99,8 +96,7 @@ void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			if (lives_on(&f->regs[r], id))
 				f->regs[r] = n;
 		for (uint32_t c = 0; c < f->ncells; c++)
-			if (f->cells[c].kind == NB_CELL_SPILL8 &&
-			    lives_on(&f->cells[c].reg, id))
+			if (f->cells[c].kind == NB_CELL_SPILL8 && lives_on(&f->cells[c].reg, id))
 				end_cell(f, c, &n);
 	}
 }

@@ -15,8 +15,7 @@ const struct nb_ref *nb_ref_find(const struct nb_state *st, uint32_t id);
 
 /* Acquire a reference at @pc and return its id. Requires room
  * (nb_check_room). */
-uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		     enum nb_ref_kind kind);
+uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc, enum nb_ref_kind kind);
 
 /* Count one step of the iterator that holds reference @id. */
 void nb_ref_step(struct nb_state *st, uint32_t id);
@@ -29,7 +28,6 @@ void nb_ref_drop(struct nb_state *st, uint32_t id);
 
 /* End reference @id at @pc: it leaves the list if it is held, and copies of
  * its pointers in all frames and on their stacks become numbers. */
-void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		uint32_t id);
+void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t id);
 
 #endif

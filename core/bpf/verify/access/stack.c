@@ -11,8 +11,7 @@
 #include "core/bpf/verify/state/marks.h"
 
 /* Join two parts of a number: each part is zero in the bytes of the other. */
-static struct nb_range bytes_joined(const struct nb_range *a,
-				    const struct nb_range *b)
+static struct nb_range bytes_joined(const struct nb_range *a, const struct nb_range *b)
 {
 	return nb_range_alu(NB_FN_OR, 64, a, b);
 }
@@ -29,11 +28,9 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 	narrow = nb_cell_narrow(&f->cells[c]);
 	if (f->cells[c].kind == NB_CELL_SPILL4)
 		return f->cells[c].reg.r;
-	if (f->cells[c].kind == NB_CELL_SPILL8 &&
-	    f->cells[c].reg.kind == NB_REG_SCALAR)
+	if (f->cells[c].kind == NB_CELL_SPILL8 && f->cells[c].reg.kind == NB_REG_SCALAR)
 		return nb_range_zext(&f->cells[c].reg.r, 32);
-	if (f->cells[c].kind == NB_CELL_SPILL8_HI &&
-	    f->cells[c + 1].reg.kind == NB_REG_SCALAR)
+	if (f->cells[c].kind == NB_CELL_SPILL8_HI && f->cells[c + 1].reg.kind == NB_REG_SCALAR)
 		return nb_range_bits(&f->cells[c + 1].reg.r, 32, 32);
 	if (f->cells[c].kind != NB_CELL_BYTES && !narrow)
 		return nb_range_u(0, UINT32_MAX);
@@ -49,9 +46,7 @@ static uint64_t cell_deps(const struct nb_frame *f, uint32_t c)
 {
 	if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
 		c++;
-	return c < f->ncells && f->cells[c].kind != NB_CELL_BYTES
-		       ? f->cells[c].reg.deps
-		       : 0;
+	return c < f->ncells && f->cells[c].kind != NB_CELL_BYTES ? f->cells[c].reg.deps : 0;
 }
 
 static uint8_t known_zero(struct nb_range r)
@@ -109,8 +104,7 @@ static void split_spill(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	x->kind = y->kind = NB_CELL_SPILL4;
 }
 
-static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
-		       const struct nb_reg *v)
+static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c, const struct nb_reg *v)
 {
 	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
 
@@ -125,8 +119,7 @@ static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
 	memset(&y->reg, 0, sizeof(y->reg));
 }
 
-static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
-		       struct nb_reg v)
+static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c, struct nb_reg v)
 {
 	struct nb_cell *x = &f->cells[c];
 
@@ -148,13 +141,11 @@ static bool worth_keeping(const struct nb_reg *v, uint32_t size)
 {
 	struct nb_range any = nb_range_u(0, nb_ones(size * 8));
 
-	return v->kind == NB_REG_SCALAR && v->r.umax &&
-	       (v->id || !nb_range_equal(&any, &v->r));
+	return v->kind == NB_REG_SCALAR && v->r.umax && (v->id || !nb_range_equal(&any, &v->r));
 }
 
 /* Record that the first @size bytes of cell @c hold the scalar @v. */
-static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
-			struct nb_reg v)
+static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size, struct nb_reg v)
 {
 	struct nb_cell *x = &f->cells[c];
 
@@ -169,8 +160,8 @@ static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
 	x->reg = v;
 }
 
-static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
-			uint32_t size, const struct nb_reg *v)
+static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off, uint32_t size,
+			const struct nb_reg *v)
 {
 	uint32_t c = nb_cell_at(off);
 	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
@@ -196,16 +187,15 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 
 /* If a pointer is about to be overwritten in part, note that its bytes
  * become data. */
-static void note_scatter(struct nb_env *env, const struct nb_frame *f,
-			 uint32_t c)
+static void note_scatter(struct nb_env *env, const struct nb_frame *f, uint32_t c)
 {
 	if (nb_cell_of_pointer(f, c))
 		nb_label_source(env);
 }
 
 /* Store @v at a known offset of the stack. */
-void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    struct nb_place at, const struct nb_reg *v)
+void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc, struct nb_place at,
+		    const struct nb_reg *v)
 {
 	struct nb_frame *f = &st->frames[at.frame];
 	uint32_t c = nb_cell_at(at.off);
@@ -252,8 +242,8 @@ void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
  * + size) may keep its old value. With @v NULL the bytes become unknown
  * data.
  */
-void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    struct nb_place at, const struct nb_reg *v)
+void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc, struct nb_place at,
+		    const struct nb_reg *v)
 {
 	struct nb_frame *f = &st->frames[at.frame];
 	bool zero = v && nb_reg_is_zero(v);
@@ -288,8 +278,7 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
  * Mark as rank-local what the store at @pc wrote on any path: its address is
  * rank-local, so the store may hit any of these cells on other ranks.
  */
-void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			  uint32_t from)
+void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t from)
 {
 	const struct nb_writes *w = env->facts.writes[pc];
 
@@ -311,8 +300,7 @@ void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	}
 }
 
-static struct nb_range load_number(const struct nb_frame *f, int64_t off,
-				   uint32_t size)
+static struct nb_range load_number(const struct nb_frame *f, int64_t off, uint32_t size)
 {
 	uint32_t c = nb_cell_at(off);
 	struct nb_range v = cell_range(f, c), hi, by;
@@ -338,14 +326,12 @@ static struct nb_reg *spilled(struct nb_frame *f, int64_t off, uint32_t size)
 				     x->reg.r.umax <= nb_ones(size * 8))
 			       ? &x->reg
 			       : NULL;
-	if ((x->kind == NB_CELL_SPILL4 && size <= 4) ||
-	    size <= nb_cell_narrow(x))
+	if ((x->kind == NB_CELL_SPILL4 && size <= 4) || size <= nb_cell_narrow(x))
 		return x->reg.r.umax <= nb_ones(size * 8) ? &x->reg : NULL;
 	return NULL;
 }
 
-void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi,
-		    struct nb_reg *r)
+void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi, struct nb_reg *r)
 {
 	for (int64_t off = lo; off < hi; off++) {
 		uint32_t c = nb_cell_at(off);

@@ -12,26 +12,24 @@ struct nb_place {
 };
 
 /* Store @v at a known offset of the stack. */
-void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    struct nb_place at, const struct nb_reg *v);
+void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc, struct nb_place at,
+		    const struct nb_reg *v);
 
 /*
  * Store @v at one of several possible offsets: each of the bytes [off, off
  * + size) may keep its old value. With @v NULL the bytes become unknown
  * data.
  */
-void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    struct nb_place at, const struct nb_reg *v);
+void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc, struct nb_place at,
+		    const struct nb_reg *v);
 
 /*
  * Mark as rank-local what the store at @pc wrote on any path: its address is
  * rank-local, so the store may hit any of these cells on other ranks.
  */
-void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			  uint32_t from);
+void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t from);
 
-void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi,
-		    struct nb_reg *r);
+void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi, struct nb_reg *r);
 
 /* Load the @size bytes at @off behind @ptr, all of which were written. */
 struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,

@@ -24,14 +24,11 @@ enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
 {
-	env->regions.effects = nb_arena_array(env->arena, env->n,
-					      sizeof(*env->regions.effects));
+	env->regions.effects = nb_arena_array(env->arena, env->n, sizeof(*env->regions.effects));
 	env->regions.seen = nb_arena_array(env->arena, env->n, 1);
-	env->regions.worklist =
-		nb_arena_array(env->arena, env->n, sizeof(uint32_t));
+	env->regions.worklist = nb_arena_array(env->arena, env->n, sizeof(uint32_t));
 	env->regions.work = WORK;
-	return env->regions.effects && env->regions.seen &&
-	       env->regions.worklist;
+	return env->regions.effects && env->regions.seen && env->regions.worklist;
 }
 
 void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -95,8 +92,7 @@ static void add_called(struct visit *v, uint32_t pc)
 
 	if (nb_insn_calls_func(insn))
 		add(v, (uint32_t)nb_insn_target(insn, pc));
-	for (const struct nb_callee *c = v->env->facts.callees[pc]; c;
-	     c = c->next)
+	for (const struct nb_callee *c = v->env->facts.callees[pc]; c; c = c->next)
 		add(v, c->start);
 }
 
@@ -127,8 +123,7 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 	}
 }
 
-static const struct nb_effects *effects_of(struct nb_env *env,
-					   const struct nb_region *r)
+static const struct nb_effects *effects_of(struct nb_env *env, const struct nb_region *r)
 {
 	struct visit v = { env, NULL, NULL, NULL, 0, false };
 	uint64_t was;
@@ -157,8 +152,8 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	return v.e;
 }
 
-static void taint_stack(struct nb_env *env, struct nb_state *st,
-			const struct nb_effects *e, uint32_t from)
+static void taint_stack(struct nb_env *env, struct nb_state *st, const struct nb_effects *e,
+			uint32_t from)
 {
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];

@@ -56,8 +56,7 @@ static bool iv_bits(struct iv *v, struct nb_tnum *t, unsigned bits)
 
 	raise_u(&v->umin, t->value);
 	lower_u(&v->umax, hi);
-	raise_s(&v->smin,
-		nb_sext(hi & sign ? t->value | sign : t->value, bits));
+	raise_s(&v->smin, nb_sext(hi & sign ? t->value | sign : t->value, bits));
 	lower_s(&v->smax, nb_sext(t->value & sign ? hi : hi & ~sign, bits));
 	if (!iv_ok(v))
 		return false;
@@ -101,10 +100,8 @@ static bool half_to_whole(struct iv *w, const struct iv *h)
 	uint64_t slo = ((uint64_t)w->smin & nb_ones(NB_WHOLE)) ^ sign;
 	uint64_t shi = ((uint64_t)w->smax & nb_ones(NB_WHOLE)) ^ sign;
 
-	if (!next_in(&w->umin, h->umin, h->umax) ||
-	    !prev_in(&w->umax, h->umin, h->umax) ||
-	    !next_in(&slo, h->umin, h->umax) ||
-	    !prev_in(&shi, h->umin, h->umax))
+	if (!next_in(&w->umin, h->umin, h->umax) || !prev_in(&w->umax, h->umin, h->umax) ||
+	    !next_in(&slo, h->umin, h->umax) || !prev_in(&shi, h->umin, h->umax))
 		return false;
 	w->smin = nb_sext(slo ^ sign, NB_WHOLE);
 	w->smax = nb_sext(shi ^ sign, NB_WHOLE);
@@ -142,9 +139,8 @@ static bool sync_once(struct nb_range *r)
 	struct iv w = whole(r), h = half(r);
 	struct nb_tnum low = nb_tnum_trunc(r->t, NB_HALF);
 
-	if (!iv_ok(&w) || !iv_ok(&h) || !iv_bits(&w, &r->t, NB_WHOLE) ||
-	    !iv_signs(&w, NB_WHOLE) || !whole_to_half(&w, &h) ||
-	    !iv_bits(&h, &low, NB_HALF) || !iv_signs(&h, NB_HALF) ||
+	if (!iv_ok(&w) || !iv_ok(&h) || !iv_bits(&w, &r->t, NB_WHOLE) || !iv_signs(&w, NB_WHOLE) ||
+	    !whole_to_half(&w, &h) || !iv_bits(&h, &low, NB_HALF) || !iv_signs(&h, NB_HALF) ||
 	    !half_to_whole(&w, &h) || !iv_signs(&w, NB_WHOLE))
 		return false;
 	low.value |= r->t.value & ~nb_ones(NB_HALF);
@@ -181,14 +177,12 @@ NB_DOM_FN struct nb_range nb_range_const(uint64_t v)
 	uint64_t u = v & nb_ones(NB_WHOLE), l = v & nb_ones(NB_HALF);
 	int64_t s = nb_sext(v, NB_WHOLE), sl = nb_sext(v, NB_HALF);
 
-	return from_views(nb_tnum_const(v), (struct iv){ u, u, s, s },
-			  (struct iv){ l, l, sl, sl });
+	return from_views(nb_tnum_const(v), (struct iv){ u, u, s, s }, (struct iv){ l, l, sl, sl });
 }
 
 NB_DOM_FN struct nb_range nb_range_unknown(void)
 {
-	return from_views(nb_tnum_unknown(), iv_full(NB_WHOLE),
-			  iv_full(NB_HALF));
+	return from_views(nb_tnum_unknown(), iv_full(NB_WHOLE), iv_full(NB_HALF));
 }
 
 NB_DOM_FN struct nb_range nb_range_u(uint64_t min, uint64_t max)
@@ -217,13 +211,11 @@ NB_DOM_FN struct nb_range nb_range_t(struct nb_tnum t)
 	return nb_range_synced(r);
 }
 
-NB_DOM_FN bool nb_range_equal(const struct nb_range *a,
-			      const struct nb_range *b)
+NB_DOM_FN bool nb_range_equal(const struct nb_range *a, const struct nb_range *b)
 {
-	return a->t.value == b->t.value && a->t.mask == b->t.mask &&
-	       a->umin == b->umin && a->umax == b->umax && a->smin == b->smin &&
-	       a->smax == b->smax && a->umin32 == b->umin32 &&
-	       a->umax32 == b->umax32 && a->smin32 == b->smin32 &&
+	return a->t.value == b->t.value && a->t.mask == b->t.mask && a->umin == b->umin &&
+	       a->umax == b->umax && a->smin == b->smin && a->smax == b->smax &&
+	       a->umin32 == b->umin32 && a->umax32 == b->umax32 && a->smin32 == b->smin32 &&
 	       a->smax32 == b->smax32;
 }
 
@@ -239,25 +231,23 @@ NB_DOM_FN bool nb_range_has(const struct nb_range *r, uint64_t v)
 	uint64_t u = v & nb_ones(NB_WHOLE), l = v & nb_ones(NB_HALF);
 	int64_t s = nb_sext(v, NB_WHOLE), sl = nb_sext(v, NB_HALF);
 
-	return nb_tnum_has(r->t, v) && u >= r->umin && u <= r->umax &&
-	       s >= r->smin && s <= r->smax && l >= r->umin32 &&
-	       l <= r->umax32 && sl >= r->smin32 && sl <= r->smax32;
+	return nb_tnum_has(r->t, v) && u >= r->umin && u <= r->umax && s >= r->smin &&
+	       s <= r->smax && l >= r->umin32 && l <= r->umax32 && sl >= r->smin32 &&
+	       sl <= r->smax32;
 }
 
-NB_DOM_FN bool nb_range_within(const struct nb_range *a,
-			       const struct nb_range *b)
+NB_DOM_FN bool nb_range_within(const struct nb_range *a, const struct nb_range *b)
 {
-	return nb_tnum_within(a->t, b->t) && a->umin >= b->umin &&
-	       a->umax <= b->umax && a->smin >= b->smin && a->smax <= b->smax &&
-	       a->umin32 >= b->umin32 && a->umax32 <= b->umax32 &&
-	       a->smin32 >= b->smin32 && a->smax32 <= b->smax32;
+	return nb_tnum_within(a->t, b->t) && a->umin >= b->umin && a->umax <= b->umax &&
+	       a->smin >= b->smin && a->smax <= b->smax && a->umin32 >= b->umin32 &&
+	       a->umax32 <= b->umax32 && a->smin32 >= b->smin32 && a->smax32 <= b->smax32;
 }
 
 NB_DOM_FN bool nb_range_meet(struct nb_range *out, const struct nb_range *a,
 			     const struct nb_range *b)
 {
-	struct nb_range r = from_views(a->t, iv_meet(whole(a), whole(b)),
-				       iv_meet(half(a), half(b)));
+	struct nb_range r =
+		from_views(a->t, iv_meet(whole(a), whole(b)), iv_meet(half(a), half(b)));
 
 	if (!nb_tnum_meet(&r.t, a->t, b->t) || !nb_range_sync(&r))
 		return false;
@@ -265,8 +255,7 @@ NB_DOM_FN bool nb_range_meet(struct nb_range *out, const struct nb_range *a,
 	return true;
 }
 
-NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
-					const struct nb_range *b)
+NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a, const struct nb_range *b)
 {
 	return from_views(nb_tnum_join(a->t, b->t), iv_join(whole(a), whole(b)),
 			  iv_join(half(a), half(b)));

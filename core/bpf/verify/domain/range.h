@@ -22,16 +22,13 @@ static inline bool nb_range_is_const(const struct nb_range *r)
 NB_DOM_FN bool nb_range_is_unknown(const struct nb_range *r);
 NB_DOM_FN bool nb_range_has(const struct nb_range *r, uint64_t v);
 /* Does every view of @a lie inside the same view of @b? */
-NB_DOM_FN bool nb_range_within(const struct nb_range *a,
-			       const struct nb_range *b);
-NB_DOM_FN bool nb_range_equal(const struct nb_range *a,
-			      const struct nb_range *b);
+NB_DOM_FN bool nb_range_within(const struct nb_range *a, const struct nb_range *b);
+NB_DOM_FN bool nb_range_equal(const struct nb_range *a, const struct nb_range *b);
 /* Intersect @a and @b; returns false (and leaves *@out undefined) if they
  * share no member. */
 NB_DOM_FN bool nb_range_meet(struct nb_range *out, const struct nb_range *a,
 			     const struct nb_range *b);
-NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
-					const struct nb_range *b);
+NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a, const struct nb_range *b);
 
 /* Bring the views into agreement; returns false if the range has no member. */
 NB_DOM_FN bool nb_range_sync(struct nb_range *r);

@@ -56,8 +56,8 @@ static struct iv iv_mul(struct iv a, struct iv b, unsigned bits)
 {
 	struct iv v = iv_full(bits);
 	uwide lo = (uwide)a.umin * b.umin, hi = (uwide)a.umax * b.umax;
-	wide p[4] = { (wide)a.smin * b.smin, (wide)a.smin * b.smax,
-		      (wide)a.smax * b.smin, (wide)a.smax * b.smax };
+	wide p[4] = { (wide)a.smin * b.smin, (wide)a.smin * b.smax, (wide)a.smax * b.smin,
+		      (wide)a.smax * b.smax };
 	wide least_p = p[0], most_p = p[0];
 
 	if (lo >> bits == hi >> bits) {
@@ -162,8 +162,7 @@ static struct counts shift_counts(const struct iv *b, unsigned bits)
 
 	if (b->umax - b->umin > m || (b->umin & m) > (b->umax & m))
 		return (struct counts){ 0, bits - 1 };
-	return (struct counts){ (unsigned)(b->umin & m),
-				(unsigned)(b->umax & m) };
+	return (struct counts){ (unsigned)(b->umin & m), (unsigned)(b->umax & m) };
 }
 
 static struct iv iv_lsh(struct iv a, struct counts n, unsigned bits)
@@ -218,8 +217,7 @@ static struct nb_tnum lsh_bits(struct nb_tnum a, struct counts n, unsigned bits)
 		return nb_tnum_lsh(a, n.min, bits);
 	/* The zeros at the low end are known. */
 	if (zeros + n.min < bits)
-		return (struct nb_tnum){ 0, nb_ones(bits) &
-						    ~nb_ones(zeros + n.min) };
+		return (struct nb_tnum){ 0, nb_ones(bits) & ~nb_ones(zeros + n.min) };
 	return shift_any(a, bits);
 }
 
@@ -234,12 +232,11 @@ struct both {
 	bool low, left;
 };
 
-static struct both alu_at(enum nb_fn fn, unsigned bits,
-			  const struct nb_range *a, const struct nb_range *b)
+static struct both alu_at(enum nb_fn fn, unsigned bits, const struct nb_range *a,
+			  const struct nb_range *b)
 {
 	struct iv x = view(a, bits), y = view(b, bits);
-	struct nb_tnum s = nb_tnum_trunc(a->t, bits),
-		       t = nb_tnum_trunc(b->t, bits);
+	struct nb_tnum s = nb_tnum_trunc(a->t, bits), t = nb_tnum_trunc(b->t, bits);
 	struct nb_tnum any = nb_tnum_trunc(nb_tnum_unknown(), bits);
 	struct counts n = shift_counts(&y, bits);
 	struct both out = { iv_full(bits), any, false, false };
@@ -297,13 +294,11 @@ static struct both alu_at(enum nb_fn fn, unsigned bits,
 		return out;
 	case NB_FN_RSH:
 		out.v = iv_rsh(x, n, bits);
-		out.t = n.min == n.max ? nb_tnum_rsh(s, n.min)
-				       : shift_any(s, bits);
+		out.t = n.min == n.max ? nb_tnum_rsh(s, n.min) : shift_any(s, bits);
 		return out;
 	case NB_FN_ARSH:
 		out.v = iv_arsh(x, n, bits);
-		out.t = n.min == n.max ? nb_tnum_arsh(s, n.min, bits)
-				       : shift_any(s, bits);
+		out.t = n.min == n.max ? nb_tnum_arsh(s, n.min, bits) : shift_any(s, bits);
 		return out;
 	default:
 		return out;
@@ -312,8 +307,7 @@ static struct both alu_at(enum nb_fn fn, unsigned bits,
 
 /* Bound the results of a left shift: the low half if the count is less than
  * NB_HALF, otherwise the whole. */
-static void lsh_halves(struct nb_range *r, const struct nb_range *a,
-		       const struct nb_range *b)
+static void lsh_halves(struct nb_range *r, const struct nb_range *a, const struct nb_range *b)
 {
 	struct iv y = whole(b), h = half(a);
 	struct counts n = shift_counts(&y, NB_WHOLE);
@@ -326,8 +320,7 @@ static void lsh_halves(struct nb_range *r, const struct nb_range *a,
 
 		set_half(r, (struct iv){ 0, 0, 0, 0 });
 		/* The low bits remain, and their bounds move up. */
-		wrap_u(&v, (wide)h.umin << n.min, (wide)h.umax << n.min,
-		       NB_WHOLE);
+		wrap_u(&v, (wide)h.umin << n.min, (wide)h.umax << n.min, NB_WHOLE);
 		wrap_s(&v, (wide)h.smin * by, (wide)h.smax * by, NB_WHOLE);
 		set_whole(r, iv_meet(whole(r), v));
 	}
@@ -341,8 +334,7 @@ static struct nb_range zext_of(struct both x)
 }
 
 /* Divide constants as RFC 9669 defines: quotient and remainder. */
-static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
-			  uint64_t *out)
+static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b, uint64_t *out)
 {
 	int64_t sa = nb_sext(a, bits), sb = nb_sext(b, bits);
 
@@ -369,8 +361,7 @@ static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 }
 
 /* Compute the result for two constants; returns false if @fn is not covered. */
-static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
-		 uint64_t *out)
+static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b, uint64_t *out)
 {
 	unsigned n = (unsigned)(b & (bits - 1));
 
@@ -410,8 +401,7 @@ static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 	return true;
 }
 
-static struct nb_range binary(enum nb_fn fn, unsigned bits,
-			      const struct nb_range *a,
+static struct nb_range binary(enum nb_fn fn, unsigned bits, const struct nb_range *a,
 			      const struct nb_range *b)
 {
 	struct nb_range r;
@@ -455,8 +445,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 	struct nb_range r;
 	uint64_t sign, lo, hi;
 
-	if (bits >= NB_WHOLE ||
-	    (a->smin >= least(bits) && a->smax <= most(bits)))
+	if (bits >= NB_WHOLE || (a->smin >= least(bits) && a->smax <= most(bits)))
 		return *a;
 	r = nb_range_t(nb_tnum_sext(a->t, bits, NB_WHOLE));
 	raise_s(&r.smin, least(bits));
@@ -478,8 +467,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 	return nb_range_synced(r);
 }
 
-NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
-				       const struct nb_range *a,
+NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits, const struct nb_range *a,
 				       const struct nb_range *b)
 {
 	struct nb_range zero = nb_range_const(0), r;
@@ -490,9 +478,7 @@ NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
 	case NB_FN_MOVSX8:
 	case NB_FN_MOVSX16:
 	case NB_FN_MOVSX32:
-		r = nb_range_sext(b, fn == NB_FN_MOVSX8	   ? 8
-				     : fn == NB_FN_MOVSX16 ? 16
-							   : 32);
+		r = nb_range_sext(b, fn == NB_FN_MOVSX8 ? 8 : fn == NB_FN_MOVSX16 ? 16 : 32);
 		return bits == NB_WHOLE ? r : nb_range_zext(&r, bits);
 	case NB_FN_NEG:
 		return binary(NB_FN_SUB, bits, &zero, a);
@@ -513,13 +499,11 @@ NB_DOM_FN struct nb_range nb_range_plus(const struct nb_range *a, int64_t k)
 	return binary(NB_FN_ADD, NB_WHOLE, a, &b);
 }
 
-NB_DOM_FN struct nb_range nb_range_bits(const struct nb_range *a, unsigned at,
-					unsigned bits)
+NB_DOM_FN struct nb_range nb_range_bits(const struct nb_range *a, unsigned at, unsigned bits)
 {
 	struct counts n = { at, at };
 	struct nb_range r = nb_range_synced(
-		from_views(nb_tnum_rsh(a->t, at), iv_rsh(whole(a), n, NB_WHOLE),
-			   iv_full(NB_HALF)));
+		from_views(nb_tnum_rsh(a->t, at), iv_rsh(whole(a), n, NB_WHOLE), iv_full(NB_HALF)));
 
 	return nb_range_zext(&r, bits);
 }

@@ -36,8 +36,7 @@ static bool equal(struct nb_range *a, struct nb_range *b, unsigned bits)
 	struct iv v = iv_meet(view(a, bits), view(b, bits));
 	struct nb_tnum t;
 
-	if (!iv_ok(&v) || !nb_tnum_meet(&t, nb_tnum_trunc(a->t, bits),
-					nb_tnum_trunc(b->t, bits)))
+	if (!iv_ok(&v) || !nb_tnum_meet(&t, nb_tnum_trunc(a->t, bits), nb_tnum_trunc(b->t, bits)))
 		return false;
 	set_view(a, bits, v);
 	set_view(b, bits, v);
@@ -94,11 +93,9 @@ static bool bits_set(struct nb_range *a, uint64_t mask, bool set, unsigned bits)
 	return set_bits(a, t, bits) && trim(a, 0, bits);
 }
 
-static bool test_bits(struct nb_range *a, struct nb_range *b, unsigned bits,
-		      bool set)
+static bool test_bits(struct nb_range *a, struct nb_range *b, unsigned bits, bool set)
 {
-	struct nb_tnum x = nb_tnum_trunc(a->t, bits),
-		       y = nb_tnum_trunc(b->t, bits);
+	struct nb_tnum x = nb_tnum_trunc(a->t, bits), y = nb_tnum_trunc(b->t, bits);
 
 	if (!y.mask && !bits_set(a, y.value, set, bits))
 		return false;
@@ -131,8 +128,8 @@ static bool ordered(enum nb_fn fn, struct iv *x, struct iv *y)
 	}
 }
 
-NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken,
-			       struct nb_range *a, struct nb_range *b)
+NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken, struct nb_range *a,
+			       struct nb_range *b)
 {
 	struct iv x, y;
 
@@ -143,11 +140,9 @@ NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken,
 	}
 	fn = taken ? fn : nb_spec_fn(fn)->inverse;
 	if (fn == NB_FN_JEQ)
-		return equal(a, b, bits) && nb_range_sync(a) &&
-		       nb_range_sync(b);
+		return equal(a, b, bits) && nb_range_sync(a) && nb_range_sync(b);
 	if (fn == NB_FN_JNE)
-		return differ(a, b, bits) && nb_range_sync(a) &&
-		       nb_range_sync(b);
+		return differ(a, b, bits) && nb_range_sync(a) && nb_range_sync(b);
 	x = view(a, bits);
 	y = view(b, bits);
 	if (!ordered(fn, &x, &y))

@@ -9,7 +9,7 @@
  * false, and narrow both. Returns false if no members satisfy that; both
  * are undefined then.
  */
-NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken,
-			       struct nb_range *a, struct nb_range *b);
+NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken, struct nb_range *a,
+			       struct nb_range *b);
 
 #endif

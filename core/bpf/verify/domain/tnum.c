@@ -64,8 +64,7 @@ NB_DOM_FN struct nb_tnum nb_tnum_mul(struct nb_tnum a, struct nb_tnum b)
 		if (a.value & bit)
 			sum = nb_tnum_add(sum, make(b.value << i, b.mask << i));
 		else if (a.mask & bit)
-			sum = nb_tnum_add(sum,
-					  make(0, (b.value | b.mask) << i));
+			sum = nb_tnum_add(sum, make(0, (b.value | b.mask) << i));
 	}
 	return sum;
 }
@@ -89,8 +88,7 @@ NB_DOM_FN struct nb_tnum nb_tnum_xor(struct nb_tnum a, struct nb_tnum b)
 	return make(a.value ^ b.value, a.mask | b.mask);
 }
 
-NB_DOM_FN struct nb_tnum nb_tnum_lsh(struct nb_tnum a, unsigned n,
-				     unsigned bits)
+NB_DOM_FN struct nb_tnum nb_tnum_lsh(struct nb_tnum a, unsigned n, unsigned bits)
 {
 	return nb_tnum_trunc(make(a.value << n, a.mask << n), bits);
 }
@@ -100,8 +98,7 @@ NB_DOM_FN struct nb_tnum nb_tnum_rsh(struct nb_tnum a, unsigned n)
 	return make(a.value >> n, a.mask >> n);
 }
 
-NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n,
-				      unsigned bits)
+NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n, unsigned bits)
 {
 	uint64_t value = (uint64_t)(nb_sext(a.value, bits) >> n);
 	uint64_t mask = (uint64_t)(nb_sext(a.mask, bits) >> n);
@@ -116,12 +113,10 @@ NB_DOM_FN struct nb_tnum nb_tnum_trunc(struct nb_tnum a, unsigned bits)
 	return make(a.value & nb_ones(bits), a.mask & nb_ones(bits));
 }
 
-NB_DOM_FN struct nb_tnum nb_tnum_sext(struct nb_tnum a, unsigned bits,
-				      unsigned to)
+NB_DOM_FN struct nb_tnum nb_tnum_sext(struct nb_tnum a, unsigned bits, unsigned to)
 {
-	return nb_tnum_trunc(make((uint64_t)nb_sext(a.value, bits),
-				  (uint64_t)nb_sext(a.mask, bits)),
-			     to);
+	return nb_tnum_trunc(
+		make((uint64_t)nb_sext(a.value, bits), (uint64_t)nb_sext(a.mask, bits)), to);
 }
 
 static uint64_t swap(uint64_t v, unsigned bits)
@@ -134,8 +129,7 @@ NB_DOM_FN struct nb_tnum nb_tnum_swap(struct nb_tnum a, unsigned bits)
 	return make(swap(a.value, bits), swap(a.mask, bits));
 }
 
-NB_DOM_FN bool nb_tnum_meet(struct nb_tnum *out, struct nb_tnum a,
-			    struct nb_tnum b)
+NB_DOM_FN bool nb_tnum_meet(struct nb_tnum *out, struct nb_tnum a, struct nb_tnum b)
 {
 	if ((a.value ^ b.value) & ~a.mask & ~b.mask)
 		return false;

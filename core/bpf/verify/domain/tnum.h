@@ -47,20 +47,16 @@ NB_DOM_FN struct nb_tnum nb_tnum_or(struct nb_tnum a, struct nb_tnum b);
 NB_DOM_FN struct nb_tnum nb_tnum_xor(struct nb_tnum a, struct nb_tnum b);
 /* Shift by a known count below @bits; @bits is the width of the shifted
  * number. */
-NB_DOM_FN struct nb_tnum nb_tnum_lsh(struct nb_tnum a, unsigned n,
-				     unsigned bits);
+NB_DOM_FN struct nb_tnum nb_tnum_lsh(struct nb_tnum a, unsigned n, unsigned bits);
 NB_DOM_FN struct nb_tnum nb_tnum_rsh(struct nb_tnum a, unsigned n);
-NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n,
-				      unsigned bits);
+NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n, unsigned bits);
 /* Return the low @bits of @a, zero-extended, or sign-extended to @to bits. */
 NB_DOM_FN struct nb_tnum nb_tnum_trunc(struct nb_tnum a, unsigned bits);
-NB_DOM_FN struct nb_tnum nb_tnum_sext(struct nb_tnum a, unsigned bits,
-				      unsigned to);
+NB_DOM_FN struct nb_tnum nb_tnum_sext(struct nb_tnum a, unsigned bits, unsigned to);
 /* Reverse the bytes of the low @bits (16, 32, 64). */
 NB_DOM_FN struct nb_tnum nb_tnum_swap(struct nb_tnum a, unsigned bits);
 /* Intersect @a and @b; returns false if they certainly share no number. */
-NB_DOM_FN bool nb_tnum_meet(struct nb_tnum *out, struct nb_tnum a,
-			    struct nb_tnum b);
+NB_DOM_FN bool nb_tnum_meet(struct nb_tnum *out, struct nb_tnum a, struct nb_tnum b);
 /* Return the tightest tnum that holds every number of both. */
 NB_DOM_FN struct nb_tnum nb_tnum_join(struct nb_tnum a, struct nb_tnum b);
 /* Is every number of @a in @b? */

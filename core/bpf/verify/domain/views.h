@@ -71,8 +71,7 @@ static inline void set_view(struct nb_range *r, unsigned bits, struct iv v)
 		set_half(r, v);
 }
 
-static inline struct nb_range from_views(struct nb_tnum t, struct iv w,
-					 struct iv h)
+static inline struct nb_range from_views(struct nb_tnum t, struct iv w, struct iv h)
 {
 	struct nb_range r;
 

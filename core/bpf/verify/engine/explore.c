@@ -41,8 +41,7 @@ static int choose(struct nb_walk *w, uint32_t before, bool *more)
 		*more = false;
 		return rc;
 	}
-	*more = at && at <= k->npath &&
-		k->path[at - 1].pc == w->env->history.steps[at - 1].pc;
+	*more = at && at <= k->npath && k->path[at - 1].pc == w->env->history.steps[at - 1].pc;
 	if (*more && k->path[at - 1].taken)
 		nb_worklist_pop(w);
 	w->nopen = w->oldest = before;
@@ -111,8 +110,8 @@ static int walk_path(struct nb_walk *w)
 /* A search continues after findings other than the one it looks for. */
 static bool continues(const struct nb_walk *w, int rc)
 {
-	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) &&
-		       !w->env->seek->found && !w->env->seek->over);
+	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) && !w->env->seek->found &&
+		       !w->env->seek->over);
 }
 
 static int walk_all(struct nb_walk *w)
@@ -128,8 +127,7 @@ static int walk_all(struct nb_walk *w)
 		if (continues(w, rc))
 			nb_path_end(w);
 	} while (continues(w, rc) &&
-		 (nb_walk_searches(w) ? nb_worklist_pop_oldest(w)
-				      : nb_worklist_pop(w)));
+		 (nb_walk_searches(w) ? nb_worklist_pop_oldest(w) : nb_worklist_pop(w)));
 	return rc;
 }
 
@@ -148,8 +146,7 @@ int nb_explore(struct nb_env *env)
 	w->joins = nb_arena_array(env->arena, env->n, sizeof(*w->joins));
 	w->counted = nb_arena_array(env->arena, env->n, sizeof(*w->counted));
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
-	if (w->st && w->worklist && w->joins && w->counted && w->visits &&
-	    nb_loops_begin(w)) {
+	if (w->st && w->worklist && w->joins && w->counted && w->visits && nb_loops_begin(w)) {
 		nb_found_begin(env);
 		env->history.n = env->history.total = 0;
 		env->v->stats.states_kept = 0;

@@ -120,8 +120,7 @@ static void drop(struct nb_walk *w, struct nb_explored **link)
 
 static int refuse_loop(struct nb_walk *w)
 {
-	return nb_refuse_program(w->env, NB_RULE_LOOP, .pc = w->pc,
-				 .where = w->pc);
+	return nb_refuse_program(w->env, NB_RULE_LOOP, .pc = w->pc, .where = w->pc);
 }
 
 /* Return the number of iterations on this path that the run time counts:
@@ -162,8 +161,8 @@ static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
  * nb_prune_at_join. An ancestor that equals the current state is an endless
  * loop, unless the run time counted an iteration between the two.
  */
-static int compare_with(struct nb_walk *w, const struct nb_explored *n,
-			const struct candidates *l, bool *more)
+static int compare_with(struct nb_walk *w, const struct nb_explored *n, const struct candidates *l,
+			bool *more)
 {
 	bool may_prune = !n->open || l->counted || nb_walk_searches(w);
 	struct nb_subsume in;
@@ -196,12 +195,10 @@ static int compare_with(struct nb_walk *w, const struct nb_explored *n,
  */
 static bool is_useless(const struct nb_walk *w, const struct nb_explored *n)
 {
-	bool patient = w->nopen > w->oldest &&
-		       w->kept < w->env->opts.max_memory / PATIENCE;
+	bool patient = w->nopen > w->oldest && w->kept < w->env->opts.max_memory / PATIENCE;
 	uint32_t key_misses = patient ? KEY_MISSES : MISSES;
 
-	return n->misses > MISSES * (n->hits + 1) ||
-	       n->key_misses > key_misses * (n->hits + 1);
+	return n->misses > MISSES * (n->hits + 1) || n->key_misses > key_misses * (n->hits + 1);
 }
 
 static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
@@ -281,8 +278,7 @@ static int store_state(struct nb_walk *w, const struct candidates *l)
 	return 0;
 }
 
-static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen,
-			  bool *more)
+static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen, bool *more)
 {
 	uint32_t exact = w->env->mode == NB_WALK_LATE ? LATE : 0;
 	int rc;
@@ -309,12 +305,9 @@ int nb_prune_at_join(struct nb_walk *w, bool *more)
 	return prune_or_store(w, &l, false, more);
 }
 
-int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop,
-			  bool widen, bool *more)
+int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop, bool widen, bool *more)
 {
-	struct candidates l = { .head = &w->counted[pc],
-				.counted = true,
-				.loop = loop };
+	struct candidates l = { .head = &w->counted[pc], .counted = true, .loop = loop };
 
 	return prune_or_store(w, &l, widen, more);
 }

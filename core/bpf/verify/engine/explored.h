@@ -21,8 +21,7 @@ int nb_prune_at_join(struct nb_walk *w, bool *more);
  * next slot), or before an iteration of the helper call or iterator @loop at
  * @pc. @widen: let scalars grow from iteration to iteration.
  */
-int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop,
-			  bool widen, bool *more);
+int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop, bool widen, bool *more);
 
 /* Continue the path from explored state @n, or from the start if @n is NULL. */
 void nb_walk_continue_from(struct nb_walk *w, struct nb_explored *n);

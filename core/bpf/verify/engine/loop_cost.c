@@ -75,14 +75,13 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 		const struct nb_frame *f = &st->frames[i];
 
 		if (f->loop > in.id)
-			in = (struct around){ f->loop, f[1].ret - 1,
-					      f->invocations };
+			in = (struct around){ f->loop, f[1].ret - 1, f->invocations };
 	}
 	for (uint32_t i = 0; i < st->nrefs; i++) {
 		const struct nb_ref *r = &st->refs[i];
 
-		if (r->kind == NB_REF_ITER && r->id > in.id &&
-		    r->id != except && nb_iter_is_open(st, r->id))
+		if (r->kind == NB_REF_ITER && r->id > in.id && r->id != except &&
+		    nb_iter_is_open(st, r->id))
 			in = (struct around){ r->id, r->pc, r->steps };
 	}
 	return in;
@@ -109,8 +108,7 @@ static bool find_sites(struct nb_env *env)
 		return false;
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
-		bool jumps =
-			insn->kind == NB_KIND_JMP || insn->kind == NB_KIND_JA;
+		bool jumps = insn->kind == NB_KIND_JMP || insn->kind == NB_KIND_JA;
 		int64_t to = jumps ? nb_insn_target(insn, pc) : env->n;
 
 		if (is_counted(insn))
@@ -132,15 +130,13 @@ bool nb_loops_begin(struct nb_walk *w)
 		return true;
 	if (!l->at)
 		l->at = nb_arena_array(env->arena, l->n, sizeof(*l->at));
-	w->loops.latest =
-		nb_arena_array(env->arena, l->n, sizeof(*w->loops.latest));
+	w->loops.latest = nb_arena_array(env->arena, l->n, sizeof(*w->loops.latest));
 	if (!l->at || !w->loops.latest)
 		return false;
 	w->loops.at = l->at;
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		if (l->site[pc])
-			w->loops.at[l->site[pc] - 1] =
-				(struct nb_loop_cost){ .pc = pc };
+			w->loops.at[l->site[pc] - 1] = (struct nb_loop_cost){ .pc = pc };
 	return true;
 }
 
@@ -170,8 +166,8 @@ static struct nb_loop_begun *add_begun(struct nb_walk *w)
 
 /* Record that the loop at @s begins, and return how often it began in this
  * iteration of the outer loop @in. */
-static uint32_t begin_once_more(struct nb_walk *w, struct nb_loop_cost *s,
-				const struct around *in, uint32_t passes)
+static uint32_t begin_once_more(struct nb_walk *w, struct nb_loop_cost *s, const struct around *in,
+				uint32_t passes)
 {
 	uint32_t site = (uint32_t)(s - w->loops.at);
 	uint32_t *latest = &w->loops.latest[site];
@@ -180,12 +176,9 @@ static uint32_t begin_once_more(struct nb_walk *w, struct nb_loop_cost *s,
 
 	if (!b)
 		return 1;
-	*b =
-		(struct nb_loop_begun){ site,	   *latest, in->id,
-					in->round, passes,  1 };
+	*b = (struct nb_loop_begun){ site, *latest, in->id, in->round, passes, 1 };
 	old = *latest ? &w->loops.begun[*latest - 1] : NULL;
-	if (old && old->loop == in->id && old->round == in->round &&
-	    old->passes == passes)
+	if (old && old->loop == in->id && old->round == in->round && old->passes == passes)
 		b->times = old->times + 1;
 	*latest = w->loops.n;
 	return b->times;
@@ -202,8 +195,7 @@ void nb_loops_resume(struct nb_walk *w, uint32_t n)
 
 /* Return how often a loop begins in a run if it begins @times in each
  * iteration of the outer loop @in. */
-static uint64_t times_in_run(struct nb_walk *w, const struct around *in,
-			     uint32_t times)
+static uint64_t times_in_run(struct nb_walk *w, const struct around *in, uint32_t times)
 {
 	const struct nb_loop_cost *outer = in->id ? site_at(w, in->pc) : NULL;
 

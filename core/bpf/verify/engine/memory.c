@@ -14,8 +14,7 @@ void *nb_block_take(struct nb_walk *w, size_t size)
 {
 	size_t class = (size + UNIT - 1) / UNIT;
 	struct nb_arena *a = w->env->arena;
-	struct nb_free_block *b =
-		class < NB_BLOCK_CLASSES ? w->blocks[class] : NULL;
+	struct nb_free_block *b = class < NB_BLOCK_CLASSES ? w->blocks[class] : NULL;
 
 	if (b) {
 		w->blocks[class] = b->next;
@@ -48,8 +47,8 @@ void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)
 		/* A local call clobbers r0-r5, so only r6-r9 of the caller
 		 * live on. A helper that calls back has arguments in r1-r5,
 		 * which its next iteration reads. */
-		live->regs[i] = callee->callback ? at[callee->ret - 1] & 0x3fe
-						 : at[callee->ret] & 0x3c0;
+		live->regs[i] =
+			callee->callback ? at[callee->ret - 1] & 0x3fe : at[callee->ret] & 0x3c0;
 	}
 	live->regs[w->st->nframes - 1] = at[pc];
 }
@@ -59,8 +58,8 @@ void nb_walk_charge(struct nb_walk *w, size_t size)
 	w->env->cost.work += size / BYTES_A_UNIT;
 }
 
-static struct nb_saved *save(struct nb_walk *w, const struct nb_live *live,
-			     uint32_t *size, unsigned times)
+static struct nb_saved *save(struct nb_walk *w, const struct nb_live *live, uint32_t *size,
+			     unsigned times)
 {
 	struct nb_saved *s;
 

@@ -56,8 +56,8 @@ void nb_marks_skip(struct nb_marks *m, const struct nb_marks *up)
 	m->up = up->up;
 }
 
-void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
-		   uint32_t frame, struct nb_cells cells)
+void nb_mark_cells(struct nb_env *env, const struct nb_state *st, uint32_t frame,
+		   struct nb_cells cells)
 {
 	const struct nb_cells *written = &st->frames[frame].written;
 	struct nb_marks *m = env->marks;
@@ -82,8 +82,8 @@ void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
-void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame,
-		  int64_t lo, int64_t hi)
+void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame, int64_t lo,
+		  int64_t hi)
 {
 	struct nb_cells cells = { { 0 } };
 
@@ -103,15 +103,13 @@ void nb_mark_all(struct nb_env *env, const struct nb_state *st)
 
 static bool holds_number(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 ||
-	       nb_cell_narrow(c);
+	return c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 || nb_cell_narrow(c);
 }
 
 /* Is anything known about the value? */
 static bool says_something(const struct nb_reg *r)
 {
-	return r->kind == NB_REG_SCALAR &&
-	       (r->id || !nb_range_is_unknown(&r->r));
+	return r->kind == NB_REG_SCALAR && (r->id || !nb_range_is_unknown(&r->r));
 }
 
 static uint32_t count_slots(const struct nb_state *st)
@@ -131,12 +129,10 @@ static uint32_t count_slots(const struct nb_state *st)
 
 size_t nb_marks_size(const struct nb_state *st)
 {
-	return count_slots(st) * sizeof(uint64_t) +
-	       2 * st->nframes * sizeof(struct nb_cells);
+	return count_slots(st) * sizeof(uint64_t) + 2 * st->nframes * sizeof(struct nb_cells);
 }
 
-static void give_slot(struct nb_env *env, struct nb_marks *m, uint32_t room,
-		      struct nb_reg *r)
+static void give_slot(struct nb_env *env, struct nb_marks *m, uint32_t room, struct nb_reg *r)
 {
 	uint64_t deps = r->deps;
 
@@ -153,8 +149,7 @@ static void give_slot(struct nb_env *env, struct nb_marks *m, uint32_t room,
 	r->deps = (uint64_t)1 << m->nslots++;
 }
 
-void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
-		    void *mem)
+void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st, void *mem)
 {
 	uint32_t room = count_slots(st);
 
@@ -222,8 +217,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	nb_mark_read(env, st, r->frame, r->r.smin, hi);
 }
 
-static void mark_call(struct nb_env *env, const struct nb_state *st,
-		      const struct nb_insn *insn)
+static void mark_call(struct nb_env *env, const struct nb_state *st, const struct nb_insn *insn)
 {
 	/* @h is NULL for the helper of a test, which may read through any
 	 * argument. */
@@ -236,8 +230,7 @@ static void mark_call(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
-static void mark_alu(struct nb_env *env, const struct nb_frame *f,
-		     const struct nb_insn *insn)
+static void mark_alu(struct nb_env *env, const struct nb_frame *f, const struct nb_insn *insn)
 {
 	const struct nb_reg *a = &f->regs[insn->dst], *b = &f->regs[insn->src];
 
@@ -255,8 +248,8 @@ static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 		mark_reg(env, b);
 }
 
-static void mark_load(struct nb_env *env, const struct nb_state *st,
-		      const struct nb_reg *ptr, const struct nb_insn *insn)
+static void mark_load(struct nb_env *env, const struct nb_state *st, const struct nb_reg *ptr,
+		      const struct nb_insn *insn)
 {
 	struct nb_range off;
 
@@ -291,8 +284,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_STORE:
 		/* The stack cell may record which of the stored bytes are 0. */
 		if (insn->operand == NB_OPND_REG &&
-		    (insn->width < 32 ||
-		     !nb_range_is_const(&f->regs[insn->dst].r)))
+		    (insn->width < 32 || !nb_range_is_const(&f->regs[insn->dst].r)))
 			mark_reg(env, &f->regs[insn->src]);
 		charge_store(env, &f->regs[insn->dst]);
 		break;

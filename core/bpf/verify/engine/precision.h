@@ -13,18 +13,17 @@
  * env->marks is @m.
  */
 size_t nb_marks_size(const struct nb_state *st);
-void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
-		    void *mem);
+void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st, void *mem);
 
 /* Take @up, the parent of @m, out of the chain of explored states. */
 void nb_marks_skip(struct nb_marks *m, const struct nb_marks *up);
 
 /* Record that cells of frame @frame of @st were read. nb_mark_read takes
  * the bytes [@lo, @hi), counted from the frame pointer. */
-void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
-		   uint32_t frame, struct nb_cells cells);
-void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame,
-		  int64_t lo, int64_t hi);
+void nb_mark_cells(struct nb_env *env, const struct nb_state *st, uint32_t frame,
+		   struct nb_cells cells);
+void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame, int64_t lo,
+		  int64_t hi);
 /* Mark all of @st, because anything may have been concluded from it. */
 void nb_mark_all(struct nb_env *env, const struct nb_state *st);
 

@@ -21,15 +21,13 @@ static uint32_t add_length(uint32_t a, uint32_t b)
  * instructions long. Otherwise it began before explored state @from (NULL:
  * the start of the program), and @length counts from @from.
  */
-static void note_iteration(struct nb_walk *w, struct nb_explored *from,
-			   bool iterated, uint32_t length)
+static void note_iteration(struct nb_walk *w, struct nb_explored *from, bool iterated,
+			   uint32_t length)
 {
 	if (iterated)
 		nb_raise_length(&w->env->found.length.iteration, length);
 	else
-		nb_raise_length(from ? &from->length_after
-				     : &w->env->found.length.first,
-				length);
+		nb_raise_length(from ? &from->length_after : &w->env->found.length.first, length);
 }
 
 void nb_iteration_end(struct nb_walk *w, uint32_t after)
@@ -69,12 +67,10 @@ void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n)
 {
 	if (n->loop)
 		note_iteration(w, NULL, true, n->length_after);
-	note_iteration(w, n->parent, n->iterated,
-		       add_length(n->length, n->length_after));
+	note_iteration(w, n->parent, n->iterated, add_length(n->length, n->length_after));
 }
 
-void nb_length_skip(struct nb_walk *w, const struct nb_explored *n,
-		    struct nb_explored *child)
+void nb_length_skip(struct nb_walk *w, const struct nb_explored *n, struct nb_explored *child)
 {
 	nb_length_pass_up(w, n);
 	if (child->iterated)

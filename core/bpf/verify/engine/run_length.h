@@ -27,7 +27,6 @@ void nb_iteration_count(struct nb_walk *w);
  * and to each iteration that led back to @n. */
 void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n);
 /* State @n is dropped: make @child the child of its parent. */
-void nb_length_skip(struct nb_walk *w, const struct nb_explored *n,
-		    struct nb_explored *child);
+void nb_length_skip(struct nb_walk *w, const struct nb_explored *n, struct nb_explored *child);
 
 #endif

@@ -27,13 +27,11 @@ static int note_exit(struct nb_walk *w)
 	struct nb_env *env = w->env;
 	const struct nb_reg *r0 = &nb_top(w->st)->regs[0];
 	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
-	uint32_t from =
-		r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
+	uint32_t from = r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
 
 	if (env->seek)
 		return local ? nb_refuse(env, NB_RULE_LOCAL_VERDICT,
-					 &(struct nb_refusal){ .pc = w->pc,
-							       .where = from })
+					 &(struct nb_refusal){ .pc = w->pc, .where = from })
 			     : 0;
 
 	if (!nb_reg_is_const(r0) ||
@@ -70,8 +68,7 @@ static void note_outcomes(struct nb_walk *w, bool taken, bool falls)
 {
 	nb_history_set(w, !falls, taken && falls);
 	w->env->found.aux[w->pc] |=
-		(uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
-			  (falls ? NB_AUX_BRANCH_FALLS : 0));
+		(uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) | (falls ? NB_AUX_BRANCH_FALLS : 0));
 }
 
 /* Begin a branch at w->pc: if rank-local data decides it, the code that
@@ -153,23 +150,20 @@ static int may_goto(struct nb_walk *w, bool *more)
 	begin_branch(w);
 	note_outcomes(w, true, true);
 	nb_budget_pass(w->st);
-	rc = nb_worklist_push(w,
-			      (uint32_t)nb_insn_target(&w->env->insns[pc], pc));
+	rc = nb_worklist_push(w, (uint32_t)nb_insn_target(&w->env->insns[pc], pc));
 	if (rc)
 		return rc;
 	w->pc++;
 	w->may_gotos++;
 	nb_iteration_count(w);
 	nb_loop_iterate(w, pc);
-	return nb_prune_at_iteration(w, pc, 0, w->env->mode != NB_WALK_EXACT,
-				     more);
+	return nb_prune_at_iteration(w, pc, 0, w->env->mode != NB_WALK_EXACT, more);
 }
 
 /* Push the path that continues at @to after @step; keep the current state. */
 typedef void step_fn(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
-static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc,
-		      uint32_t to)
+static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc, uint32_t to)
 {
 	struct nb_saved *before;
 	uint32_t size;
@@ -196,9 +190,7 @@ static int call_back(struct nb_walk *w, bool *more)
 	if (!again) {
 		nb_length_add_helper(w);
 		nb_loop_enter(w, &(struct nb_loop_entry){
-					 .pc = pc,
-					 .times = nb_callback_times(
-						 w->env, w->st, pc) });
+					 .pc = pc, .times = nb_callback_times(w->env, w->st, pc) });
 		nb_callback_begin(w->env, w->st, pc);
 	} else {
 		nb_iteration_count(w);
@@ -207,8 +199,8 @@ static int call_back(struct nb_walk *w, bool *more)
 	nb_length_add_call(w, nb_iteration_weight(w->env, w->st, pc));
 	nb_history_add(w, pc);
 	nb_callback_iterate(w->env, w->st, pc);
-	rc = nb_prune_at_iteration(w, pc, nb_top(w->st)->loop,
-				   again && !nb_top(w->st)->counted, more);
+	rc = nb_prune_at_iteration(w, pc, nb_top(w->st)->loop, again && !nb_top(w->st)->counted,
+				   more);
 	if (rc || !*more)
 		return rc;
 	w->pc++;

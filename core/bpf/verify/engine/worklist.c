@@ -32,8 +32,7 @@ void nb_history_add(struct nb_walk *w, uint32_t pc)
 		env->history.steps = p;
 		env->history.cap = cap;
 	}
-	env->history.steps[at] =
-		(struct nb_branch_step){ .pc = pc, .before = env->history.n };
+	env->history.steps[at] = (struct nb_branch_step){ .pc = pc, .before = env->history.n };
 	env->history.total = env->history.n = at + 1;
 }
 
@@ -52,8 +51,7 @@ void nb_history_set(struct nb_walk *w, bool taken, bool open)
 static void take_branch(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
-	struct nb_branch_step *t =
-		env->history.n ? &env->history.steps[env->history.n - 1] : NULL;
+	struct nb_branch_step *t = env->history.n ? &env->history.steps[env->history.n - 1] : NULL;
 	bool open = t && t->open;
 
 	if (!t)
@@ -122,8 +120,7 @@ bool nb_worklist_pop_oldest(struct nb_walk *w)
 	if (w->oldest < NB_MAX_OPEN_PATHS / 2)
 		return true;
 	w->nopen -= w->oldest;
-	memmove(w->worklist, w->worklist + w->oldest,
-		w->nopen * sizeof(*w->worklist));
+	memmove(w->worklist, w->worklist + w->oldest, w->nopen * sizeof(*w->worklist));
 	w->oldest = 0;
 	return true;
 }

@@ -41,8 +41,8 @@ static const struct nb_helper_spec *helper(const struct nb_insn *insn)
 
 /* Return the register of the top frame that holds argument @kind of the
  * helper. */
-static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
-			  uint32_t pc, enum nb_arg kind)
+static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st, uint32_t pc,
+			  enum nb_arg kind)
 {
 	int i = nb_arg_of(helper(&env->insns[pc]), kind);
 
@@ -51,8 +51,7 @@ static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
 
 /* Return the map whose elements the helper iterates over; NULL if it counts
  * numbers. */
-static const struct nb_map_spec *map_of(const struct nb_env *env,
-					struct nb_state *st, uint32_t pc)
+static const struct nb_map_spec *map_of(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_reg *map = arg(env, st, pc, NB_ARG_MAP);
 
@@ -70,8 +69,7 @@ int nb_check_callback(const struct at *a, int number)
 	if (r->r.t.value != a->env->cfg.func_of[a->pc])
 		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number);
 	if (a->st->nframes == NB_MAX_FRAMES)
-		return refuse(a, NB_RULE_CALLBACK_DEPTH, .reg = -1,
-			      .limit = NB_MAX_FRAMES);
+		return refuse(a, NB_RULE_CALLBACK_DEPTH, .reg = -1, .limit = NB_MAX_FRAMES);
 	return 0;
 }
 
@@ -91,8 +89,7 @@ int nb_check_callback_return(const struct at *a)
 
 /* Return the most iterations of the call; UINT32_MAX if they are not
  * counted. */
-static uint32_t limit(const struct nb_env *env, struct nb_state *st,
-		      uint32_t pc)
+static uint32_t limit(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	const struct nb_reg *n = &nb_top(st)->regs[1];
@@ -110,12 +107,10 @@ static uint64_t most_iterations(const struct nb_map_spec *m)
 	return m->max_entries * (nb_map_is_array(m) ? 1ull : 2);
 }
 
-uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st,
-			   uint32_t pc)
+uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	uint32_t most = limit(env, st, pc);
-	bool constant = map_of(env, st, pc) ||
-			nb_range_is_const(&nb_top(st)->regs[1].r);
+	bool constant = map_of(env, st, pc) || nb_range_is_const(&nb_top(st)->regs[1].r);
 
 	return constant && most != UINT32_MAX ? most : 0;
 }
@@ -127,8 +122,7 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	nb_budget_loop(env, st, m ? most_iterations(m) : limit(env, st, pc));
 	nb_top(st)->loop = ++env->ids;
 	nb_top(st)->invocations = 0;
-	nb_top(st)->counted =
-		env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
+	nb_top(st)->counted = env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
 }
 
 /* Does the number of elements, or the set of keys, differ between ranks? */
@@ -137,8 +131,7 @@ static bool is_local(const struct nb_map_spec *m)
 	return !(m->tags & NB_MAPF_COHERENT) && !nb_map_is_array(m);
 }
 
-static bool decided_locally(struct nb_env *env, struct nb_state *st,
-			    uint32_t pc)
+static bool decided_locally(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = helper(&env->insns[pc]);
 	const struct nb_map_spec *m = map_of(env, st, pc);
@@ -147,10 +140,8 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 	/* The number of iterations, the callback and the flags decide; its
 	 * context does not. */
 	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] != NB_ARG_NONE &&
-		    h->arg[i] != NB_ARG_CALLBACK_CTX)
-			local |=
-				nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
+		if (h->arg[i] != NB_ARG_NONE && h->arg[i] != NB_ARG_CALLBACK_CTX)
+			local |= nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
 	if (m && is_local(m)) {
 		env->found.saw_local = true;
 		local = true;
@@ -181,8 +172,8 @@ static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
 
 /* Set the callback's arguments of bpf_loop: r1 is the number of the
  * iteration, r2 the context that the program passed. */
-static void number_arguments(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, struct nb_frame *to)
+static void number_arguments(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			     struct nb_frame *to)
 {
 	uint32_t most = limit(env, st, pc);
 	struct nb_range at = nb_range_u(0, most - 1);
@@ -199,8 +190,8 @@ static void number_arguments(struct nb_env *env, struct nb_state *st,
  * of a hash map's elements differs between ranks even if the contents are
  * the same, because it depends on the order of the insertions.
  */
-static void element_arguments(struct nb_env *env, struct nb_state *st,
-			      uint32_t pc, struct nb_frame *to)
+static void element_arguments(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			      struct nb_frame *to)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	struct nb_reg key = nb_reg_pointer(NB_REG_RDONLY), value;

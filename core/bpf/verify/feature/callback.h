@@ -23,8 +23,7 @@ int nb_check_callback_return(const struct at *a);
 
 /* Return the number of iterations of the call at @pc if it is constant,
  * else 0. */
-uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st,
-			   uint32_t pc);
+uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /*
  * Begin the call at @pc, before its first iteration. Few iterations are
@@ -41,8 +40,7 @@ void nb_callback_iterate(struct nb_env *env, struct nb_state *st, uint32_t pc);
 bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /* Enter the callback and return its first slot. Requires nb_callback_more. */
-uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st,
-			   uint32_t pc);
+uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /* Walk the callback's exit, back to the caller. Returns true before another
  * iteration, and false if the loop ends because r0 is 1. */

@@ -30,8 +30,7 @@ enum {
 };
 
 /* Return the length of the constant string in r3. */
-static uint64_t string_length(const struct nb_env *env,
-			      const struct nb_state *st)
+static uint64_t string_length(const struct nb_env *env, const struct nb_state *st)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[3];
 	const struct nb_map_spec *m;
@@ -42,8 +41,7 @@ static uint64_t string_length(const struct nb_env *env,
 	m = &env->img->maps[r->map];
 	if (at >= m->value_size)
 		return MOST;
-	return m->init ? strnlen((const char *)m->init + at, m->value_size - at)
-		       : 0;
+	return m->init ? strnlen((const char *)m->init + at, m->value_size - at) : 0;
 }
 
 /* Return the cost of comparing the keys of one bucket. */
@@ -55,8 +53,7 @@ static uint64_t chain_cost(const struct nb_map_spec *m)
 /* Return the cost of finding a key. */
 static uint64_t search_cost(const struct nb_map_spec *m)
 {
-	return nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES ? chain_cost(m)
-								: 0;
+	return nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES ? chain_cost(m) : 0;
 }
 
 /* Return the cost of an update. It may search for the key, for a free place,
@@ -91,22 +88,19 @@ static uint64_t map_work_cost(enum nb_work work, const struct nb_map_spec *m)
 /* Return the cost of the work that depends on the map and the arguments, in
  * addition to the cost of the bytes that the call copies. */
 static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
-			  const struct nb_helper_spec *h,
-			  const struct nb_map_spec *m)
+			  const struct nb_helper_spec *h, const struct nb_map_spec *m)
 {
 	if (!m && nb_arg_of(h, NB_ARG_MAP) >= 0)
 		return MOST;
 	if (h->work == NB_WORK_FORMAT)
-		return nb_arg_of(h, NB_ARG_STR) < 0
-			       ? nb_helper_extent(env, st, h, 0).max
-			       : string_length(env, st);
+		return nb_arg_of(h, NB_ARG_STR) < 0 ? nb_helper_extent(env, st, h, 0).max
+						    : string_length(env, st);
 	if (h->work == NB_WORK_DIGITS)
 		return DIGIT * nb_helper_extent(env, st, h, 0).max;
 	return m ? map_work_cost(h->work, m) : 0;
 }
 
-uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
-			  uint32_t pc)
+uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;
@@ -122,8 +116,7 @@ uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
 	return weight < MOST ? (uint32_t)weight : MOST;
 }
 
-uint32_t nb_iteration_weight(const struct nb_env *env,
-			     const struct nb_state *st, uint32_t pc)
+uint32_t nb_iteration_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;

@@ -46,8 +46,7 @@ bool nb_is_iter(const struct nb_insn *insn)
 {
 	enum nb_effect e = nb_insn_effect(insn);
 
-	return e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT ||
-	       e == NB_EFFECT_ITER_END;
+	return e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT || e == NB_EFFECT_ITER_END;
 }
 
 int nb_check_iter_place(const struct at *a, int number)
@@ -62,8 +61,7 @@ int nb_check_iter_place(const struct at *a, int number)
 	if (rc)
 		return rc;
 	nb_note_depth(a, r, &off);
-	if (nb_object_in(&a->st->frames[r->frame], off.smin,
-			 off.smin + ITER_SIZE))
+	if (nb_object_in(&a->st->frames[r->frame], off.smin, off.smin + ITER_SIZE))
 		return refuse(a, NB_RULE_ITER_TAKEN, .reg = number);
 	return nb_check_room(a);
 }
@@ -114,8 +112,7 @@ static struct nb_range int_of(const struct nb_reg *r)
 /* Is the object in @c an iterator whose steps the walk does not count? */
 static bool is_uncounted(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_OBJECT &&
-	       (c->reg.delta == OPEN || c->reg.delta == SURE);
+	return c->kind == NB_CELL_OBJECT && (c->reg.delta == OPEN || c->reg.delta == SURE);
 }
 
 static bool in_a_loop(const struct nb_state *st)
@@ -138,8 +135,7 @@ static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
 	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
-	bool sure = nb_budget_iterator(env, st, end.smax - start.smin,
-				       in_a_loop(st), pc);
+	bool sure = nb_budget_iterator(env, st, end.smax - start.smin, in_a_loop(st), pc);
 	struct nb_cell *c;
 
 	nb_stack_put_object(env, st, pc, &at, ITER_SIZE, ref);
@@ -179,8 +175,7 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW)
 		r0 = begin(env, st, pc);
 	else
-		nb_object_end(env, st, pc, r->frame, r->r.smin,
-			      r->r.smin + ITER_SIZE);
+		nb_object_end(env, st, pc, r->frame, r->r.smin, r->r.smin + ITER_SIZE);
 	nb_clobber(st);
 	nb_top(st)->regs[0] = r0;
 }
@@ -191,8 +186,7 @@ uint32_t nb_iter_times(const struct nb_state *st)
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
 	int64_t n = end.smin - start.smin;
 
-	return nb_range_is_const(&start) && nb_range_is_const(&end) && n > 0 &&
-			       n <= COUNTED
+	return nb_range_is_const(&start) && nb_range_is_const(&end) && n > 0 && n <= COUNTED
 		       ? (uint32_t)n
 		       : 0;
 }
@@ -258,8 +252,7 @@ bool nb_iter_may_end(const struct nb_state *st)
 	return c->reg.delta != EXACT || at_last(c);
 }
 
-void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		  bool more)
+void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc, bool more)
 {
 	const struct nb_reg at = nb_top(st)->regs[1];
 	uint32_t low = nb_cell_at(at.r.smin);
@@ -282,8 +275,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		c->reg.id = 0;
 	} else {
 		if (c->reg.delta == EXACT)
-			c->reg.r = nb_range_s(c->reg.r.smin + 1,
-					      c->reg.r.smin + 1);
+			c->reg.r = nb_range_s(c->reg.r.smin + 1, c->reg.r.smin + 1);
 		r0 = nb_reg_pointer(NB_REG_RDONLY);
 		r0.size = 4;
 		r0.ref = c->reg.ref;
@@ -302,8 +294,7 @@ struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
 
 	if (!c)
 		return v;
-	if (size == 4 && nb_range_is_const(off) && !off->smin &&
-	    c->reg.delta != ENDED)
+	if (size == 4 && nb_range_is_const(off) && !off->smin && c->reg.delta != ENDED)
 		v.r = nb_range_zext(&c->reg.r, 32);
 	return labelled(v, c);
 }

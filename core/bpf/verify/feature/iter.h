@@ -51,8 +51,7 @@ bool nb_iter_may_go_on(const struct nb_state *st);
 bool nb_iter_may_end(const struct nb_state *st);
 
 /* Step the iterator: it yields a number (@more) or the end. */
-void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		  bool more);
+void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc, bool more);
 
 /* Return the result of loading @size bytes at @off of the number behind
  * @ptr. */

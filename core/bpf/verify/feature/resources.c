@@ -47,11 +47,8 @@ static int refuse_other(const struct at *a, int number)
 	uint32_t pc = ended_at(r);
 
 	if (pc != NB_NO_PC)
-		return refuse(a, NB_RULE_RELEASE_TWICE, .reg = number,
-			      .where = pc);
-	return refuse(a,
-		      nb_reg_is_zero(r) ? NB_RULE_RELEASE_NULL
-					: NB_RULE_RELEASE_OTHER,
+		return refuse(a, NB_RULE_RELEASE_TWICE, .reg = number, .where = pc);
+	return refuse(a, nb_reg_is_zero(r) ? NB_RULE_RELEASE_NULL : NB_RULE_RELEASE_OTHER,
 		      .reg = number);
 }
 
@@ -61,8 +58,7 @@ static int check_own(const struct at *a, const struct nb_ref *ref, int number)
 {
 	for (uint32_t i = a->st->nframes; i-- > 1u + ref->frame;)
 		if (a->st->frames[i].callback)
-			return refuse(a, NB_RULE_REF_CALLBACK, .reg = number,
-				      .ref = ref);
+			return refuse(a, NB_RULE_REF_CALLBACK, .reg = number, .ref = ref);
 	return 0;
 }
 
@@ -101,20 +97,19 @@ int nb_check_all_returned(const struct at *a, uint32_t frame)
 		return 0;
 	if (ref->kind == NB_REF_ITER)
 		return refuse(a, NB_RULE_ITER_LEAK, .reg = -1, .ref = ref);
-	return refuse(a, frame ? NB_RULE_REF_LEAK_CALLBACK : NB_RULE_REF_LEAK,
-		      .reg = -1, .ref = ref);
+	return refuse(a, frame ? NB_RULE_REF_LEAK_CALLBACK : NB_RULE_REF_LEAK, .reg = -1,
+		      .ref = ref);
 }
 
-int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
-		     int64_t lo, int64_t hi, bool store)
+int nb_check_objects(const struct at *a, int number, const struct nb_frame *f, int64_t lo,
+		     int64_t hi, bool store)
 {
 	const struct nb_cell *o = nb_object_in(f, lo, hi);
 
 	if (!o)
 		return 0;
-	return refuse(a, store ? NB_RULE_OBJECT_WRITE : NB_RULE_OBJECT_READ,
-		      .reg = number, .number = lo,
-		      .ref = nb_ref_find(a->st, o->reg.ref));
+	return refuse(a, store ? NB_RULE_OBJECT_WRITE : NB_RULE_OBJECT_READ, .reg = number,
+		      .number = lo, .ref = nb_ref_find(a->st, o->reg.ref));
 }
 
 int nb_check_resource(const struct at *a, int number)
@@ -135,8 +130,8 @@ int nb_check_call_held(const struct at *a)
 	return h->ret == NB_RET_SAMPLE_OR_NULL ? nb_check_room(a) : 0;
 }
 
-struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, const struct nb_helper_spec *h)
+struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			     const struct nb_helper_spec *h)
 {
 	struct nb_reg r0 = nb_reg_pointer(NB_REG_MEM_OR_NULL);
 	int alloc = nb_arg_of(h, NB_ARG_ALLOC) + 1;

@@ -34,12 +34,12 @@ int nb_check_all_returned(const struct at *a, uint32_t frame);
 int nb_check_ended(const struct at *a, int number);
 /* Check that no object forbids an access through register @number to stack
  * bytes [lo, hi) of frame @f. @store false: a load, possibly by a helper. */
-int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
-		     int64_t lo, int64_t hi, bool store);
+int nb_check_objects(const struct at *a, int number, const struct nb_frame *f, int64_t lo,
+		     int64_t hi, bool store);
 
 /* Return r0 of a helper that reserves memory. */
-struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, const struct nb_helper_spec *h);
+struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			     const struct nb_helper_spec *h);
 
 /* Apply the call to references. Requires r1-r5. */
 void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,

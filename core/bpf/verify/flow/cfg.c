@@ -46,33 +46,26 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
 
 static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 {
-	struct nb_refusal x = { .pc = pc,
-				.reg = -1,
-				.number = to,
-				.to = to - 1,
-				.limit = env->n - 1 };
+	struct nb_refusal x = {
+		.pc = pc, .reg = -1, .number = to, .to = to - 1, .limit = env->n - 1
+	};
 
-	return nb_refuse(env,
-			 to >= 0 && to < env->n ? NB_RULE_JUMP_MIDDLE
-						: NB_RULE_JUMP_RANGE,
+	return nb_refuse(env, to >= 0 && to < env->n ? NB_RULE_JUMP_MIDDLE : NB_RULE_JUMP_RANGE,
 			 &x);
 }
 
 static bool lands(const struct nb_env *env, int64_t to)
 {
-	return to >= 0 && to < env->n &&
-	       at(env, (uint32_t)to)->kind != NB_KIND_LDDW_HI;
+	return to >= 0 && to < env->n && at(env, (uint32_t)to)->kind != NB_KIND_LDDW_HI;
 }
 
-static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n,
-		      uint32_t pc)
+static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n, uint32_t pc)
 {
 	if (entry[pc])
 		return 0;
 	entry[pc] = 1;
 	if (++*n > MAX_FUNCS)
-		return nb_refuse_program(env, NB_RULE_FUNCS, .pc = pc,
-					 .limit = MAX_FUNCS);
+		return nb_refuse_program(env, NB_RULE_FUNCS, .pc = pc, .limit = MAX_FUNCS);
 	return 0;
 }
 
@@ -108,12 +101,10 @@ static int find_funcs(struct nb_env *env)
 		if (!nb_insn_names_func(insn))
 			continue;
 		if (!lands(env, nb_insn_target(insn, pc)))
-			return nb_refuse_program(
-				env, NB_RULE_CALL_TARGET, .pc = pc,
-				.limit = env->n - 1,
-				.number = nb_insn_target(insn, pc));
-		if (mark_entry(env, entry, &n,
-			       (uint32_t)nb_insn_target(insn, pc)))
+			return nb_refuse_program(env, NB_RULE_CALL_TARGET, .pc = pc,
+						 .limit = env->n - 1,
+						 .number = nb_insn_target(insn, pc));
+		if (mark_entry(env, entry, &n, (uint32_t)nb_insn_target(insn, pc)))
 			return NB_E_VERIFY;
 	}
 	cfg->funcs = nb_arena_array(env->arena, n, sizeof(*cfg->funcs));
@@ -142,8 +133,7 @@ static int check_jump(struct nb_env *env, uint32_t pc)
 	if (!lands(env, to))
 		return refuse_target(env, pc, to);
 	if (env->cfg.func_of[to] != env->cfg.func_of[pc])
-		return nb_refuse_program(env, NB_RULE_JUMP_FUNC, .pc = pc,
-					 .number = to);
+		return nb_refuse_program(env, NB_RULE_JUMP_FUNC, .pc = pc, .number = to);
 	return 0;
 }
 
@@ -151,8 +141,7 @@ static int check_edges(struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = at(env, pc);
-		const struct nb_cfg_func *f =
-			&env->cfg.funcs[env->cfg.func_of[pc]];
+		const struct nb_cfg_func *f = &env->cfg.funcs[env->cfg.func_of[pc]];
 		uint32_t next[2];
 		unsigned n;
 
@@ -162,8 +151,7 @@ static int check_edges(struct nb_env *env)
 			return NB_E_VERIFY;
 		n = nb_cfg_next(env, pc, next);
 		if (n && insn->kind != NB_KIND_JA && next[0] >= f->end)
-			return nb_refuse_program(env, NB_RULE_FALL_OFF,
-						 .pc = pc, .name = f->name);
+			return nb_refuse_program(env, NB_RULE_FALL_OFF, .pc = pc, .name = f->name);
 	}
 	return 0;
 }
@@ -187,8 +175,7 @@ static void visit_reachable(struct nb_env *env, uint32_t f, uint32_t *worklist)
 		for (unsigned i = 0; i < k; i++)
 			worklist[n++] = next[i];
 		if (nb_insn_names_func(at(env, pc)))
-			worklist[n++] =
-				(uint32_t)nb_insn_target(at(env, pc), pc);
+			worklist[n++] = (uint32_t)nb_insn_target(at(env, pc), pc);
 	}
 }
 
@@ -196,15 +183,13 @@ static int check_reached(struct nb_env *env)
 {
 	struct nb_cfg *cfg = &env->cfg;
 	/* Each slot is expanded once and pushes three others at most. */
-	uint32_t *worklist = nb_arena_array(env->arena, env->n * (size_t)3 + 1,
-					    sizeof(*worklist));
+	uint32_t *worklist = nb_arena_array(env->arena, env->n * (size_t)3 + 1, sizeof(*worklist));
 
 	if (!worklist)
 		return NB_E_NOMEM;
 	visit_reachable(env, 0, worklist);
 	for (uint32_t pc = 0; pc < env->n; pc++) {
-		if (cfg->mark[pc] & NB_MARK_REACHED ||
-		    at(env, pc)->kind == NB_KIND_LDDW_HI)
+		if (cfg->mark[pc] & NB_MARK_REACHED || at(env, pc)->kind == NB_KIND_LDDW_HI)
 			continue;
 		return nb_refuse_program(env, NB_RULE_UNREACHABLE, .pc = pc);
 	}
@@ -261,8 +246,7 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 		return 0;
 	color[f] = GREY;
 	for (uint32_t pc = fn->start; pc < fn->end; pc++)
-		if (nb_insn_names_func(at(env, pc)) &&
-		    check_call(env, pc, color))
+		if (nb_insn_names_func(at(env, pc)) && check_call(env, pc, color))
 			return NB_E_VERIFY;
 	color[f] = BLACK;
 	return 0;
@@ -295,8 +279,7 @@ static uint16_t helper_args(int64_t id)
 /* Return the registers whose value may matter to @insn. */
 static uint16_t uses(const struct nb_insn *insn)
 {
-	return nb_insn_calls_helper(insn) ? helper_args(insn->imm)
-					  : nb_insn_reads(insn);
+	return nb_insn_calls_helper(insn) ? helper_args(insn->imm) : nb_insn_reads(insn);
 }
 
 /* Propagate liveness backwards until nothing changes: the set of each slot
@@ -343,9 +326,8 @@ int nb_cfg_build(struct nb_env *env)
 	cfg->live = nb_arena_array(env->arena, env->n, sizeof(uint16_t));
 	if (!cfg->mark || !cfg->live)
 		return NB_E_NOMEM;
-	if ((rc = find_funcs(env)) || (rc = check_edges(env)) ||
-	    (rc = check_reached(env)) || (rc = check_calls(env, 0, color)) ||
-	    (rc = mark_joins(env)))
+	if ((rc = find_funcs(env)) || (rc = check_edges(env)) || (rc = check_reached(env)) ||
+	    (rc = check_calls(env, 0, color)) || (rc = mark_joins(env)))
 		return rc;
 	cfg->work = WORK;
 	return find_live(env);
@@ -425,8 +407,8 @@ static void number(struct nb_env *env, struct rev *g, uint32_t *at_way)
 
 /* Return the nearest common post-dominator: climb from the slot that is
  * farther from the end. */
-static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a,
-		     uint32_t b, uint64_t *work)
+static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a, uint32_t b,
+		     uint64_t *work)
 {
 	while (a != b && a != NB_NO_PC && b != NB_NO_PC) {
 		if (!*work)
@@ -440,8 +422,7 @@ static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a,
 	return a == b ? a : NB_NO_PC;
 }
 
-static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc,
-			uint64_t *work)
+static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc, uint64_t *work)
 {
 	uint32_t *ipdom = env->cfg.ipdom, to = UNSET, next[2];
 	unsigned k = nb_cfg_next(env, pc, next);
@@ -482,8 +463,7 @@ static bool iterate(struct nb_env *env, const struct rev *g)
 static bool find_joins(struct nb_env *env, const struct nb_cfg_func *f)
 {
 	size_t size = f->end - f->start;
-	struct rev g = { f->start, f->end - f->start, 0, NULL, NULL, NULL, NULL,
-			 NULL };
+	struct rev g = { f->start, f->end - f->start, 0, NULL, NULL, NULL, NULL, NULL };
 	uint32_t *at_way;
 	bool ok;
 
@@ -512,8 +492,7 @@ uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc)
 	struct nb_cfg_func *f = &cfg->funcs[cfg->func_of[pc]];
 
 	if (!cfg->ipdom)
-		cfg->ipdom =
-			nb_arena_array(env->arena, env->n, sizeof(*cfg->ipdom));
+		cfg->ipdom = nb_arena_array(env->arena, env->n, sizeof(*cfg->ipdom));
 	if (!cfg->ipdom || (!f->joined && !find_joins(env, f))) {
 		env->nomem = true;
 		return NB_NO_PC;
@@ -552,14 +531,11 @@ static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 		}
 	}
 	/* Like in the kernel, a frame takes a multiple of 16 bytes. */
-	c->bytes[f] =
-		below +
-		(env->facts.depth[f] ? (env->facts.depth[f] + 15) & ~15u : 16);
+	c->bytes[f] = below + (env->facts.depth[f] ? (env->facts.depth[f] + 15) & ~15u : 16);
 	return c->bytes[f];
 }
 
-uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES],
-		      uint32_t *nchain)
+uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES], uint32_t *nchain)
 {
 	struct chains c;
 	uint32_t bytes;

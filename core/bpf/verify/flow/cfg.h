@@ -34,8 +34,7 @@ uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc);
  * store the functions on it in @chain. Frames count in multiples of 16
  * bytes.
  */
-uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES],
-		      uint32_t *nchain);
+uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES], uint32_t *nchain);
 
 /* Does the instruction call a helper that calls functions back (effect
  * CALLS)? */

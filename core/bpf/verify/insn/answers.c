@@ -29,8 +29,7 @@ static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
 
 static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
 {
-	for (const struct nb_odd_store *s = env->found.odd_stores; s;
-	     s = s->next)
+	for (const struct nb_odd_store *s = env->found.odd_stores; s; s = s->next)
 		if (s->pc == pc && s->answer == answer)
 			return true;
 	return false;
@@ -51,15 +50,13 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 	env->found.answered |= 1u << row;
 	can = &nb_spec_answers(&nrows)[row];
 	v = stored(a, n, f, off);
-	if ((v.smin <= can->most && v.smax >= can->least) ||
-	    is_noted(env, a->pc, (uint32_t)row))
+	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row))
 		return;
 	s = nb_arena_alloc(env->arena, sizeof(*s));
 	if (!s) {
 		env->nomem = true;
 		return;
 	}
-	*s = (struct nb_odd_store){ env->found.odd_stores, a->pc, (uint32_t)row,
-				    v };
+	*s = (struct nb_odd_store){ env->found.odd_stores, a->pc, (uint32_t)row, v };
 	env->found.odd_stores = s;
 }

@@ -110,8 +110,8 @@ static bool is_not_null(const struct nb_env *env, const struct nb_reg *r)
  * Two pointers are equal and one of them is not NULL, so the other is not NULL
  * either. Pointers of a kind that may be NULL are never moved.
  */
-static void branch_equal(const struct nb_env *env, struct nb_state *st,
-			 const struct nb_reg *a, const struct nb_reg *b)
+static void branch_equal(const struct nb_env *env, struct nb_state *st, const struct nb_reg *a,
+			 const struct nb_reg *b)
 {
 	const struct nb_reg *ptr = may_be_null(a) ? a : b;
 	const struct nb_reg *other = ptr == a ? b : a;
@@ -124,14 +124,13 @@ static void branch_equal(const struct nb_env *env, struct nb_state *st,
 /* Does the jump test whether two whole registers are equal? */
 static bool is_equality(const struct nb_insn *insn)
 {
-	return insn->width == 64 &&
-	       (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE);
+	return insn->width == 64 && (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE);
 }
 
 /* Refine a pointer compared with 0, or with a pointer that is not NULL. */
 static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
-			   const struct nb_insn *insn, bool taken,
-			   const struct nb_reg *a, const struct nb_reg *b)
+			   const struct nb_insn *insn, bool taken, const struct nb_reg *a,
+			   const struct nb_reg *b)
 {
 	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
 	const struct nb_reg *num = ptr == a ? b : a;
@@ -159,8 +158,7 @@ static bool branch_same(enum nb_fn fn, bool taken)
 	return fn == NB_FN_JSET || holds == taken;
 }
 
-bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    bool taken)
+bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc, bool taken)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	struct nb_reg *dst = &nb_top(st)->regs[insn->dst];
@@ -172,8 +170,7 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		struct nb_reg a = *dst;
 
 		if (insn->operand == NB_OPND_REG && insn->src == insn->dst)
-			return insn->width == 64 ? branch_same(insn->fn, taken)
-						 : true;
+			return insn->width == 64 ? branch_same(insn->fn, taken) : true;
 		return branch_pointer(env, st, insn, taken, &a, &b);
 	}
 	if (nb_same_number(insn, dst, &b) && insn->fn != NB_FN_JSET)
@@ -200,8 +197,8 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	return spread(st, src);
 }
 
-bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
-			  uint32_t pc, bool *taken)
+bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st, uint32_t pc,
+			  bool *taken)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	const struct nb_reg *a = &st->frames[st->nframes - 1].regs[insn->dst];
@@ -219,15 +216,13 @@ bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
 	return can != cannot;
 }
 
-bool nb_step_branch_pointers(const struct nb_env *env,
-			     const struct nb_state *st, uint32_t pc)
+bool nb_step_branch_pointers(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	const struct nb_reg *regs = st->frames[st->nframes - 1].regs;
 
 	return regs[insn->dst].kind != NB_REG_SCALAR ||
-	       (insn->operand == NB_OPND_REG &&
-		regs[insn->src].kind != NB_REG_SCALAR);
+	       (insn->operand == NB_OPND_REG && regs[insn->src].kind != NB_REG_SCALAR);
 }
 
 /*
@@ -239,8 +234,8 @@ static bool null_is_coherent(const struct nb_env *env, const struct nb_reg *r)
 	return may_be_null(r) || is_not_null(env, r);
 }
 
-bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
-			  uint32_t pc, uint32_t *from)
+bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st, uint32_t pc,
+			  uint32_t *from)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
@@ -260,8 +255,7 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 	if (!nb_reg_is_pointer(a) && !nb_reg_is_pointer(&b))
 		return false;
 	ptr = nb_reg_is_pointer(a) ? a : &b;
-	if (is_equality(insn) && nb_reg_is_zero(ptr == a ? &b : a) &&
-	    null_is_coherent(env, ptr))
+	if (is_equality(insn) && nb_reg_is_zero(ptr == a ? &b : a) && null_is_coherent(env, ptr))
 		return false;
 	return nb_label_source(env) == NB_LABEL_LOCAL;
 }

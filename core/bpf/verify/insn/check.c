@@ -28,11 +28,10 @@ static int check_writable(const struct at *a, int number)
 
 static int check_count(const struct at *a)
 {
-	if (a->env->opts.allow_wide_shift ||
-	    (uint64_t)a->insn->imm < a->insn->width)
+	if (a->env->opts.allow_wide_shift || (uint64_t)a->insn->imm < a->insn->width)
 		return 0;
-	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst,
-		      .limit = a->insn->width - 1u, .number = a->insn->imm);
+	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst, .limit = a->insn->width - 1u,
+		      .number = a->insn->imm);
 }
 
 static bool sane(int64_t v)
@@ -42,8 +41,8 @@ static bool sane(int64_t v)
 
 /* Check the move of pointer @ptr by the number @by, which register @number
  * holds. */
-static int check_move(const struct at *a, const struct nb_reg *ptr,
-		      const struct nb_range *by, int number)
+static int check_move(const struct at *a, const struct nb_reg *ptr, const struct nb_range *by,
+		      int number)
 {
 	struct nb_range to = nb_range_alu(a->insn->fn, 64, &ptr->r, by);
 	enum nb_rule rule = NB_RULE_MOVE;
@@ -54,9 +53,8 @@ static int check_move(const struct at *a, const struct nb_reg *ptr,
 		return 0;
 	if (by->smin < 0 && by->smax < MAX_MOVE)
 		rule = NB_RULE_MOVE_NEGATIVE;
-	return refuse(a, number < 0 ? NB_RULE_MOVE_CONSTANT : rule,
-		      .reg = number, .pointer = ptr, .number = by->smin,
-		      .to = to.smin);
+	return refuse(a, number < 0 ? NB_RULE_MOVE_CONSTANT : rule, .reg = number, .pointer = ptr,
+		      .number = by->smin, .to = to.smin);
 }
 
 static int pointer_operand(const struct at *a, int number)
@@ -96,15 +94,13 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 	if (!(insn->traits & NB_INSN_SUM) || (minus && !dst_ptr))
 		return refuse(a, NB_RULE_PTR_OP, .reg = ptr);
 	if (dst_ptr && src_ptr)
-		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src,
-			      .number = insn->dst);
+		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src, .number = insn->dst);
 	if (insn->operand == NB_OPND_IMM) {
 		by = nb_range_const((uint64_t)insn->imm);
 		return check_move(a, reg(a, ptr), &by, -1);
 	}
 	ptr = dst_ptr ? insn->dst : insn->src;
-	return check_move(a, reg(a, ptr),
-			  &reg(a, dst_ptr ? insn->src : insn->dst)->r,
+	return check_move(a, reg(a, ptr), &reg(a, dst_ptr ? insn->src : insn->dst)->r,
 			  dst_ptr ? insn->src : insn->dst);
 }
 
@@ -112,8 +108,7 @@ static int check_arith(const struct at *a)
 {
 	const struct nb_insn *insn = a->insn;
 	bool dst = nb_reg_is_pointer(reg(a, insn->dst));
-	bool src = insn->operand == NB_OPND_REG &&
-		   nb_reg_is_pointer(reg(a, insn->src));
+	bool src = insn->operand == NB_OPND_REG && nb_reg_is_pointer(reg(a, insn->src));
 
 	/* Only a copy of the whole pointer stays a pointer; a part of a pointer
 	 * becomes a plain number. */
@@ -122,14 +117,13 @@ static int check_arith(const struct at *a)
 	return check_pointers(a, dst, src);
 }
 
-static const struct nb_frame *frame_of(const struct at *a,
-				       const struct nb_reg *r)
+static const struct nb_frame *frame_of(const struct at *a, const struct nb_reg *r)
 {
 	return &a->st->frames[r->frame];
 }
 
-static int check_stack_load(const struct at *a, int number,
-			    const struct nb_range *off, uint64_t size)
+static int check_stack_load(const struct at *a, int number, const struct nb_range *off,
+			    uint64_t size)
 {
 	const struct nb_frame *f = frame_of(a, reg(a, number));
 	bool fixed = nb_range_is_const(off);
@@ -142,17 +136,16 @@ static int check_stack_load(const struct at *a, int number,
 		/* Eight aligned bytes are the whole pointer. */
 		if (fixed && size == 8)
 			return 0;
-		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = number,
-			      .number = at & ~7ll, .off = off, .size = size);
+		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = number, .number = at & ~7ll,
+			      .off = off, .size = size);
 	}
 	return rc;
 }
 
 /* Check that register @value (or a constant if it is -1) may be stored in
  * that frame. */
-static int check_stack_store(const struct at *a, int number,
-			     const struct nb_range *off, uint64_t size,
-			     int value)
+static int check_stack_store(const struct at *a, int number, const struct nb_range *off,
+			     uint64_t size, int value)
 {
 	const struct nb_reg *r = reg(a, number), *v;
 
@@ -160,8 +153,7 @@ static int check_stack_store(const struct at *a, int number,
 		return 0;
 	v = reg(a, value);
 	if (size != 8 || !nb_range_is_const(off))
-		return refuse(a, NB_RULE_POINTER_SPILL, .reg = value,
-			      .off = off, .size = size);
+		return refuse(a, NB_RULE_POINTER_SPILL, .reg = value, .off = off, .size = size);
 	if (v->kind == NB_REG_STACK && v->frame > r->frame)
 		return refuse(a, NB_RULE_STACK_ESCAPE, .reg = value);
 	return 0;
@@ -178,18 +170,15 @@ static int check_stack(const struct at *a, const struct nb_mem_access *n,
 	int rc = nb_check_frame(a, n->reg, off, n->size);
 
 	if (!rc)
-		rc = nb_check_objects(a, n->reg, frame_of(a, reg(a, n->reg)),
-				      off->smin, off->smax + n->size,
-				      acc == STORE);
+		rc = nb_check_objects(a, n->reg, frame_of(a, reg(a, n->reg)), off->smin,
+				      off->smax + n->size, acc == STORE);
 	if (rc)
 		return rc;
 	if (!aligned(off, n->size))
-		return refuse(a, NB_RULE_STACK_ALIGN, .reg = n->reg, .off = off,
-			      .size = n->size);
+		return refuse(a, NB_RULE_STACK_ALIGN, .reg = n->reg, .off = off, .size = n->size);
 	nb_note_depth(a, reg(a, n->reg), off);
-	return acc == LOAD
-		       ? check_stack_load(a, n->reg, off, n->size)
-		       : check_stack_store(a, n->reg, off, n->size, n->value);
+	return acc == LOAD ? check_stack_load(a, n->reg, off, n->size)
+			   : check_stack_store(a, n->reg, off, n->size, n->value);
 }
 
 static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
@@ -199,8 +188,7 @@ static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 	for (uint32_t i = 0; i < img->nctx_fields; i++) {
 		const struct nb_ctx_field *f = &img->ctx_fields[i];
 
-		if (f->hook == a->env->hook->id && off >= f->off &&
-		    off - f->off < f->size)
+		if (f->hook == a->env->hook->id && off >= f->off && off - f->off < f->size)
 			return f;
 	}
 	return NULL;
@@ -212,10 +200,10 @@ static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 	const struct nb_ctx_field *f = off >= 0 ? newer_field(a, off) : NULL;
 
 	if (f)
-		return refuse(a, NB_RULE_CTX_NEWER, .reg = number,
-			      .name = f->name, .limit = h->ctx_size);
-	return refuse(a, NB_RULE_CTX_BOUNDS, .reg = number,
-		      .limit = h->ctx_size - 1, .number = off);
+		return refuse(a, NB_RULE_CTX_NEWER, .reg = number, .name = f->name,
+			      .limit = h->ctx_size);
+	return refuse(a, NB_RULE_CTX_BOUNDS, .reg = number, .limit = h->ctx_size - 1,
+		      .number = off);
 }
 
 /* Check that neither value nor address of the store differs between ranks. */
@@ -229,11 +217,11 @@ static int check_output_label(const struct at *a, const struct nb_mem_access *n,
 	if (n->value >= 0 && reg(a, n->value)->label == NB_LABEL_LOCAL)
 		number = n->value;
 	if (reg(a, number)->label == NB_LABEL_LOCAL)
-		return refuse(a, NB_RULE_LOCAL_OUTPUT, .reg = number,
-			      .name = f->name, .where = reg(a, number)->from);
+		return refuse(a, NB_RULE_LOCAL_OUTPUT, .reg = number, .name = f->name,
+			      .where = reg(a, number)->from);
 	if (a->st->region.open)
-		return refuse(a, NB_RULE_LOCAL_CONTROL, .reg = n->reg,
-			      .name = f->name, .where = a->st->region.pc);
+		return refuse(a, NB_RULE_LOCAL_CONTROL, .reg = n->reg, .name = f->name,
+			      .where = a->st->region.pc);
 	return 0;
 }
 
@@ -250,31 +238,26 @@ static int check_output(const struct at *a, const struct nb_mem_access *n,
 			const struct nb_field_spec *f, int64_t off)
 {
 	if (f->access != NB_OUT)
-		return refuse(a,
-			      has_output(a->env->hook) ? NB_RULE_CTX_READONLY
-						       : NB_RULE_CTX_NO_OUTPUT,
-			      .reg = n->reg, .name = f->name, .text = f->doc);
+		return refuse(
+			a, has_output(a->env->hook) ? NB_RULE_CTX_READONLY : NB_RULE_CTX_NO_OUTPUT,
+			.reg = n->reg, .name = f->name, .text = f->doc);
 	if (off > f->off || off + n->size < f->off + f->size)
-		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg,
-			      .name = f->name, .limit = f->size,
-			      .size = n->size, .number = off - f->off);
+		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg, .name = f->name,
+			      .limit = f->size, .size = n->size, .number = off - f->off);
 	nb_note_answer(a, n, f, off);
 	return check_output_label(a, n, f);
 }
 
 /* Check a store of one or more whole output fields: compilers merge stores
  * to neighbouring fields. */
-static int check_ctx_store(const struct at *a, const struct nb_mem_access *n,
-			   int64_t off)
+static int check_ctx_store(const struct at *a, const struct nb_mem_access *n, int64_t off)
 {
 	struct nb_env *env = a->env;
 	const struct nb_field_spec *f;
 	int rc;
 
 	for (int64_t at = off; at < off + n->size; at = f->off + f->size) {
-		f = at < env->hook->ctx_size
-			    ? nb_spec_field(env->hook, (uint32_t)at)
-			    : NULL;
+		f = at < env->hook->ctx_size ? nb_spec_field(env->hook, (uint32_t)at) : NULL;
 		if (!f)
 			return refuse_ctx_end(a, n->reg, at);
 		if ((rc = check_output(a, n, f, off)))
@@ -285,8 +268,8 @@ static int check_ctx_store(const struct at *a, const struct nb_mem_access *n,
 	return 0;
 }
 
-static int check_ctx(const struct at *a, const struct nb_mem_access *n,
-		     const struct nb_range *offs, enum access acc)
+static int check_ctx(const struct at *a, const struct nb_mem_access *n, const struct nb_range *offs,
+		     enum access acc)
 {
 	struct nb_env *env = a->env;
 	const struct nb_field_spec *f;
@@ -298,18 +281,15 @@ static int check_ctx(const struct at *a, const struct nb_mem_access *n,
 		return refuse_ctx_end(a, n->reg, off);
 	f = nb_spec_field(env->hook, (uint32_t)off);
 	if (off % n->size)
-		return refuse(a, NB_RULE_CTX_ALIGN, .reg = n->reg,
-			      .size = n->size, .number = off,
+		return refuse(a, NB_RULE_CTX_ALIGN, .reg = n->reg, .size = n->size, .number = off,
 			      .name = f ? f->name : "(padding)");
 	if (acc == STORE && f)
 		return check_ctx_store(a, n, off);
 	if (!f)
-		return refuse(a, NB_RULE_CTX_PADDING, .reg = n->reg,
-			      .number = off);
+		return refuse(a, NB_RULE_CTX_PADDING, .reg = n->reg, .number = off);
 	if (off + n->size > f->off + f->size)
-		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg,
-			      .size = n->size, .number = off, .name = f->name,
-			      .limit = f->off + f->size);
+		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg, .size = n->size, .number = off,
+			      .name = f->name, .limit = f->off + f->size);
 	if (!strcmp(f->unit, "ns"))
 		env->found.reads_time = true;
 	return 0;
@@ -322,11 +302,9 @@ static int refuse_nullable(const struct at *a, int number)
 	const struct nb_ref *ref = nb_ref_find(a->st, r->ref);
 
 	if (r->kind == NB_REG_VALUE_OR_NULL)
-		return refuse(a, NB_RULE_NULLABLE_LOOKUP, .reg = number,
-			      .map = r->map);
+		return refuse(a, NB_RULE_NULLABLE_LOOKUP, .reg = number, .map = r->map);
 	assert(ref); /* No other pointer to memory may be NULL. */
-	return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number,
-		      .where = ref->pc);
+	return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number, .where = ref->pc);
 }
 
 static int refuse_address(const struct at *a, int number)
@@ -337,14 +315,11 @@ static int refuse_address(const struct at *a, int number)
 		return refuse_nullable(a, number);
 	if (nb_check_ended(a, number))
 		return NB_E_VERIFY;
-	return refuse(a,
-		      nb_reg_is_zero(r) ? NB_RULE_NULL_POINTER
-					: NB_RULE_NOT_POINTER,
+	return refuse(a, nb_reg_is_zero(r) ? NB_RULE_NULL_POINTER : NB_RULE_NOT_POINTER,
 		      .reg = number);
 }
 
-static int check_access(const struct at *a, const struct nb_mem_access *n,
-			enum access acc)
+static int check_access(const struct at *a, const struct nb_mem_access *n, enum access acc)
 {
 	const struct nb_reg *r = reg(a, n->reg);
 	struct nb_range off = nb_access_offset(r, a->insn->off);
@@ -367,8 +342,7 @@ static int check_ordered(const struct at *a, const struct nb_mem_access *n)
 		return refuse(a, NB_RULE_CTX_ATOMIC, .reg = n->reg);
 	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
 		return 0;
-	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = n->reg, .size = n->size,
-		      .off = &off);
+	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = n->reg, .size = n->size, .off = &off);
 }
 
 static int check_atomic(const struct at *a, const struct nb_mem_access *n)
@@ -379,8 +353,7 @@ static int check_atomic(const struct at *a, const struct nb_mem_access *n)
 	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)) ||
 	    (rc = check_access(a, n, STORE)))
 		return rc;
-	return a->insn->writes & NB_REGS_S ? check_writable(a, a->insn->src)
-					   : 0;
+	return a->insn->writes & NB_REGS_S ? check_writable(a, a->insn->src) : 0;
 }
 
 static int check_call(const struct at *a)
@@ -439,8 +412,7 @@ static int check_alu(const struct at *a)
 	return rc ? rc : check_arith(a);
 }
 
-static int check_load_store(const struct at *a, const struct nb_mem_access *n,
-			    enum access acc)
+static int check_load_store(const struct at *a, const struct nb_mem_access *n, enum access acc)
 {
 	int rc = a->insn->traits & NB_INSN_ORDERED ? check_ordered(a, n) : 0;
 
@@ -455,13 +427,10 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		.st = st,
 		.f = &st->frames[st->nframes - 1],
 		.insn = insn,
-		.helper = nb_insn_calls_helper(insn)
-				  ? nb_env_helper(env, insn->imm)
-				  : NULL,
+		.helper = nb_insn_calls_helper(insn) ? nb_env_helper(env, insn->imm) : NULL,
 		.pc = pc,
 	};
-	struct nb_mem_access n = { (int8_t)insn->dst, -1,
-				   (uint8_t)(insn->width / 8) };
+	struct nb_mem_access n = { (int8_t)insn->dst, -1, (uint8_t)(insn->width / 8) };
 	int rc = check_registers(&a);
 
 	if (rc)
@@ -479,8 +448,7 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_ATOMIC:
 		return check_atomic(&a, &n);
 	case NB_KIND_CALL:
-		return nb_insn_calls_func(insn) ? check_call(&a)
-						: nb_check_helper(&a);
+		return nb_insn_calls_func(insn) ? check_call(&a) : nb_check_helper(&a);
 	case NB_KIND_EXIT:
 		return check_return(&a);
 	}

@@ -22,8 +22,7 @@ static enum nb_rule kernel_rule(int64_t id)
 		return NB_RULE_HELPER_TAIL;
 	if (id == 93 || id == 94)
 		return NB_RULE_HELPER_LOCK;
-	return id >= 197 && id <= 203 ? NB_RULE_HELPER_DYNPTR
-				      : NB_RULE_HELPER_KERNEL;
+	return id >= 197 && id <= 203 ? NB_RULE_HELPER_DYNPTR : NB_RULE_HELPER_KERNEL;
 }
 
 /* Check that the helper exists, and that programs of this hook may call it. */
@@ -37,8 +36,8 @@ static int check_helper(const struct at *a)
 		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;
-	return refuse(a, kernel ? kernel_rule(a->insn->imm) : NB_RULE_HELPER,
-		      .reg = -1, .name = kernel, .number = a->insn->imm);
+	return refuse(a, kernel ? kernel_rule(a->insn->imm) : NB_RULE_HELPER, .reg = -1,
+		      .name = kernel, .number = a->insn->imm);
 }
 
 /* Check that the helper works on maps of this type. */
@@ -67,8 +66,7 @@ static int check_map_write(const struct at *a, int number)
 		return nb_check_map_access(a, number, STORE);
 	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
 	    !(m->flags & NB_F_RDONLY_PROG) &&
-	    (a->helper->id == NB_HELPER_UPDATE ||
-	     a->helper->id == NB_HELPER_DELETE))
+	    (a->helper->id == NB_HELPER_UPDATE || a->helper->id == NB_HELPER_DELETE))
 		return 0;
 	return nb_check_map_access(a, number, STORE);
 }
@@ -86,8 +84,7 @@ static int check_map_arg(const struct at *a, int number)
 	return rc;
 }
 
-static int check_stack_arg(const struct at *a, int number, uint64_t size,
-			   enum access acc)
+static int check_stack_arg(const struct at *a, int number, uint64_t size, enum access acc)
 {
 	const struct nb_reg *r = reg(a, number);
 	struct nb_range off = nb_access_offset(r, 0);
@@ -114,8 +111,7 @@ static int check_mem_arg(const struct at *a, int number)
 	struct nb_range off = nb_access_offset(r, 0);
 	bool null = nb_reg_is_zero(r);
 
-	if (!size.max &&
-	    (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
+	if (!size.max && (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
 		return 0;
 	if (r->kind == NB_REG_STACK)
 		return check_stack_arg(a, number, size.max, acc);
@@ -123,10 +119,9 @@ static int check_mem_arg(const struct at *a, int number)
 		return nb_check_memory(a, number, &off, size.max, acc);
 	if (r->kind == NB_REG_SCALAR && !null && nb_check_ended(a, number))
 		return NB_E_VERIFY;
-	null |= r->kind == NB_REG_VALUE_OR_NULL ||
-		r->kind == NB_REG_MEM_OR_NULL;
-	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM,
-		      .reg = number, .arg = kind, .size = size.max);
+	null |= r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
+	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM, .reg = number, .arg = kind,
+		      .size = size.max);
 }
 
 /* Check the size argument alone; check_mem_arg checks that the memory is
@@ -139,9 +134,8 @@ static int check_size_arg(const struct at *a, int number)
 		return refuse(a, NB_RULE_SIZE_SCALAR, .reg = number);
 	if (r->r.umax >= MAX_MOVE)
 		return refuse(a,
-			      r->r.smin < 0 && r->r.smax < MAX_MOVE
-				      ? NB_RULE_SIZE_NEGATIVE
-				      : NB_RULE_SIZE,
+			      r->r.smin < 0 && r->r.smax < MAX_MOVE ? NB_RULE_SIZE_NEGATIVE
+								    : NB_RULE_SIZE,
 			      .reg = number);
 	if (a->helper->arg[number - 1] == NB_ARG_SIZE && !r->r.umin)
 		return refuse(a, NB_RULE_SIZE_ZERO, .reg = number);
@@ -153,12 +147,11 @@ static int check_size_arg(const struct at *a, int number)
 static int check_string(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m =
-		r->kind == NB_REG_VALUE ? &a->env->img->maps[r->map] : NULL;
+	const struct nb_map_spec *m = r->kind == NB_REG_VALUE ? &a->env->img->maps[r->map] : NULL;
 	int64_t off = (int64_t)r->r.t.value;
 
-	if (m && m->origin == NB_ORIGIN_RODATA && nb_range_is_const(&r->r) &&
-	    off >= 0 && off < (int64_t)m->value_size &&
+	if (m && m->origin == NB_ORIGIN_RODATA && nb_range_is_const(&r->r) && off >= 0 &&
+	    off < (int64_t)m->value_size &&
 	    (!m->init || memchr(m->init + off, 0, m->value_size - (size_t)off)))
 		return 0;
 	return refuse(a, NB_RULE_ARG_STRING, .reg = number);
@@ -187,8 +180,7 @@ static int check_arg(const struct at *a, int number)
 			return refuse(a, NB_RULE_ARG_SCALAR, .reg = number);
 		return 0;
 	case NB_ARG_CTX:
-		if (r->kind != NB_REG_CTX || !nb_range_is_const(&r->r) ||
-		    r->r.t.value)
+		if (r->kind != NB_REG_CTX || !nb_range_is_const(&r->r) || r->r.t.value)
 			return refuse(a, NB_RULE_ARG_CTX, .reg = number);
 		return 0;
 	case NB_ARG_STR:

@@ -35,8 +35,7 @@ static void link_scalar(struct nb_env *env, struct nb_reg *r)
 
 /* Return the number that a part of an address, or a difference of two
  * addresses, becomes: it may be any number, and differs between ranks. */
-static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
-				    unsigned bits)
+static struct nb_reg address_number(struct nb_env *env, uint32_t pc, unsigned bits)
 {
 	struct nb_reg r = nb_reg_unknown(bits);
 
@@ -46,8 +45,7 @@ static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
 
 /* If @r is a pointer, replace it by its address as a number, and note this
  * for the author. */
-static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r,
-			   unsigned bits)
+static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r, unsigned bits)
 {
 	if (!nb_reg_is_pointer(r))
 		return;
@@ -81,8 +79,7 @@ static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		v = *src;
 		if (insn->width == 32 || !nb_insn_copies(insn))
 			forget_pointer(env, pc, &v, insn->width);
-	} else if (nb_insn_copies(insn) &&
-		   (insn->width == 64 || src->r.umax <= UINT32_MAX)) {
+	} else if (nb_insn_copies(insn) && (insn->width == 64 || src->r.umax <= UINT32_MAX)) {
 		link_scalar(env, src);
 		v = *src;
 	} else {
@@ -114,8 +111,7 @@ static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 }
 
 /* Keep the link of a scalar to which a constant is added. */
-static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
-		       const struct nb_reg *by)
+static bool shift_link(const struct nb_insn *insn, struct nb_reg *v, const struct nb_reg *by)
 {
 	int64_t d = v->delta, c = (int64_t)by->r.t.value;
 
@@ -164,14 +160,12 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 /* Load constant data (.rodata) at a known offset. */
 static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
-			  const struct nb_range *off, uint32_t size,
-			  struct nb_range *out)
+			  const struct nb_range *off, uint32_t size, struct nb_range *out)
 {
 	const struct nb_map_spec *m = &env->img->maps[ptr->map];
 	uint64_t v = 0;
 
-	if (m->origin != NB_ORIGIN_RODATA || !m->init ||
-	    !nb_range_is_const(off))
+	if (m->origin != NB_ORIGIN_RODATA || !m->init || !nb_range_is_const(off))
 		return false;
 	for (uint32_t i = 0; i < size; i++)
 		v |= (uint64_t)m->init[off->t.value + i] << i * 8;
@@ -195,9 +189,8 @@ static bool memory_is_local(const struct nb_env *env, const struct nb_reg *ptr,
 	return f && f->label != NB_LABEL_COHERENT;
 }
 
-static struct nb_reg load_at(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc, const struct nb_reg *ptr,
-			     uint32_t size)
+static struct nb_reg load_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			     const struct nb_reg *ptr, uint32_t size)
 {
 	struct nb_range off = nb_access_offset(ptr, env->insns[pc].off);
 	struct nb_reg v = nb_reg_unknown(size * 8);
@@ -229,8 +222,8 @@ static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 /* Store @v in memory: only the contents of the stack are tracked, never
  * those of other memory. */
-static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		     const struct nb_reg *ptr, struct nb_reg v)
+static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc, const struct nb_reg *ptr,
+		     struct nb_reg v)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	struct nb_range off = nb_access_offset(ptr, insn->off);

@@ -18,8 +18,8 @@ static void follow_source(struct nb_env *env, struct nb_reg *r0, uint32_t pc)
 		nb_label_taint(r0, pc);
 }
 
-static void follow_stack(struct nb_env *env, const struct nb_frame *f,
-			 int64_t lo, int64_t hi, struct nb_reg *r0, uint32_t pc)
+static void follow_stack(struct nb_env *env, const struct nb_frame *f, int64_t lo, int64_t hi,
+			 struct nb_reg *r0, uint32_t pc)
 {
 	nb_stack_label(f, lo, hi, r0);
 	/* The bytes of an address differ between processes. */
@@ -31,8 +31,7 @@ static void follow_stack(struct nb_env *env, const struct nb_frame *f,
 /* Label r0 rank-local if argument @arg is, or if the helper reads
  * rank-local memory there. */
 static void follow_arg(struct nb_env *env, const struct nb_state *st,
-		       const struct nb_helper_spec *h, unsigned arg,
-		       struct nb_reg *r0, uint32_t pc)
+		       const struct nb_helper_spec *h, unsigned arg, struct nb_reg *r0, uint32_t pc)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
 	struct nb_extent size;
@@ -48,10 +47,9 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (!size.max)
 		return;
 	if (r->kind == NB_REG_STACK) {
-		follow_stack(env, &st->frames[r->frame], r->r.smin,
-			     r->r.smax + (int64_t)size.max, r0, pc);
-	} else if ((r->kind == NB_REG_VALUE &&
-		    nb_map_is_local(&env->img->maps[r->map])) ||
+		follow_stack(env, &st->frames[r->frame], r->r.smin, r->r.smax + (int64_t)size.max,
+			     r0, pc);
+	} else if ((r->kind == NB_REG_VALUE && nb_map_is_local(&env->img->maps[r->map])) ||
 		   r->kind == NB_REG_MEM) {
 		follow_source(env, r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
@@ -70,8 +68,7 @@ static bool elements_are_local(const struct nb_map_spec *m)
 	return m && nb_map_is_local(m) && !nb_map_is_array(m);
 }
 
-static bool success_is_local(const struct nb_helper_spec *h,
-			     const struct nb_map_spec *m)
+static bool success_is_local(const struct nb_helper_spec *h, const struct nb_map_spec *m)
 {
 	switch (h->success) {
 	case NB_SUCCESS_ARGS:
@@ -86,8 +83,7 @@ static bool success_is_local(const struct nb_helper_spec *h,
 }
 
 static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		      const struct nb_helper_spec *h, unsigned arg,
-		      const struct nb_reg *r0)
+		      const struct nb_helper_spec *h, unsigned arg, const struct nb_reg *r0)
 {
 	const struct nb_reg *r = &nb_top(st)->regs[arg + 1];
 	struct nb_extent size = nb_helper_extent(env, st, h, arg);
@@ -106,8 +102,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	}
 	nb_stack_smear(env, st, pc,
 		       (struct nb_place){ r->frame, r->r.smin,
-					  (uint32_t)(r->r.smax - r->r.smin +
-						     (int64_t)size.max) },
+					  (uint32_t)(r->r.smax - r->r.smin + (int64_t)size.max) },
 		       &v);
 }
 
@@ -115,16 +110,15 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
  * Does the element at the key behind r2 exist in every run? All elements of an
  * array exist, so the bounds of the key decide.
  */
-static bool always_found(struct nb_env *env, struct nb_state *st,
-			 const struct nb_helper_spec *h,
+static bool always_found(struct nb_env *env, struct nb_state *st, const struct nb_helper_spec *h,
 			 const struct nb_map_spec *m)
 {
 	const struct nb_reg *key = &nb_top(st)->regs[2];
 	struct nb_range off = nb_access_offset(key, 0);
 	struct nb_reg index;
 
-	if (h->success != NB_SUCCESS_ELEMENTS || !nb_map_is_array(m) ||
-	    key->kind != NB_REG_STACK || off.smin % (int64_t)sizeof(uint32_t))
+	if (h->success != NB_SUCCESS_ELEMENTS || !nb_map_is_array(m) || key->kind != NB_REG_STACK ||
+	    off.smin % (int64_t)sizeof(uint32_t))
 		return false;
 	index = nb_stack_load(st, key, &off, sizeof(uint32_t));
 	if (index.r.umax >= m->max_entries)
@@ -134,8 +128,8 @@ static bool always_found(struct nb_env *env, struct nb_state *st,
 }
 
 /* Return r0 for results that are pointers. */
-static struct nb_reg result(struct nb_env *env, struct nb_state *st,
-			    uint32_t pc, const struct nb_helper_spec *h)
+static struct nb_reg result(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			    const struct nb_helper_spec *h)
 {
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());

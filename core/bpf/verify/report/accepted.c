@@ -35,8 +35,7 @@ static bool is_ours(const struct nb_line *l)
 	return l && !strcmp(nb_base_name(l->file), "ncclbpf_policy.h");
 }
 
-static void add(struct notes *to, enum nb_note_class cls,
-		const struct nb_refusal *facts)
+static void add(struct notes *to, enum nb_note_class cls, const struct nb_refusal *facts)
 {
 	struct nb_env *env = to->env;
 	const struct nb_line *l = nb_line_of(env->prog, facts->pc);
@@ -58,8 +57,7 @@ static void add_answers(struct notes *to, uint32_t pc)
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
-	for (const struct nb_odd_store *s = to->env->facts.odd_stores; s;
-	     s = s->next)
+	for (const struct nb_odd_store *s = to->env->facts.odd_stores; s; s = s->next)
 		if (s->pc == pc)
 			add(to, NB_NOTE_IMPOSSIBLE_ANSWER,
 			    &(struct nb_refusal){
@@ -67,9 +65,7 @@ static void add_answers(struct notes *to, uint32_t pc)
 				    .off = &s->value,
 				    .number = rows[s->answer].least,
 				    .to = rows[s->answer].most,
-				    .name = nb_spec_field(to->env->hook,
-							  rows[s->answer].off)
-						    ->name,
+				    .name = nb_spec_field(to->env->hook, rows[s->answer].off)->name,
 			    });
 }
 
@@ -84,13 +80,10 @@ static void add_no_answer(struct notes *to)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].hook == env->hook->id)
-			outputs = nb_say(
-				env, "%s%sctx->%s", outputs,
-				*outputs ? " or " : "",
-				nb_spec_field(env->hook, rows[i].off)->name);
+			outputs = nb_say(env, "%s%sctx->%s", outputs, *outputs ? " or " : "",
+					 nb_spec_field(env->hook, rows[i].off)->name);
 	if (*outputs)
-		add(to, NB_NOTE_NO_ANSWER,
-		    &(struct nb_refusal){ .text = outputs });
+		add(to, NB_NOTE_NO_ANSWER, &(struct nb_refusal){ .text = outputs });
 }
 
 void nb_notes_fill(struct nb_env *env)

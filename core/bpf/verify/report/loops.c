@@ -17,8 +17,7 @@ struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 	for (uint32_t at = pc; at < env->n; at++) {
 		int64_t to = nb_insn_target(&env->insns[at], at);
 
-		if (!(env->insns[at].traits & NB_INSN_JUMP) || to < 0 ||
-		    to > pc)
+		if (!(env->insns[at].traits & NB_INSN_JUMP) || to < 0 || to > pc)
 			continue;
 		if (!best.found || at - to < best.last - best.head)
 			best = (struct nb_loop){ (uint32_t)to, at, true };
@@ -26,8 +25,7 @@ struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 	return best;
 }
 
-static bool leaves(const struct nb_env *env, const struct nb_loop *loop,
-		   uint32_t pc)
+static bool leaves(const struct nb_env *env, const struct nb_loop *loop, uint32_t pc)
 {
 	const struct nb_insn *in = &env->insns[pc];
 	int64_t to = nb_insn_target(in, pc);
@@ -36,8 +34,7 @@ static bool leaves(const struct nb_env *env, const struct nb_loop *loop,
 		return true;
 	if (!(in->traits & NB_INSN_JUMP))
 		return false;
-	return to < loop->head || to > loop->last ||
-	       (pc == loop->last && in->kind != NB_KIND_JA);
+	return to < loop->head || to > loop->last || (pc == loop->last && in->kind != NB_KIND_JA);
 }
 
 const char *nb_say_exit(struct nb_env *env, uint32_t pc)
@@ -54,8 +51,6 @@ const char *nb_say_exit(struct nb_env *env, uint32_t pc)
 		return "; nothing leaves the loop";
 	l = nb_line_of(env->prog, pc);
 	if (!l || !l->text || !*l->text)
-		return nb_say(env, "; it ends by slot %u: %s", pc,
-			      nb_say_insn(env, pc));
-	return nb_say(env, "; it ends by line %u: %s", l->line,
-		      l->text + strspn(l->text, " \t"));
+		return nb_say(env, "; it ends by slot %u: %s", pc, nb_say_insn(env, pc));
+	return nb_say(env, "; it ends by line %u: %s", l->line, l->text + strspn(l->text, " \t"));
 }

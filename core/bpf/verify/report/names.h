@@ -18,36 +18,32 @@ struct nb_member {
 	bool padding;
 };
 
-struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
-			      enum nb_name_part part, uint64_t lo, uint64_t hi);
+struct nb_member nb_member_at(struct nb_env *env, uint32_t map, enum nb_name_part part, uint64_t lo,
+			      uint64_t hi);
 
 /*
  * Return the name of byte @off beyond the end of the key or value, as if
  * the array at the end continued ("algo[16]"). @array is NULL if the key or
  * value does not end in an array.
  */
-struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
-				  enum nb_name_part part, uint64_t off);
+struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map, enum nb_name_part part,
+				  uint64_t off);
 
 /* Return the type, for example "struct row"; "" if the image names none. */
-const char *nb_say_type(struct nb_env *env, uint32_t map,
-			enum nb_name_part part);
+const char *nb_say_type(struct nb_env *env, uint32_t map, enum nb_name_part part);
 
 /* Return the name in the source of the object at @off behind @r, for
  * example "ctx->ranks" or "limits.max_bytes"; "" if it has no name. */
-const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
-			 const struct nb_range *off);
+const char *nb_say_place(struct nb_env *env, const struct nb_reg *r, const struct nb_range *off);
 /*
  * Describe why the instruction at @pc, run with registers @regs, yields
  * rank-local data.
  */
-const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
-			 uint32_t pc);
+const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
 /*
  * Write a hint that says what to do instead; "" means the hint of the finding's
  * class.
  */
-const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
-			      uint32_t pc);
+const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
 
 #endif

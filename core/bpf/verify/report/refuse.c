@@ -44,8 +44,7 @@ static const char *say_bytes(struct nb_env *env, uint64_t n)
 /* Return the offset of the last byte of an access. */
 static const char *say_last(struct nb_env *env, const struct nb_refusal *x)
 {
-	return nb_say(env, "%lld",
-		      (long long)x->off->smax + (long long)x->size - 1);
+	return nb_say(env, "%lld", (long long)x->off->smax + (long long)x->size - 1);
 }
 
 static const char *say_of_type(struct nb_env *env, const char *type)
@@ -70,8 +69,7 @@ static const char *say_argument(enum nb_arg arg)
 }
 
 /* List the map types that @h accepts, for example "array, hash". */
-static const char *say_map_types(struct nb_env *env,
-				 const struct nb_helper_spec *h)
+static const char *say_map_types(struct nb_env *env, const struct nb_helper_spec *h)
 {
 	size_t n;
 	const struct nb_map_type_spec *t = nb_spec_map_types(&n);
@@ -79,8 +77,7 @@ static const char *say_map_types(struct nb_env *env,
 
 	for (size_t i = 0; i < n; i++)
 		if (h->maps >> t[i].id & 1)
-			list = *list ? nb_say(env, "%s, %s", list, t[i].word)
-				     : t[i].word;
+			list = *list ? nb_say(env, "%s, %s", list, t[i].word) : t[i].word;
 	return list;
 }
 
@@ -93,8 +90,8 @@ static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
 	for (uint32_t i = 0; i < x->count; i++) {
 		const char *name = env->cfg.funcs[x->chain[i]].name;
 
-		text = nb_say(env, "%s%s%s (%u)", text, i ? " > " : "",
-			      name ? name : "?", env->facts.depth[x->chain[i]]);
+		text = nb_say(env, "%s%s%s (%u)", text, i ? " > " : "", name ? name : "?",
+			      env->facts.depth[x->chain[i]]);
 	}
 	return text;
 }
@@ -103,8 +100,7 @@ static const char *say_change(struct nb_env *env, const struct nb_refusal *x)
 {
 	if (!x->was)
 		return "";
-	return nb_say(env, ": %s, then %s",
-		      nb_say_reg(env, x->was, (int)x->number),
+	return nb_say(env, ": %s, then %s", nb_say_reg(env, x->was, (int)x->number),
 		      nb_say_reg(env, x->is, -1));
 }
 
@@ -137,8 +133,8 @@ static const char *before_line(struct nb_env *env, uint32_t pc)
 
 /* Return the number of elements that an index of the access may select; 0
  * if not certain. */
-static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
-			 uint64_t size, uint64_t limit)
+static uint64_t elements(const struct nb_member *m, const struct nb_range *off, uint64_t size,
+			 uint64_t limit)
 {
 	uint64_t step = stride(off);
 
@@ -147,8 +143,7 @@ static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 	/* The member is not an array, so no index is valid. */
 	if (m->last && m->last->level)
 		return 0;
-	if (!step || size > limit || off->smin < 0 ||
-	    (uint64_t)off->smin >= step)
+	if (!step || size > limit || off->smin < 0 || (uint64_t)off->smin >= step)
 		return 0;
 	return (limit - size - (uint64_t)off->smin) / step + 1;
 }
@@ -161,10 +156,9 @@ static struct nb_member accessed(struct nb_env *env, const struct nb_refusal *x)
 	uint64_t lo = (uint64_t)x->off->smin;
 
 	if (r->kind == NB_REG_VALUE && x->off->smin >= 0 && lo < x->limit)
-		return nb_member_at(env, r->map, NB_NAME_VALUE, lo,
-				    (uint64_t)x->off->smax);
-	if (r->kind == NB_REG_VALUE && nb_range_is_const(x->off) &&
-	    x->off->smin >= 0 && nb_source_index(env, x->pc))
+		return nb_member_at(env, r->map, NB_NAME_VALUE, lo, (uint64_t)x->off->smax);
+	if (r->kind == NB_REG_VALUE && nb_range_is_const(x->off) && x->off->smin >= 0 &&
+	    nb_source_index(env, x->pc))
 		return nb_member_beyond(env, r->map, NB_NAME_VALUE, lo);
 	return (struct nb_member){ .text = "" };
 }
@@ -180,11 +174,10 @@ static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 	name = nb_map_name(env, r->map);
 	if (*name == '.') /* The map is a section of the object file. */
 		return "the access is past the end of the variables";
-	return nb_say(
-		env,
-		"stay within the %llu bytes, or define map %s with the larger type: "
-		"__type(value, ...)",
-		(ull)x->limit, name);
+	return nb_say(env,
+		      "stay within the %llu bytes, or define map %s with the larger type: "
+		      "__type(value, ...)",
+		      (ull)x->limit, name);
 }
 
 /* Return the hint for a constant offset that is outside, in terms of the
@@ -199,8 +192,8 @@ static const char *outside_hint(struct nb_env *env, const struct nb_refusal *x,
 	if (!m->array)
 		return size_hint(env, x);
 	n = m->array->size / m->array->elem;
-	return nb_say(env, "the last element is [%u]: let %s stay below %u",
-		      n - 1, index_text(env, x->pc), n);
+	return nb_say(env, "the last element is [%u]: let %s stay below %u", n - 1,
+		      index_text(env, x->pc), n);
 }
 
 static const char *say_bound(struct nb_env *env, const struct nb_refusal *x)
@@ -212,11 +205,10 @@ static const char *say_bound(struct nb_env *env, const struct nb_refusal *x)
 	if (nb_range_is_const(x->off))
 		return outside_hint(env, x, &m);
 	if (x->off->smin < 0)
-		return nb_say(
-			env,
-			"%s may be negative: give it an unsigned type, or test it too: "
-			"if (%s < 0) return 0;",
-			index, index);
+		return nb_say(env,
+			      "%s may be negative: give it an unsigned type, or test it too: "
+			      "if (%s < 0) return 0;",
+			      index, index);
 	if (!n)
 		return "";
 	return nb_say(env,
@@ -231,8 +223,8 @@ static const char *say_memory(struct nb_env *env, const struct nb_refusal *x)
 	const char *name, *type;
 
 	if (r->kind == NB_REG_MEM && r->ref)
-		return nb_say(env, "the record of %llu bytes reserved at %s",
-			      (ull)x->limit, nb_say_where(env, r->from));
+		return nb_say(env, "the record of %llu bytes reserved at %s", (ull)x->limit,
+			      nb_say_where(env, r->from));
 	if (r->kind != NB_REG_VALUE)
 		return nb_say(env, "the %llu bytes of memory", (ull)x->limit);
 	name = nb_map_name(env, r->map);
@@ -240,26 +232,23 @@ static const char *say_memory(struct nb_env *env, const struct nb_refusal *x)
 	/* The map is a section of the object file: its members are C
 	 * variables. */
 	if (*name == '.')
-		return nb_say(env, "the %llu bytes of variables in %s",
-			      (ull)x->limit, name);
-	return nb_say(env, "the value of map %s (%s%s%llu bytes)", name, type,
-		      *type ? ", " : "", (ull)x->limit);
+		return nb_say(env, "the %llu bytes of variables in %s", (ull)x->limit, name);
+	return nb_say(env, "the value of map %s (%s%s%llu bytes)", name, type, *type ? ", " : "",
+		      (ull)x->limit);
 }
 
 static const char *say_access(struct nb_env *env, const struct nb_refusal *x)
 {
 	struct nb_member m = accessed(env, x);
-	const char *at = nb_say(env, "%llu byte%s at offset %s", (ull)x->size,
-				x->size == 1 ? "" : "s",
-				nb_say_span(env, x->off->smin, x->off->smax));
+	const char *at =
+		nb_say(env, "%llu byte%s at offset %s", (ull)x->size, x->size == 1 ? "" : "s",
+		       nb_say_span(env, x->off->smin, x->off->smax));
 
 	if (m.array)
 		return nb_say(env, "%s: %s, but there are %u elements", at,
-			      *m.text ? m.text : m.array->name,
-			      m.array->size / m.array->elem);
+			      *m.text ? m.text : m.array->name, m.array->size / m.array->elem);
 	if (*m.text)
-		return nb_say(env, "%s: from %s on (%u bytes)", at, m.text,
-			      m.last->size);
+		return nb_say(env, "%s: from %s on (%u bytes)", at, m.text, m.last->size);
 	return at;
 }
 
@@ -281,8 +270,7 @@ static const char *say_missing(struct nb_env *env, const struct nb_refusal *x)
 {
 	if (x->number == x->to)
 		return nb_say(env, "byte %lld", (long long)x->number);
-	return nb_say(env, "bytes %lld to %lld", (long long)x->number,
-		      (long long)x->to);
+	return nb_say(env, "bytes %lld to %lld", (long long)x->number, (long long)x->to);
 }
 
 static struct nb_member missing(struct nb_env *env, const struct nb_refusal *x)
@@ -306,16 +294,12 @@ static const char *say_too_small(struct nb_env *env, const struct nb_refusal *x)
 
 	/* Only the first bytes were written, so the variable may be too
 	 * short. */
-	if (!x->number || x->to + 1 != (int64_t)x->size ||
-	    *missing(env, x).text)
+	if (!x->number || x->to + 1 != (int64_t)x->size || *missing(env, x).text)
 		return "";
-	return nb_say(
-		env,
-		"the %s is %llu bytes and only the first %lld %s written: is %s%s%s?",
-		x->part == NB_NAME_KEY ? "key" : "value", (ull)x->size,
-		(long long)x->number, x->number == 1 ? "is" : "are",
-		*name ? name : "the variable",
-		*type ? " a " : " as long as that", type);
+	return nb_say(env, "the %s is %llu bytes and only the first %lld %s written: is %s%s%s?",
+		      x->part == NB_NAME_KEY ? "key" : "value", (ull)x->size, (long long)x->number,
+		      x->number == 1 ? "is" : "are", *name ? name : "the variable",
+		      *type ? " a " : " as long as that", type);
 }
 
 struct word {
@@ -323,13 +307,12 @@ struct word {
 	const char *(*say)(struct nb_env *env, const struct nb_refusal *x);
 };
 
-#define WORD(name, facts, text)                                    \
-	static const char *word_##name(struct nb_env *env,         \
-				       const struct nb_refusal *x) \
-	{                                                          \
-		(void)env;                                         \
-		(void)x;                                           \
-		return text;                                       \
+#define WORD(name, facts, text)                                                        \
+	static const char *word_##name(struct nb_env *env, const struct nb_refusal *x) \
+	{                                                                              \
+		(void)env;                                                             \
+		(void)x;                                                               \
+		return text;                                                           \
 	}
 #include "core/bpf/verify/report/words.h"
 
@@ -367,8 +350,7 @@ const char *nb_rule_unknown_word(const char *text, size_t *n)
 	return NULL;
 }
 
-const char *nb_expand(struct nb_env *env, const char *text,
-		      const struct nb_refusal *x)
+const char *nb_expand(struct nb_env *env, const char *text, const struct nb_refusal *x)
 {
 	const char *done = "", *brace = text;
 	size_t n;
@@ -390,8 +372,7 @@ const char *nb_expand(struct nb_env *env, const char *text,
  * In a search or replay: is this the finding that the walk looks for, and does
  * it still need its text?
  */
-static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
-			   uint32_t pc)
+static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls, uint32_t pc)
 {
 	struct nb_seek *k = env->seek;
 
@@ -445,12 +426,10 @@ static bool is_element(struct nb_env *env, struct nb_refusal *x)
 		return false;
 	h = nb_spec_helper((int32_t)in->imm);
 	m = h ? nb_helper_map(env, x->st, h) : NULL;
-	if (!m || (h->arg[x->reg - 1] != NB_ARG_KEY &&
-		   h->arg[x->reg - 1] != NB_ARG_VALUE))
+	if (!m || (h->arg[x->reg - 1] != NB_ARG_KEY && h->arg[x->reg - 1] != NB_ARG_VALUE))
 		return false;
 	x->map = (uint32_t)(m - env->img->maps);
-	x->part =
-		h->arg[x->reg - 1] == NB_ARG_KEY ? NB_NAME_KEY : NB_NAME_VALUE;
+	x->part = h->arg[x->reg - 1] == NB_ARG_KEY ? NB_NAME_KEY : NB_NAME_VALUE;
 	return true;
 }
 
@@ -459,26 +438,22 @@ int nb_refuse_span(struct nb_env *env, struct nb_refusal *x)
 	bool map = reg_of(x)->kind == NB_REG_VALUE;
 
 	if (nb_range_is_const(x->off) && is_element(env, x))
-		return nb_refuse(
-			env, map ? NB_RULE_MAP_SHORT : NB_RULE_MEM_SHORT, x);
+		return nb_refuse(env, map ? NB_RULE_MAP_SHORT : NB_RULE_MEM_SHORT, x);
 	if (x->size > x->limit)
-		return nb_refuse(
-			env,
-			map ? NB_RULE_MAP_TOO_LARGE : NB_RULE_MEM_TOO_LARGE, x);
+		return nb_refuse(env, map ? NB_RULE_MAP_TOO_LARGE : NB_RULE_MEM_TOO_LARGE, x);
 	return nb_refuse(env, map ? NB_RULE_MAP_BOUNDS : NB_RULE_MEM_BOUNDS, x);
 }
 
 int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x)
 {
 	x->limit = NB_STACK_SIZE;
-	if (!nb_range_is_const(x->off) || x->off->smin >= 0 ||
-	    x->off->smin < -NB_STACK_SIZE || !is_element(env, x))
+	if (!nb_range_is_const(x->off) || x->off->smin >= 0 || x->off->smin < -NB_STACK_SIZE ||
+	    !is_element(env, x))
 		return nb_refuse(env, NB_RULE_STACK_BOUNDS, x);
 	x->limit = (uint64_t)-x->off->smin;
 	return nb_refuse(env,
-			 *nb_say_type(env, x->map, x->part)
-				 ? NB_RULE_STACK_SHORT_TYPE
-				 : NB_RULE_STACK_SHORT,
+			 *nb_say_type(env, x->map, x->part) ? NB_RULE_STACK_SHORT_TYPE
+							    : NB_RULE_STACK_SHORT,
 			 x);
 }
 
@@ -500,17 +475,15 @@ int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad)
 	x->number = bad;
 	x->to = bad_until(f, bad, hi) - 1;
 	if (!nb_range_is_const(x->off) || !is_element(env, x))
-		return nb_refuse(env,
-				 x->number == x->to ? NB_RULE_STACK_UNINIT_BYTE
-						    : NB_RULE_STACK_UNINIT,
-				 x);
+		return nb_refuse(
+			env, x->number == x->to ? NB_RULE_STACK_UNINIT_BYTE : NB_RULE_STACK_UNINIT,
+			x);
 	x->number -= x->off->smin;
 	x->to -= x->off->smin;
-	return nb_refuse(env,
-			 nb_member_at(env, x->map, x->part, (uint64_t)x->number,
-				      (uint64_t)x->number)
-					 .padding
-				 ? NB_RULE_STACK_PADDING
-				 : NB_RULE_STACK_UNINIT_ARG,
-			 x);
+	return nb_refuse(
+		env,
+		nb_member_at(env, x->map, x->part, (uint64_t)x->number, (uint64_t)x->number).padding
+			? NB_RULE_STACK_PADDING
+			: NB_RULE_STACK_UNINIT_ARG,
+		x);
 }

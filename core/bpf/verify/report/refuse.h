@@ -34,8 +34,7 @@ struct nb_refusal {
  *
  * Returns NB_E_VERIFY.
  */
-int nb_refuse(struct nb_env *env, enum nb_rule rule,
-	      const struct nb_refusal *refusal);
+int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *refusal);
 
 /* Call nb_refuse for a fact about the program and not about a register; the
  * arguments initialise members of struct nb_refusal. */
@@ -44,8 +43,7 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule,
 
 /* Replace the words in braces in @text with words made from @x. Returns
  * @text itself if it has no such word. */
-const char *nb_expand(struct nb_env *env, const char *text,
-		      const struct nb_refusal *x);
+const char *nb_expand(struct nb_env *env, const char *text, const struct nb_refusal *x);
 
 /* For tests: return the first word in braces in @text that has no row in
  * words.h, and store its length in *@n. NULL if there is none. */

@@ -21,36 +21,29 @@ static const char *say_number(struct nb_env *env, const struct nb_range *r)
 	if (any && !(any & 1))
 		step = nb_say(env, ", a multiple of %" PRIu64, any & -any);
 	if (r->smin >= 0)
-		return nb_say(env, "number %" PRIu64 " to %" PRIu64 "%s",
-			      r->umin, r->umax, step);
+		return nb_say(env, "number %" PRIu64 " to %" PRIu64 "%s", r->umin, r->umax, step);
 	if (r->umin > 0 && r->smin == INT64_MIN)
-		return nb_say(env,
-			      "number %" PRIu64 " to %" PRIu64 " unsigned%s",
-			      r->umin, r->umax, step);
+		return nb_say(env, "number %" PRIu64 " to %" PRIu64 " unsigned%s", r->umin, r->umax,
+			      step);
 	if (r->smin > INT64_MIN || r->smax < INT64_MAX)
-		return nb_say(env, "number %s, signed%s",
-			      nb_say_span(env, r->smin, r->smax), step);
+		return nb_say(env, "number %s, signed%s", nb_say_span(env, r->smin, r->smax), step);
 	if (r->umin32 || r->umax32 != UINT32_MAX)
-		return nb_say(env,
-			      "number, low half %u to %u, high half unknown",
-			      r->umin32, r->umax32);
+		return nb_say(env, "number, low half %u to %u, high half unknown", r->umin32,
+			      r->umax32);
 	return nb_say(env, "number, unknown%s", step);
 }
 
-static const char *say_pointer(struct nb_env *env, const struct nb_reg *r,
-			       const char *span)
+static const char *say_pointer(struct nb_env *env, const struct nb_reg *r, const char *span)
 {
 	const char *name = nb_map_name(env, r->map);
 	const char *type = nb_say_type(env, r->map, NB_NAME_VALUE);
 	const char *place = nb_say_place(env, r, &r->r);
 
 	if (*name == '.')
-		return nb_say(env, "pointer into %s, offset %s%s%s", name, span,
-			      *place ? ": " : "", place);
-	return nb_say(env,
-		      "pointer to a value of map %s (%s%s%u bytes), offset %s",
-		      name, type, *type ? ", " : "",
-		      env->img->maps[r->map].value_size, span);
+		return nb_say(env, "pointer into %s, offset %s%s%s", name, span, *place ? ": " : "",
+			      place);
+	return nb_say(env, "pointer to a value of map %s (%s%s%u bytes), offset %s", name, type,
+		      *type ? ", " : "", env->img->maps[r->map].value_size, span);
 }
 
 static const char *say_value(struct nb_env *env, const struct nb_reg *r)
@@ -65,9 +58,7 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 	case NB_REG_CTX:
 		return nb_say(env, "pointer to the context, offset %s", span);
 	case NB_REG_STACK:
-		return nb_say(env,
-			      "pointer to the stack of frame %d, offset %s",
-			      r->frame, span);
+		return nb_say(env, "pointer to the stack of frame %d, offset %s", r->frame, span);
 	case NB_REG_MAP:
 		return nb_say(env, "map %s", nb_map_name(env, r->map));
 	case NB_REG_VALUE:
@@ -76,19 +67,14 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 		return nb_say(env, "pointer to a value of map %s, or NULL",
 			      nb_map_name(env, r->map));
 	case NB_REG_MEM:
-		return nb_say(env, "pointer to memory (%u bytes), offset %s",
-			      r->size, span);
+		return nb_say(env, "pointer to memory (%u bytes), offset %s", r->size, span);
 	case NB_REG_RDONLY:
-		return nb_say(
-			env,
-			"pointer to memory (%u bytes) that is only read, offset %s",
-			r->size, span);
+		return nb_say(env, "pointer to memory (%u bytes) that is only read, offset %s",
+			      r->size, span);
 	case NB_REG_MEM_OR_NULL:
-		return nb_say(env, "pointer to memory (%u bytes), or NULL",
-			      r->size);
+		return nb_say(env, "pointer to memory (%u bytes), or NULL", r->size);
 	case NB_REG_FUNC:
-		return nb_say(env, "address of the function at slot %u",
-			      r->map);
+		return nb_say(env, "address of the function at slot %u", r->map);
 	}
 	return "";
 }
@@ -104,8 +90,7 @@ const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number)
 
 const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref)
 {
-	return nb_say(env, "%s at %s",
-		      ref->kind == NB_REF_ITER ? "begun" : "reserved",
+	return nb_say(env, "%s at %s", ref->kind == NB_REF_ITER ? "begun" : "reserved",
 		      nb_say_where(env, ref->pc));
 }
 
@@ -116,14 +101,12 @@ static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 		int off = -(int)(c + 1) * 4;
 
 		if (x->kind == NB_CELL_OBJECT)
-			nb_buf_printf(env->opts.trace,
-				      "    r10%d: an iterator\n", off);
+			nb_buf_printf(env->opts.trace, "    r10%d: an iterator\n", off);
 		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
 		    (x->kind == NB_CELL_BYTES && !x->init))
 			continue;
 		if (x->kind == NB_CELL_BYTES)
-			nb_buf_printf(env->opts.trace,
-				      "    r10%d: bytes %x written, %x zero\n",
+			nb_buf_printf(env->opts.trace, "    r10%d: bytes %x written, %x zero\n",
 				      off, x->init, x->zero);
 		else
 			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
@@ -138,7 +121,6 @@ void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	nb_buf_printf(env->opts.trace, "%u: %s\n", pc, nb_say_insn(env, pc));
 	for (int i = 0; i < NB_R10; i++)
 		if (f->regs[i].kind != NB_REG_UNINIT)
-			nb_buf_printf(env->opts.trace, "    %s\n",
-				      nb_say_reg(env, &f->regs[i], i));
+			nb_buf_printf(env->opts.trace, "    %s\n", nb_say_reg(env, &f->regs[i], i));
 	trace_cells(env, f);
 }

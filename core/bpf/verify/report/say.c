@@ -39,9 +39,7 @@ const char *nb_say(struct nb_env *env, const char *fmt, ...)
 
 const char *nb_map_name(const struct nb_env *env, uint32_t map)
 {
-	return map < env->img->nmaps && env->img->maps[map].name
-		       ? env->img->maps[map].name
-		       : "?";
+	return map < env->img->nmaps && env->img->maps[map].name ? env->img->maps[map].name : "?";
 }
 
 const char *nb_say_span(struct nb_env *env, int64_t min, int64_t max)
@@ -80,8 +78,7 @@ const char *nb_say_where(struct nb_env *env, uint32_t pc)
 
 	if (!l)
 		return nb_say(env, "slot %u", pc);
-	return nb_say(env, "slot %u (%s:%u)", pc, nb_base_name(l->file),
-		      l->line);
+	return nb_say(env, "slot %u (%s:%u)", pc, nb_base_name(l->file), l->line);
 }
 
 static const char *map_name_cb(void *arg, uint32_t index)

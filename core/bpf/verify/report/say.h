@@ -14,8 +14,7 @@ const struct nb_finding_words *nb_finding_words(enum nb_finding_class cls);
 const char *nb_base_name(const char *path);
 
 /* Format a text in the verdict's arena; returns "" if memory is used up. */
-const char *nb_say(struct nb_env *env, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+const char *nb_say(struct nb_env *env, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Describe a span as "4 to 20", or as one number. */
 const char *nb_say_span(struct nb_env *env, int64_t min, int64_t max);

@@ -30,8 +30,7 @@ static const char *between(struct nb_env *env, const char *text)
 	const char *open = strchr(text, '[');
 	const char *close = open ? strchr(open, ']') : NULL;
 
-	if (!close || strchr(open + 1, '[') ||
-	    !plain(open + 1, (size_t)(close - open - 1)))
+	if (!close || strchr(open + 1, '[') || !plain(open + 1, (size_t)(close - open - 1)))
 		return NULL;
 	return nb_say(env, "%.*s", (int)(close - open - 1), open + 1);
 }
@@ -66,15 +65,13 @@ const char *nb_source_argument(struct nb_env *env, uint32_t pc, int number)
 		return "";
 	n = strspn(at, "abcdefghijklmnopqrstuvwxyz"
 		       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-	return n && (at[n] == ',' || at[n] == ')')
-		       ? nb_say(env, "%.*s", (int)n, at)
-		       : "";
+	return n && (at[n] == ',' || at[n] == ')') ? nb_say(env, "%.*s", (int)n, at) : "";
 }
 
 static bool in_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 const char *nb_source_assigned(struct nb_env *env, const char *text)
@@ -88,8 +85,7 @@ const char *nb_source_assigned(struct nb_env *env, const char *text)
 	end = at;
 	while (at > text && in_name(at[-1]))
 		at--;
-	if (at == end || (*at >= '0' && *at <= '9') ||
-	    (at > text && !strchr(" \t*", at[-1])))
+	if (at == end || (*at >= '0' && *at <= '9') || (at > text && !strchr(" \t*", at[-1])))
 		return "";
 	return nb_say(env, "%.*s", (int)(end - at), at);
 }

@@ -9,8 +9,7 @@
 
 enum { SHOWN_PATH = 8 };
 
-static const char *policy_name(const struct nb_image *img,
-			       const struct nb_prog *p)
+static const char *policy_name(const struct nb_image *img, const struct nb_prog *p)
 {
 	return img->name && *img->name ? img->name : p->name ? p->name : "?";
 }
@@ -18,11 +17,10 @@ static const char *policy_name(const struct nb_image *img,
 static void put_head(const struct nb_finding *f, const struct nb_image *img,
 		     const struct nb_prog *p, struct nb_buf *out)
 {
-	nb_buf_printf(out, "%s policy %s: refused at slot %u",
-		      nb_spec_hook(p->hook)->word, policy_name(img, p), f->pc);
+	nb_buf_printf(out, "%s policy %s: refused at slot %u", nb_spec_hook(p->hook)->word,
+		      policy_name(img, p), f->pc);
 	if (f->line)
-		nb_buf_printf(out, " (%s:%u)", nb_base_name(f->line->file),
-			      f->line->line);
+		nb_buf_printf(out, " (%s:%u)", nb_base_name(f->line->file), f->line->line);
 	nb_buf_printf(out, ": %s", nb_finding_words(f->cls)->text);
 }
 
@@ -58,8 +56,8 @@ static bool same_branch(const struct nb_branch *a, const struct nb_branch *b)
 	return a->pc == b->pc && a->taken == b->taken;
 }
 
-static void put_branch(const struct nb_branch *b, const struct nb_prog *p,
-		       uint32_t passes, struct nb_buf *out)
+static void put_branch(const struct nb_branch *b, const struct nb_prog *p, uint32_t passes,
+		       struct nb_buf *out)
 {
 	const struct nb_line *l = nb_line_of(p, b->pc);
 
@@ -79,8 +77,7 @@ static void put_branch(const struct nb_branch *b, const struct nb_prog *p,
 }
 
 /* Print the branches that could have gone the other way, one on each line. */
-static void put_path(const struct nb_finding *f, const struct nb_prog *p,
-		     struct nb_buf *out)
+static void put_path(const struct nb_finding *f, const struct nb_prog *p, struct nb_buf *out)
 {
 	const struct nb_branch *rows[NB_MAX_PATH];
 	uint32_t passes[NB_MAX_PATH], n = 0;
@@ -98,10 +95,8 @@ static void put_path(const struct nb_finding *f, const struct nb_prog *p,
 		rows[n] = b;
 		passes[n++] = 1;
 	}
-	for (uint32_t i = n > SHOWN_PATH ? n - SHOWN_PATH : 0, k = i; i < n;
-	     i++) {
-		nb_buf_printf(out, "  %-9s %s", i == k ? "path:" : "",
-			      i == k && k ? "... " : "");
+	for (uint32_t i = n > SHOWN_PATH ? n - SHOWN_PATH : 0, k = i; i < n; i++) {
+		nb_buf_printf(out, "  %-9s %s", i == k ? "path:" : "", i == k && k ? "... " : "");
 		put_branch(rows[i], p, passes[i], out);
 	}
 }
@@ -112,20 +107,18 @@ static void put_row(struct nb_buf *out, const char *word, const char *text)
 		nb_buf_printf(out, "  %-9s %s\n", word, text);
 }
 
-void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
-		     uint32_t prog, struct nb_buf *out)
+void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		     struct nb_buf *out)
 {
 	const struct nb_prog *p = &img->progs[prog];
 	const struct nb_finding *f = &v->finding;
 
 	if (v->accepted) {
-		nb_buf_printf(
-			out,
-			"%s policy %s: "
-			"accepted (%u instructions walked, %u states, %u bytes of stack)\n",
-			nb_spec_hook(p->hook)->word, policy_name(img, p),
-			v->stats.insns_walked, v->stats.states_peak,
-			v->stats.stack_depth);
+		nb_buf_printf(out,
+			      "%s policy %s: "
+			      "accepted (%u instructions walked, %u states, %u bytes of stack)\n",
+			      nb_spec_hook(p->hook)->word, policy_name(img, p),
+			      v->stats.insns_walked, v->stats.states_peak, v->stats.stack_depth);
 		return;
 	}
 	put_head(f, img, p, out);
@@ -133,33 +126,29 @@ void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
 	put_source(f->line, out);
 	if (f->insn && *f->insn)
 		nb_buf_printf(out, "  insn:     %u: %s%s%s\n", f->pc, f->insn,
-			      f->func && *f->func ? "   in " : "",
-			      f->func ? f->func : "");
+			      f->func && *f->func ? "   in " : "", f->func ? f->func : "");
 	put_row(out, "required:", f->required);
 	put_row(out, "known:", f->known);
 	put_path(f, p, out);
 	put_row(out, "hint:", f->hint);
 }
 
-void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
-		      uint32_t prog, struct nb_buf *out)
+void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		      struct nb_buf *out)
 {
 	const struct nb_finding *f = &v->finding;
 	const struct nb_line *line = NULL;
 
 	for (uint32_t i = 0; !v->accepted && i < f->nnotes; i++) {
-		const struct nb_line *l =
-			nb_line_of(&img->progs[prog], f->notes[i].pc);
+		const struct nb_line *l = nb_line_of(&img->progs[prog], f->notes[i].pc);
 
-		if (l && (!line || l->line != line->line ||
-			  strcmp(l->text, line->text) != 0)) {
+		if (l && (!line || l->line != line->line || strcmp(l->text, line->text) != 0)) {
 			nb_buf_printf(out, "%7u | ", l->line);
 			put_trimmed(out, l->text);
 			nb_buf_char(out, '\n');
 		}
 		line = l;
-		nb_buf_printf(out, "        . %u: %s\n", f->notes[i].pc,
-			      f->notes[i].text);
+		nb_buf_printf(out, "        . %u: %s\n", f->notes[i].pc, f->notes[i].text);
 	}
 }
 
@@ -183,8 +172,7 @@ static void json_at(uint32_t pc, const struct nb_prog *p, struct nb_json *j)
 	}
 }
 
-static void json_path(const struct nb_finding *f, const struct nb_prog *p,
-		      struct nb_json *j)
+static void json_path(const struct nb_finding *f, const struct nb_prog *p, struct nb_json *j)
 {
 	nb_json_karr(j, "path");
 	for (uint32_t i = 0; i < f->npath; i++) {
@@ -198,8 +186,7 @@ static void json_path(const struct nb_finding *f, const struct nb_prog *p,
 	nb_json_end_arr(j);
 }
 
-static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
-		       struct nb_json *j)
+static void json_notes(const struct nb_finding *f, const struct nb_prog *p, struct nb_json *j)
 {
 	nb_json_karr(j, "notes");
 	for (uint32_t i = 0; i < f->nnotes; i++) {
@@ -211,8 +198,7 @@ static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
 	nb_json_end_arr(j);
 }
 
-static void json_accepted(const struct nb_verdict *v, const struct nb_prog *p,
-			  struct nb_json *j)
+static void json_accepted(const struct nb_verdict *v, const struct nb_prog *p, struct nb_json *j)
 {
 	nb_json_karr(j, "notes");
 	for (uint32_t i = 0; i < v->nnotes; i++) {
@@ -226,8 +212,7 @@ static void json_accepted(const struct nb_verdict *v, const struct nb_prog *p,
 	nb_json_end_arr(j);
 }
 
-static void json_finding(const struct nb_finding *f, const struct nb_prog *p,
-			 struct nb_json *j)
+static void json_finding(const struct nb_finding *f, const struct nb_prog *p, struct nb_json *j)
 {
 	nb_json_kstr(j, "class", nb_finding_words(f->cls)->word);
 	nb_json_kstr(j, "text", nb_finding_words(f->cls)->text);
@@ -249,8 +234,8 @@ static void json_finding(const struct nb_finding *f, const struct nb_prog *p,
 	json_notes(f, p, j);
 }
 
-void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
-		     uint32_t prog, struct nb_json *out)
+void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		     struct nb_json *out)
 {
 	const struct nb_prog *p = &img->progs[prog];
 
@@ -267,16 +252,16 @@ void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
 	nb_json_end_obj(out);
 }
 
-int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
-		   uint32_t prog, struct nb_err *err)
+int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		   struct nb_err *err)
 {
 	const struct nb_finding *f = &v->finding;
 	struct nb_buf b;
 
 	nb_buf_init(&b, 4096);
 	put_head(f, img, &img->progs[prog], &b);
-	nb_buf_printf(&b, "; required: %s; known: %s",
-		      f->required ? f->required : "", f->known ? f->known : "");
+	nb_buf_printf(&b, "; required: %s; known: %s", f->required ? f->required : "",
+		      f->known ? f->known : "");
 	nb_fail(err, NB_E_VERIFY, f->pc, "%s", nb_buf_text(&b));
 	nb_buf_fini(&b);
 	if (f->hint && *f->hint)

@@ -13,16 +13,16 @@
  * JSON object {"class":…,"pc":…,"required":…,…}. Both are the same offline
  * and in the job.
  */
-void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
-		     uint32_t prog, struct nb_buf *out);
-void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
-		     uint32_t prog, struct nb_json *out);
+void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		     struct nb_buf *out);
+void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		     struct nb_json *out);
 /* Print the notes along the path in the style of a compiler: each source
  * line and what happens there. Prints nothing for an accepted program. */
-void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
-		      uint32_t prog, struct nb_buf *out);
+void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		      struct nb_buf *out);
 /* Store the finding in one line in *@err; returns NB_E_VERIFY. */
-int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
-		   uint32_t prog, struct nb_err *err);
+int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
+		   struct nb_err *err);
 
 #endif

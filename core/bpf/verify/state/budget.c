@@ -34,8 +34,7 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 
 	if (insn->kind == NB_KIND_MAY_GOTO)
 		return NB_BUDGET_PASSES;
-	return e == NB_EFFECT_CALLS || e == NB_EFFECT_ITER_NEW ||
-			       e == NB_EFFECT_ITER_NEXT
+	return e == NB_EFFECT_CALLS || e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT
 		       ? NB_BUDGET_ITERATIONS
 		       : 0;
 }
@@ -55,8 +54,7 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 		forget_iterations(env, b);
 }
 
-bool nb_budget_pass_is_local(const struct nb_env *env,
-			     const struct nb_state *st)
+bool nb_budget_pass_is_local(const struct nb_env *env, const struct nb_state *st)
 {
 	return env->labels && st->budget.local & NB_BUDGET_PASSES;
 }
@@ -87,12 +85,11 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 		b->loops = LOOPS_MANY;
 	else
 		b->loops++;
-	b->iterations =
-		b->loops == LOOPS_MANY ? 0 : b->iterations + (uint32_t)most;
+	b->iterations = b->loops == LOOPS_MANY ? 0 : b->iterations + (uint32_t)most;
 }
 
-bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
-			bool again, uint32_t pc)
+bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most, bool again,
+			uint32_t pc)
 {
 	struct nb_budget *b = &st->budget;
 	struct nb_budget_needs *need = &env->found.needs;
@@ -104,9 +101,8 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 		return false;
 	}
 	if (most > 0)
-		b->iter_steps += most < NB_MAX_COUNTED_RANGE
-					 ? (uint32_t)most
-					 : NB_MAX_COUNTED_RANGE;
+		b->iter_steps +=
+			most < NB_MAX_COUNTED_RANGE ? (uint32_t)most : NB_MAX_COUNTED_RANGE;
 	if (most <= NB_MAX_COUNTED_RANGE && need->iter_steps < b->iter_steps) {
 		need->iter_steps = b->iter_steps;
 		need->iter_steps_pc = pc;
@@ -128,8 +124,7 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 	return false;
 }
 
-void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
-			     uint8_t budgets)
+void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st, uint8_t budgets)
 {
 	if (env->labels)
 		st->budget.local |= budgets;
@@ -137,16 +132,13 @@ void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
 
 bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 {
-	if (now->local & ~old->local || old->loops < now->loops ||
-	    old->iters < now->iters)
+	if (now->local & ~old->local || old->loops < now->loops || old->iters < now->iters)
 		return false;
-	return (old->loops == LOOPS_MANY ||
-		old->iterations >= now->iterations) &&
+	return (old->loops == LOOPS_MANY || old->iterations >= now->iterations) &&
 	       (old->iters == ITERS_MANY || old->iter_steps >= now->iter_steps);
 }
 
 bool nb_budget_needs_more(const struct nb_env *env)
 {
-	return env->facts.needs.iterations >
-	       nb_loop_limit(env->v->iteration, NB_MAX_ITERATIONS);
+	return env->facts.needs.iterations > nb_loop_limit(env->v->iteration, NB_MAX_ITERATIONS);
 }

@@ -14,8 +14,7 @@ uint8_t nb_budget_of(const struct nb_insn *insn);
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st);
 
 /* Does rank-local data decide whether the next may_goto passes? */
-bool nb_budget_pass_is_local(const struct nb_env *env,
-			     const struct nb_state *st);
+bool nb_budget_pass_is_local(const struct nb_env *env, const struct nb_state *st);
 /* Spend one pass of may_goto. */
 void nb_budget_pass(struct nb_state *st);
 
@@ -28,15 +27,14 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most);
  *
  * Returns true if the iterator reaches its end, however much was spent before.
  */
-bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
-			bool again, uint32_t pc);
+bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most, bool again,
+			uint32_t pc);
 
 /* Does rank-local data decide whether a loop may iterate once more? */
 bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st);
 
 /* Record that rank-local data decided how much of @budgets was spent. */
-void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
-			     uint8_t budgets);
+void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st, uint8_t budgets);
 
 /* Does every run of @st have at least as much budget left as the runs of
  * @old? */

@@ -200,12 +200,10 @@ struct nb_env {
 /* Must the program give the same answer on every rank? */
 static inline bool nb_env_is_coherent(const struct nb_env *env)
 {
-	return env->hook->coherent && !env->opts.coherence_off &&
-	       !env->opts.plain_mem;
+	return env->hook->coherent && !env->opts.coherence_off && !env->opts.plain_mem;
 }
 
-static inline const struct nb_helper_spec *
-nb_env_helper(const struct nb_env *env, int64_t id)
+static inline const struct nb_helper_spec *nb_env_helper(const struct nb_env *env, int64_t id)
 {
 	const struct nb_helper_spec *h = NULL;
 

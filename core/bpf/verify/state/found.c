@@ -12,8 +12,7 @@ static bool found_new(struct nb_env *env, struct nb_found *f)
 {
 	f->aux = nb_arena_array(env->arena, env->n, 1);
 	f->noted = nb_arena_array(env->arena, env->n, 1);
-	f->depth =
-		nb_arena_array(env->arena, env->cfg.nfuncs, sizeof(*f->depth));
+	f->depth = nb_arena_array(env->arena, env->cfg.nfuncs, sizeof(*f->depth));
 	f->writes = nb_arena_array(env->arena, env->n, sizeof(*f->writes));
 	f->callees = nb_arena_array(env->arena, env->n, sizeof(*f->callees));
 	f->exits.local = NB_NO_PC;
@@ -95,8 +94,7 @@ static void keep_odd_stores(struct nb_odd_store **to, struct nb_odd_store *from)
 
 	while ((s = from)) {
 		from = s->next;
-		for (old = *to;
-		     old && (old->pc != s->pc || old->answer != s->answer);)
+		for (old = *to; old && (old->pc != s->pc || old->answer != s->answer);)
 			old = old->next;
 		if (old)
 			continue;
@@ -105,8 +103,7 @@ static void keep_odd_stores(struct nb_odd_store **to, struct nb_odd_store *from)
 	}
 }
 
-static void keep_needs(struct nb_budget_needs *to,
-		       const struct nb_budget_needs *from)
+static void keep_needs(struct nb_budget_needs *to, const struct nb_budget_needs *from)
 {
 	if (to->iterations < from->iterations)
 		to->iterations = from->iterations;

@@ -2,8 +2,8 @@
 /* Compare the links between scalars of two states. */
 #include "core/bpf/verify/state/links.h"
 
-bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
-		    const struct nb_reg *now, bool equal)
+bool nb_links_match(struct nb_links *l, const struct nb_reg *old, const struct nb_reg *now,
+		    bool equal)
 {
 	int64_t shift = (int64_t)now->delta - old->delta;
 
@@ -15,8 +15,7 @@ bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
 		return !equal || !now->id;
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (l->pair[i].old == old->id)
-			return now->id && l->pair[i].now == now->id &&
-			       l->pair[i].shift == shift;
+			return now->id && l->pair[i].now == now->id && l->pair[i].shift == shift;
 		if (equal && l->pair[i].now == now->id)
 			return false;
 	}

@@ -20,7 +20,7 @@ struct nb_links {
 /* Is @now linked as @old is, according to the pairs so far? Adds the pair
  * of their ids. With @equal, neither state may have a link that the other
  * lacks. */
-bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
-		    const struct nb_reg *now, bool equal);
+bool nb_links_match(struct nb_links *l, const struct nb_reg *old, const struct nb_reg *now,
+		    bool equal);
 
 #endif

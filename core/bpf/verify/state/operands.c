@@ -9,16 +9,15 @@ struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 	return nb_range_plus(&r->r, off);
 }
 
-uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
-		       uint32_t frame, uint32_t pc)
+uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st, uint32_t frame,
+		       uint32_t pc)
 {
 	if (frame + 1 < st->nframes)
 		pc = st->frames[frame + 1].ret - 1;
 	return env->cfg.func_of[pc];
 }
 
-bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
-		      int64_t *bad)
+bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi, int64_t *bad)
 {
 	for (int64_t off = lo; off < hi; off++) {
 		uint32_t c = nb_cell_at(off);
@@ -34,8 +33,7 @@ bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 enum nb_effect nb_insn_effect(const struct nb_insn *insn)
 {
 	const struct nb_helper_spec *h =
-		nb_insn_calls_helper(insn) ? nb_spec_helper((int32_t)insn->imm)
-					   : NULL;
+		nb_insn_calls_helper(insn) ? nb_spec_helper((int32_t)insn->imm) : NULL;
 
 	return h ? h->effect : NB_EFFECT_NONE;
 }
@@ -48,8 +46,7 @@ int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind)
 	return -1;
 }
 
-const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
-					const struct nb_state *st,
+const struct nb_map_spec *nb_helper_map(const struct nb_env *env, const struct nb_state *st,
 					const struct nb_helper_spec *h)
 {
 	const struct nb_reg *r = st->frames[st->nframes - 1].regs;
@@ -60,8 +57,8 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 
 bool nb_arg_reads(enum nb_arg kind)
 {
-	return kind == NB_ARG_KEY || kind == NB_ARG_VALUE ||
-	       kind == NB_ARG_MEM || kind == NB_ARG_MEM0;
+	return kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
+	       kind == NB_ARG_MEM0;
 }
 
 bool nb_arg_writes(enum nb_arg kind)
@@ -69,16 +66,14 @@ bool nb_arg_writes(enum nb_arg kind)
 	return kind == NB_ARG_OUT || kind == NB_ARG_OUT8;
 }
 
-struct nb_extent nb_helper_extent(const struct nb_env *env,
-				  const struct nb_state *st,
+struct nb_extent nb_helper_extent(const struct nb_env *env, const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	uint64_t size = 0;
 
-	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 ||
-	    h->arg[arg] == NB_ARG_OUT) {
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 || h->arg[arg] == NB_ARG_OUT) {
 		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };

@@ -12,8 +12,7 @@ void nb_state_forget(struct nb_state *st, const struct nb_live *live)
 		for (unsigned r = 0; r < NB_R10; r++)
 			if (!(live->regs[i] & 1u << r) &&
 			    st->frames[i].regs[r].kind != NB_REG_UNINIT)
-				memset(&st->frames[i].regs[r], 0,
-				       sizeof(st->frames[i].regs[r]));
+				memset(&st->frames[i].regs[r], 0, sizeof(st->frames[i].regs[r]));
 }
 
 static size_t reg_words(const struct nb_reg *r)
@@ -80,8 +79,7 @@ static uint64_t *put_frame(uint64_t *p, const struct nb_frame *f, uint16_t live)
 	return p;
 }
 
-void nb_state_save(struct nb_saved *to, const struct nb_state *st,
-		   const struct nb_live *live)
+void nb_state_save(struct nb_saved *to, const struct nb_state *st, const struct nb_live *live)
 {
 	uint64_t *p = to->data;
 
@@ -95,8 +93,7 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 		p = put_frame(p, &st->frames[i], live->regs[i]);
 }
 
-static const uint64_t *get_frame(const uint64_t *p, struct nb_frame *f,
-				 uint32_t number)
+static const uint64_t *get_frame(const uint64_t *p, struct nb_frame *f, uint32_t number)
 {
 	struct nb_saved_frame s;
 
@@ -174,8 +171,7 @@ uint64_t nb_state_key(const struct nb_state *st)
 }
 
 /* Return the registers of the top frame; *@s gets the header of that frame. */
-static const uint64_t *top_regs(const struct nb_saved *saved,
-				struct nb_saved_frame *s)
+static const uint64_t *top_regs(const struct nb_saved *saved, struct nb_saved_frame *s)
 {
 	const uint64_t *p = nb_saved_frames(saved);
 
@@ -205,8 +201,8 @@ struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise)
 	return key;
 }
 
-int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now,
-		    struct nb_reg *was, struct nb_reg *is)
+int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now, struct nb_reg *was,
+		    struct nb_reg *is)
 {
 	struct nb_saved_frame a, b;
 	const uint64_t *p = top_regs(old, &a), *q = top_regs(now, &b);

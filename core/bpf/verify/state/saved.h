@@ -19,8 +19,7 @@ void nb_state_forget(struct nb_state *st, const struct nb_live *live);
 
 /* Return the number of bytes that nb_state_save needs. */
 size_t nb_state_size(const struct nb_state *st, const struct nb_live *live);
-void nb_state_save(struct nb_saved *to, const struct nb_state *st,
-		   const struct nb_live *live);
+void nb_state_save(struct nb_saved *to, const struct nb_state *st, const struct nb_live *live);
 /* Restore a saved state. Registers that were dead become NB_REG_UNINIT. */
 void nb_state_restore(struct nb_state *st, const struct nb_saved *from);
 
@@ -42,7 +41,7 @@ void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read);
 /* Find the first register of the top frame whose value differs. Returns its
  * number and stores its values in *@was and *@is; returns -1 if none
  * differs. */
-int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now,
-		    struct nb_reg *was, struct nb_reg *is);
+int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now, struct nb_reg *was,
+		    struct nb_reg *is);
 
 #endif

@@ -37,8 +37,7 @@ enum {
 };
 
 _Static_assert(offsetof(struct nb_range, t) == 0, "known bits come first");
-_Static_assert(!(NB_REG_HEAD % 8) && !(NB_REG_TAIL % 8) && !(NB_CELL_HEAD % 8),
-	       "words");
+_Static_assert(!(NB_REG_HEAD % 8) && !(NB_REG_TAIL % 8) && !(NB_CELL_HEAD % 8), "words");
 
 /* Return the address of the first stack frame in the saved state @s. */
 static inline const uint64_t *nb_saved_frames(const struct nb_saved *s)
@@ -47,8 +46,7 @@ static inline const uint64_t *nb_saved_frames(const struct nb_saved *s)
 }
 
 /* Read the header of a frame. Returns the start of the frame's registers. */
-static inline const uint64_t *nb_saved_frame(const uint64_t *p,
-					     struct nb_saved_frame *s)
+static inline const uint64_t *nb_saved_frame(const uint64_t *p, struct nb_saved_frame *s)
 {
 	memcpy(s, p, sizeof(*s));
 	return p + NB_FRAME_WORDS;
@@ -72,8 +70,7 @@ static inline bool nb_cell_has_reg(const struct nb_cell *c)
 	return c->kind != NB_CELL_BYTES && c->kind != NB_CELL_SPILL8_HI;
 }
 
-static inline const uint64_t *nb_saved_cell(const uint64_t *p,
-					    struct nb_cell *c)
+static inline const uint64_t *nb_saved_cell(const uint64_t *p, struct nb_cell *c)
 {
 	memcpy(c, p, NB_CELL_HEAD);
 	p += NB_CELL_HEAD / 8;

@@ -70,8 +70,7 @@ void nb_frame_extend(struct nb_frame *f, uint32_t cell)
 {
 	if (cell < f->ncells)
 		return;
-	memset(&f->cells[f->ncells], 0,
-	       (cell + 1 - f->ncells) * sizeof(f->cells[0]));
+	memset(&f->cells[f->ncells], 0, (cell + 1 - f->ncells) * sizeof(f->cells[0]));
 	f->ncells = cell + 1;
 }
 
@@ -85,8 +84,7 @@ void nb_state_each(struct nb_state *st, nb_reg_fn *fn, void *arg)
 				fn(arg, &f->regs[r]);
 		for (uint32_t c = 0; c < f->ncells; c++)
 			if (f->cells[c].kind == NB_CELL_SPILL4 ||
-			    f->cells[c].kind == NB_CELL_SPILL8 ||
-			    nb_cell_narrow(&f->cells[c]))
+			    f->cells[c].kind == NB_CELL_SPILL8 || nb_cell_narrow(&f->cells[c]))
 				fn(arg, &f->cells[c].reg);
 	}
 }

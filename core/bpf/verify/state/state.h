@@ -199,9 +199,7 @@ static inline bool nb_cell_is_object(const struct nb_cell *c)
  * holds none that way. */
 static inline uint32_t nb_cell_narrow(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_SPILL1   ? 1
-	       : c->kind == NB_CELL_SPILL2 ? 2
-					   : 0;
+	return c->kind == NB_CELL_SPILL1 ? 1 : c->kind == NB_CELL_SPILL2 ? 2 : 0;
 }
 
 /* Return the cell that holds byte @off (-512 .. -1) of a frame. */

@@ -40,21 +40,18 @@ static bool same_ref(struct ids *ids, uint32_t old, uint32_t now)
 	return true;
 }
 
-static bool same_id(struct ids *ids, const struct nb_reg *old,
-		    const struct nb_reg *now)
+static bool same_id(struct ids *ids, const struct nb_reg *old, const struct nb_reg *now)
 {
 	return nb_links_match(&ids->links, old, now, ids->in->equal);
 }
 
-static bool reg_fits(struct ids *ids, const struct nb_reg *old,
-		     const struct nb_reg *now)
+static bool reg_fits(struct ids *ids, const struct nb_reg *old, const struct nb_reg *now)
 {
 	bool equal = ids->in->equal;
 
 	if (old->kind == NB_REG_UNINIT && !equal)
 		return true;
-	if (old->kind != now->kind || old->frame != now->frame ||
-	    old->map != now->map ||
+	if (old->kind != now->kind || old->frame != now->frame || old->map != now->map ||
 	    (equal ? old->label != now->label : old->label < now->label))
 		return false;
 	if (old->deps && !(old->deps & ids->in->precise) && !ids->in->all)
@@ -68,8 +65,7 @@ static bool reg_fits(struct ids *ids, const struct nb_reg *old,
 
 /* The end of an iterator (@reg.id) belongs to its reference, which held_fits
  * compares. */
-static bool object_fits(struct ids *ids, const struct nb_cell *old,
-			const struct nb_cell *now)
+static bool object_fits(struct ids *ids, const struct nb_cell *old, const struct nb_cell *now)
 {
 	return old->kind == now->kind &&
 	       (old->kind == NB_CELL_OBJECT_HI ||
@@ -103,8 +99,7 @@ static bool narrow_is_any(const struct nb_cell *c)
 	uint32_t size = nb_cell_narrow(c);
 	struct nb_range any = nb_range_u(0, size == 1 ? 0xff : 0xffff);
 
-	return c->reg.kind == NB_REG_SCALAR && !c->reg.id &&
-	       nb_range_equal(&any, &c->reg.r);
+	return c->reg.kind == NB_REG_SCALAR && !c->reg.id && nb_range_equal(&any, &c->reg.r);
 }
 
 static bool holds_pointer(const struct nb_cell *c, const struct nb_cell *low)
@@ -121,28 +116,25 @@ static uint64_t cell_deps(const struct nb_cell *c, const struct nb_cell *low)
 	return nb_cell_has_reg(c) ? c->reg.deps : 0;
 }
 
-static bool cell_fits(struct ids *ids, const struct nb_cell *old,
-		      const struct nb_cell *now, const struct nb_cell *low)
+static bool cell_fits(struct ids *ids, const struct nb_cell *old, const struct nb_cell *now,
+		      const struct nb_cell *low)
 {
 	if (nb_cell_is_object(old) || nb_cell_is_object(now))
 		return object_fits(ids, old, now);
-	if (ids->in->equal &&
-	    (old->kind != now->kind || old->init != now->init ||
-	     old->zero != now->zero || old->local != now->local))
+	if (ids->in->equal && (old->kind != now->kind || old->init != now->init ||
+			       old->zero != now->zero || old->local != now->local))
 		return false;
 	if (!old->init)
 		return true; /* No code read the cell after @old. */
 	if (old->init & ~now->init || now->local & ~old->local & old->init)
 		return false;
 	if (nb_cell_narrow(old)) {
-		if (old->kind == now->kind
-			    ? !reg_fits(ids, &old->reg, &now->reg)
-			    : !narrow_is_any(old))
+		if (old->kind == now->kind ? !reg_fits(ids, &old->reg, &now->reg)
+					   : !narrow_is_any(old))
 			return false;
 	} else if (old->kind != NB_CELL_BYTES) {
 		return old->kind == now->kind &&
-		       (old->kind == NB_CELL_SPILL8_HI ||
-			reg_fits(ids, &old->reg, &now->reg));
+		       (old->kind == NB_CELL_SPILL8_HI || reg_fits(ids, &old->reg, &now->reg));
 	}
 	if (old->zero)
 		ids->in->deps |= cell_deps(now, low);
@@ -151,22 +143,20 @@ static bool cell_fits(struct ids *ids, const struct nb_cell *old,
 
 static bool is_data(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_BYTES || nb_cell_narrow(c) ||
-	       c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 ||
-	       c->kind == NB_CELL_SPILL8_HI;
+	return c->kind == NB_CELL_BYTES || nb_cell_narrow(c) || c->kind == NB_CELL_SPILL4 ||
+	       c->kind == NB_CELL_SPILL8 || c->kind == NB_CELL_SPILL8_HI;
 }
 
 /*
  * Must cell @c be compared? If it is half of a spill, both halves are compared
  * together.
  */
-static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
-			uint32_t frame, uint32_t c, const struct nb_cell *old,
-			const struct nb_cell *now)
+static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s, uint32_t frame, uint32_t c,
+			const struct nb_cell *old, const struct nb_cell *now)
 {
 	bool equal = ids->in->equal;
-	bool yes = equal || ids->in->all || nb_cells_has(&s->read, c) ||
-		   !is_data(old) || !is_data(now);
+	bool yes = equal || ids->in->all || nb_cells_has(&s->read, c) || !is_data(old) ||
+		   !is_data(now);
 
 	if (old->kind == NB_CELL_SPILL8_HI && c + 1 < NB_NCELLS)
 		yes |= nb_cells_has(&s->read, c + 1);
@@ -184,9 +174,8 @@ static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
  */
 static bool same_call(const struct nb_saved_frame *s, const struct nb_frame *f)
 {
-	return s->ret == f->ret && s->callback == f->callback &&
-	       s->loop == f->loop && s->counted == f->counted &&
-	       (!f->counted || s->invocations == f->invocations);
+	return s->ret == f->ret && s->callback == f->callback && s->loop == f->loop &&
+	       s->counted == f->counted && (!f->counted || s->invocations == f->invocations);
 }
 
 /* Objects must not lie in cells that the saved frame does not have. */
@@ -198,8 +187,8 @@ static bool rest_fits(const struct nb_saved_frame *s, const struct nb_frame *f)
 	return true;
 }
 
-static bool frame_fits(struct ids *ids, const uint64_t **data,
-		       const struct nb_state *st, uint32_t frame, uint16_t live)
+static bool frame_fits(struct ids *ids, const uint64_t **data, const struct nb_state *st,
+		       uint32_t frame, uint16_t live)
 {
 	const struct nb_frame *f = &st->frames[frame];
 	const struct nb_cell none = { 0 };
@@ -210,8 +199,7 @@ static bool frame_fits(struct ids *ids, const uint64_t **data,
 	*data += s.words;
 	ids->in->size += s.words * sizeof(**data);
 	if (!same_call(&s, f) ||
-	    (ids->in->equal &&
-	     (s.live != nb_saved_regs(f, live) || s.ncells != f->ncells)))
+	    (ids->in->equal && (s.live != nb_saved_regs(f, live) || s.ncells != f->ncells)))
 		return false;
 	for (unsigned r = 0; r < NB_R10; r++) {
 		if (!(s.live & 1u << r))
@@ -221,22 +209,18 @@ static bool frame_fits(struct ids *ids, const uint64_t **data,
 			return false;
 	}
 	for (uint32_t c = 0; c < s.ncells; c++) {
-		const struct nb_cell *now =
-			c < f->ncells ? &f->cells[c] : &none;
-		const struct nb_cell *low =
-			c + 1 < f->ncells ? &f->cells[c + 1] : &none;
+		const struct nb_cell *now = c < f->ncells ? &f->cells[c] : &none;
+		const struct nb_cell *low = c + 1 < f->ncells ? &f->cells[c + 1] : &none;
 
 		p = nb_saved_cell(p, &cell);
-		if (cell_counts(ids, &s, frame, c, &cell, now) &&
-		    !cell_fits(ids, &cell, now, low))
+		if (cell_counts(ids, &s, frame, c, &cell, now) && !cell_fits(ids, &cell, now, low))
 			return false;
 	}
 	return rest_fits(&s, f);
 }
 
 /* Do the two states hold the same references? */
-static bool held_fits(struct ids *ids, const struct nb_saved *old,
-		      const struct nb_state *st)
+static bool held_fits(struct ids *ids, const struct nb_saved *old, const struct nb_state *st)
 {
 	const uint64_t *p = old->data;
 	struct nb_ref ref;
@@ -245,8 +229,7 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 		return false;
 	for (uint32_t i = 0; i < old->nrefs; i++, p += NB_REF_WORDS) {
 		memcpy(&ref, p, sizeof(ref));
-		if (ref.kind != st->refs[i].kind ||
-		    ref.frame != st->refs[i].frame ||
+		if (ref.kind != st->refs[i].kind || ref.frame != st->refs[i].frame ||
 		    /*
 		     * The end of one iterator is not the end of another
 		     * iterator.
@@ -260,14 +243,12 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 
 /* A region of local control only forbids more, so a saved state with a
  * region subsumes a state without one. */
-static bool region_fits(const struct nb_subsume *in,
-			const struct nb_region *old,
+static bool region_fits(const struct nb_subsume *in, const struct nb_region *old,
 			const struct nb_region *now)
 {
 	if (!now->open)
 		return !in->equal || !old->open;
-	return old->open && old->frame == now->frame && old->end == now->end &&
-	       old->pc == now->pc;
+	return old->open && old->frame == now->frame && old->end == now->end && old->pc == now->pc;
 }
 
 bool nb_state_subsumes(const struct nb_saved *old, const struct nb_state *st,
@@ -281,11 +262,9 @@ bool nb_state_subsumes(const struct nb_saved *old, const struct nb_state *st,
 	memset(in->cells, 0, st->nframes * sizeof(in->cells[0]));
 	ids.links.n = ids.nrefs = 0;
 	ids.in = in;
-	if (old->nframes != st->nframes ||
-	    !nb_budget_covers(&old->budget, &st->budget) ||
+	if (old->nframes != st->nframes || !nb_budget_covers(&old->budget, &st->budget) ||
 	    (in->equal && old->budget.local != st->budget.local) ||
-	    !region_fits(in, &old->region, &st->region) ||
-	    !held_fits(&ids, old, st))
+	    !region_fits(in, &old->region, &st->region) || !held_fits(&ids, old, st))
 		return false;
 	for (uint32_t i = 0; i < st->nframes; i++)
 		if (!frame_fits(&ids, &p, st, i, live->regs[i]))

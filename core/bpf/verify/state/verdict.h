@@ -131,8 +131,8 @@ struct nb_verify_opts {
 	struct nb_buf *trace;
 	/* Called with every walked state, before its instruction; may be
 	 * NULL. For tests that compare the states with real runs. */
-	void (*observe)(void *arg, const struct nb_env *env,
-			const struct nb_state *st, uint32_t pc);
+	void (*observe)(void *arg, const struct nb_env *env, const struct nb_state *st,
+			uint32_t pc);
 	void *observe_arg;
 };
 

@@ -31,8 +31,7 @@ static void add_step(struct nb_steps *s, int64_t v)
 static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 {
 	bool alu = insn->kind == NB_KIND_ALU;
-	bool number = nb_insn_copies(insn) ||
-		      (insn->kind == NB_KIND_LDDW && insn->fn == NB_FN_IMM);
+	bool number = nb_insn_copies(insn) || (insn->kind == NB_KIND_LDDW && insn->fn == NB_FN_IMM);
 
 	if (insn->operand != NB_OPND_IMM && insn->kind != NB_KIND_LDDW)
 		return;
@@ -44,21 +43,18 @@ static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 	} else if (alu && insn->fn == NB_FN_RSH && first) {
 		/* nb_check rejects a shift count beyond the width. */
 		if (insn->imm >= 0 && insn->imm < insn->width)
-			add_step(s,
-				 (int64_t)(nb_ones(insn->width) >> insn->imm));
-	} else if ((alu && insn->fn == NB_FN_MOD && first) ||
-		   (number && !first && insn->imm > 1)) {
+			add_step(s, (int64_t)(nb_ones(insn->width) >> insn->imm));
+	} else if ((alu && insn->fn == NB_FN_MOD && first) || (number && !first && insn->imm > 1)) {
 		add_step(s, insn->imm - 1);
 	}
 }
 
-void nb_steps_find(struct nb_steps *s, const struct nb_image *img,
-		   const struct nb_insn *insns, uint32_t n)
+void nb_steps_find(struct nb_steps *s, const struct nb_image *img, const struct nb_insn *insns,
+		   uint32_t n)
 {
-	static const int64_t ends[] = { INT64_MIN,  INT32_MIN,	-1,
-					0,	    1,		UINT8_MAX,
-					INT16_MAX,  UINT16_MAX, INT32_MAX,
-					UINT32_MAX, INT64_MAX };
+	static const int64_t ends[] = { INT64_MIN, INT32_MIN,  -1,	  0,
+					1,	   UINT8_MAX,  INT16_MAX, UINT16_MAX,
+					INT32_MAX, UINT32_MAX, INT64_MAX };
 
 	s->n = 0;
 	for (uint32_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
@@ -99,8 +95,7 @@ static struct nb_tnum low_bits(const struct nb_range *r)
 	return (struct nb_tnum){ r->t.value & low, ~low };
 }
 
-static struct nb_range grow(const struct nb_range *now,
-			    const struct nb_range *old,
+static struct nb_range grow(const struct nb_range *now, const struct nb_range *old,
 			    const struct nb_steps *steps)
 {
 	struct nb_range r = nb_range_join(now, old), stride, wide;
@@ -129,8 +124,7 @@ struct widening {
  * every proof about the widened state also holds for the state before the
  * widening.
  */
-static void widen_reg(struct widening *w, struct nb_reg *now,
-		      const struct nb_reg *old)
+static void widen_reg(struct widening *w, struct nb_reg *now, const struct nb_reg *old)
 {
 	if (now->kind != NB_REG_SCALAR || old->kind != NB_REG_SCALAR)
 		return;
@@ -150,8 +144,7 @@ static void widen_reg(struct widening *w, struct nb_reg *now,
 }
 
 /* A spilled scalar never exceeds the bytes of its cell. */
-static void widen_cell(struct widening *w, struct nb_cell *now,
-		       const struct nb_cell *old)
+static void widen_cell(struct widening *w, struct nb_cell *now, const struct nb_cell *old)
 {
 	uint32_t size = now->kind == NB_CELL_SPILL4 ? 4 : nb_cell_narrow(now);
 	uint64_t most = size ? nb_ones(size * 8) : UINT64_MAX;
@@ -163,8 +156,8 @@ static void widen_cell(struct widening *w, struct nb_cell *now,
 		now->reg.r = nb_range_u(0, most);
 }
 
-static const uint64_t *widen_frame(struct widening *w, const uint64_t *p,
-				   struct nb_frame *f, uint16_t live)
+static const uint64_t *widen_frame(struct widening *w, const uint64_t *p, struct nb_frame *f,
+				   uint16_t live)
 {
 	struct nb_saved_frame s;
 	struct nb_cell cell;
@@ -185,8 +178,8 @@ static const uint64_t *widen_frame(struct widening *w, const uint64_t *p,
 	return p;
 }
 
-void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
-		    const struct nb_live *live, const struct nb_steps *steps)
+void nb_state_widen(struct nb_state *st, const struct nb_saved *old, const struct nb_live *live,
+		    const struct nb_steps *steps)
 {
 	const uint64_t *p = nb_saved_frames(old);
 	struct widening w = { .steps = steps };

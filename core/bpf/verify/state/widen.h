@@ -16,8 +16,8 @@ struct nb_steps {
 
 /* Collect the bounds that a program names: from its @n instructions @insns,
  * the maps of @img, and the limits of the integer types. */
-void nb_steps_find(struct nb_steps *s, const struct nb_image *img,
-		   const struct nb_insn *insns, uint32_t n);
+void nb_steps_find(struct nb_steps *s, const struct nb_image *img, const struct nb_insn *insns,
+		   uint32_t n);
 
 /*
  * nb_state_widen - let the scalars of @st grow until they include those of
@@ -28,7 +28,7 @@ void nb_steps_find(struct nb_steps *s, const struct nb_image *img,
  * distance changed is dropped, so the loop reaches a fixed point after
  * finitely many iterations.
  */
-void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
-		    const struct nb_live *live, const struct nb_steps *steps);
+void nb_state_widen(struct nb_state *st, const struct nb_saved *old, const struct nb_live *live,
+		    const struct nb_steps *steps);
 
 #endif

@@ -24,8 +24,7 @@ static const struct nb_insn *insn_at(const struct nb_trail *t, uint32_t i)
 	return &t->env->insns[nb_trail_at(t, i)->pc];
 }
 
-static const char *value(const struct nb_trail *t, uint32_t i, int number,
-			 unsigned depth);
+static const char *value(const struct nb_trail *t, uint32_t i, int number, unsigned depth);
 
 /*
  * Return the last step before @i that wrote register @number of the frame
@@ -50,15 +49,15 @@ static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 }
 
 /* Does step @i store bytes [off, off + size) of the stack frame @frame? */
-static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame,
-		      int64_t off, unsigned size)
+static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame, int64_t off,
+		      unsigned size)
 {
 	const struct nb_insn *in = insn_at(t, i);
 	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->dst];
 	struct nb_range at;
 
-	if (in->kind != NB_KIND_STORE || in->traits & NB_INSN_ORDERED ||
-	    r->kind != NB_REG_STACK || r->frame != frame)
+	if (in->kind != NB_KIND_STORE || in->traits & NB_INSN_ORDERED || r->kind != NB_REG_STACK ||
+	    r->frame != frame)
 		return false;
 	at = nb_access_offset(r, in->off);
 	return at.smax + in->width / 8 > off && at.smin < off + size;
@@ -66,8 +65,7 @@ static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame,
 
 /* For a number loaded from the stack at step @i, return the value that was
  * stored there. */
-static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
-			   unsigned depth)
+static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off, unsigned depth)
 {
 	const struct nb_insn *in = insn_at(t, i);
 	unsigned frame = nb_trail_at(t, i)->regs[in->src].frame;
@@ -83,8 +81,7 @@ static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
 		if (!stores_to(t, j, frame, off, in->width / 8u))
 			continue;
 		at = nb_access_offset(&nb_trail_at(t, j)->regs[s->dst], s->off);
-		if (!nb_range_is_const(&at) || at.smin != off ||
-		    s->width != in->width)
+		if (!nb_range_is_const(&at) || at.smin != off || s->width != in->width)
 			return "";
 		if (s->operand == NB_OPND_IMM)
 			return nb_say(t->env, "%" PRId64, s->imm);
@@ -112,14 +109,12 @@ static const char *called(const struct nb_trail *t, uint32_t i)
 
 	if (nb_insn_calls_func(in))
 		return nb_say(t->env, "%s()",
-			      nb_say_func(t->env, (uint32_t)((int64_t)s->pc +
-							     1 + in->off)));
+			      nb_say_func(t->env, (uint32_t)((int64_t)s->pc + 1 + in->off)));
 	h = nb_spec_helper((int32_t)in->imm);
 	if (!h)
 		return "";
 	if (h->arg[0] == NB_ARG_MAP && s->regs[1].kind == NB_REG_MAP)
-		return nb_say(t->env, "bpf_%s(&%s)", h->name,
-			      nb_map_name(t->env, s->regs[1].map));
+		return nb_say(t->env, "bpf_%s(&%s)", h->name, nb_map_name(t->env, s->regs[1].map));
 	return nb_say(t->env, "bpf_%s()", h->name);
 }
 
@@ -146,8 +141,7 @@ static const char *operand(struct nb_env *env, const char *a)
 	return strchr(a, ' ') ? nb_say(env, "(%s)", a) : a;
 }
 
-static const char *computed(const struct nb_trail *t, uint32_t i,
-			    unsigned depth)
+static const char *computed(const struct nb_trail *t, uint32_t i, unsigned depth)
 {
 	const struct nb_insn *in = insn_at(t, i);
 	const char *a, *b, *op = operator(t->env, in);
@@ -165,16 +159,12 @@ static const char *computed(const struct nb_trail *t, uint32_t i,
 	a = value(t, i, in->dst, depth + 1);
 	if (!*a || !*b || nb_reg_is_pointer(&nb_trail_at(t, i)->regs[in->dst]))
 		return "";
-	if (!strcmp(op, "<<") && in->operand == NB_OPND_IMM &&
-	    (uint64_t)in->imm < 31)
-		return nb_say(t->env, "%s * %d", operand(t->env, a),
-			      1 << in->imm);
-	return nb_say(t->env, "%s %s %s", operand(t->env, a), op,
-		      operand(t->env, b));
+	if (!strcmp(op, "<<") && in->operand == NB_OPND_IMM && (uint64_t)in->imm < 31)
+		return nb_say(t->env, "%s * %d", operand(t->env, a), 1 << in->imm);
+	return nb_say(t->env, "%s %s %s", operand(t->env, a), op, operand(t->env, b));
 }
 
-static const char *value(const struct nb_trail *t, uint32_t i, int number,
-			 unsigned depth)
+static const char *value(const struct nb_trail *t, uint32_t i, int number, unsigned depth)
 {
 	const struct nb_reg *r = &nb_trail_at(t, i)->regs[number];
 	uint32_t by = writer(t, i, number);
@@ -199,9 +189,8 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number,
 		text = number == 0 ? called(t, by) : "";
 		break;
 	case NB_KIND_LDDW:
-		text = r->kind == NB_REG_SCALAR
-			       ? nb_say(t->env, "%" PRId64, insn_at(t, by)->imm)
-			       : "";
+		text = r->kind == NB_REG_SCALAR ? nb_say(t->env, "%" PRId64, insn_at(t, by)->imm)
+						: "";
 		break;
 	}
 	return strlen(text) > MAX_VALUE ? "" : text;
@@ -212,8 +201,7 @@ const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number)
 	return i >= t->first && i < t->n ? value(t, i, number, 0) : "";
 }
 
-static const char *side(const struct nb_trail *t, uint32_t i, int number,
-			unsigned width)
+static const char *side(const struct nb_trail *t, uint32_t i, int number, unsigned width)
 {
 	const char *text = nb_trail_value(t, i, number);
 
@@ -237,12 +225,10 @@ static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
 	else
 		b = nb_say(t->env, "%" PRId64, in->imm);
 	if (in->fn == NB_FN_JSET)
-		return nb_say(t->env, "(%s & %s) %s 0", a, b,
-			      taken ? "!=" : "==");
+		return nb_say(t->env, "(%s & %s) %s 0", a, b, taken ? "!=" : "==");
 	if (!taken)
 		fn = nb_spec_fn(fn->inverse);
-	return nb_say(t->env, "%s %s %s%s", a, fn->text + sign, b,
-		      sign ? " (signed)" : "");
+	return nb_say(t->env, "%s %s %s%s", a, fn->text + sign, b, sign ? " (signed)" : "");
 }
 
 /*
@@ -254,8 +240,8 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 	const struct nb_reg *was = &nb_trail_at(t, i)->regs[number];
 	const struct nb_reg *is = &nb_trail_at(t, i + 1)->regs[number];
 
-	if (is->kind != NB_REG_SCALAR || was->kind != NB_REG_SCALAR ||
-	    nb_range_is_const(&is->r) || nb_range_equal(&was->r, &is->r))
+	if (is->kind != NB_REG_SCALAR || was->kind != NB_REG_SCALAR || nb_range_is_const(&is->r) ||
+	    nb_range_equal(&was->r, &is->r))
 		return "";
 	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
 }
@@ -264,13 +250,11 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
  * Describe the outcome of a call that has two outcomes: of an iterator or a
  * loop over callbacks.
  */
-static const char *called_back(const struct nb_insn *insn,
-			       const struct nb_trail_step *s,
+static const char *called_back(const struct nb_insn *insn, const struct nb_trail_step *s,
 			       const struct nb_trail_step *next)
 {
 	if (nb_is_iter_next(insn))
-		return next->regs[0].kind == NB_REG_SCALAR ? "no more numbers"
-							   : "one more number";
+		return next->regs[0].kind == NB_REG_SCALAR ? "no more numbers" : "one more number";
 	if (next->nframes > s->nframes)
 		return "the callback is called once more";
 	return "no more calls";
@@ -292,8 +276,7 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 	if (in->kind == NB_KIND_MAY_GOTO)
 		return taken ? "the may_goto budget is used up"
 			     : "the may_goto budget allows one more iteration";
-	return nb_say(t->env, "%s%s%s", condition(t, i, taken),
-		      learnt(t, i, in->dst),
+	return nb_say(t->env, "%s%s%s", condition(t, i, taken), learnt(t, i, in->dst),
 		      in->operand == NB_OPND_REG ? learnt(t, i, in->src) : "");
 }
 
@@ -338,8 +321,7 @@ static const char *why_local(const struct slice *s, uint32_t i, int number)
 
 	if (r->label != NB_LABEL_LOCAL || r->from != at->pc)
 		return "";
-	return nb_say(s->t->env, " (%s)",
-		      nb_say_local(s->t->env, at->regs, at->pc));
+	return nb_say(s->t->env, " (%s)", nb_say_local(s->t->env, at->regs, at->pc));
 }
 
 /* Write a note that step @i writes register @number of the frame. */
@@ -358,13 +340,12 @@ static void note_def(struct slice *s, uint32_t i, int number)
 		text = nb_say(env, "%s; now r%d = %s, %s%s", text, number, from,
 			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	else
-		text = nb_say(env, "%s; now r%d: %s%s", text, number,
-			      nb_say_reg(env, r, -1), why_local(s, i, number));
+		text = nb_say(env, "%s; now r%d: %s%s", text, number, nb_say_reg(env, r, -1),
+			      why_local(s, i, number));
 	add_note(s, nb_trail_at(s->t, i)->pc, text);
 }
 
-static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off,
-		       unsigned size)
+static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off, unsigned size)
 {
 	struct nb_range at = nb_access_offset(r, off);
 
@@ -407,17 +388,13 @@ static void look_at_store(struct slice *s, uint32_t i)
 	const struct nb_insn *in = insn_at(s->t, i);
 
 	for (unsigned k = 0; k < s->nstack; k++) {
-		if (!stores_to(s->t, i, s->stack[k].frame, s->stack[k].off,
-			       s->stack[k].size))
+		if (!stores_to(s->t, i, s->stack[k].frame, s->stack[k].off, s->stack[k].size))
 			continue;
 		add_note(s, at->pc,
 			 in->operand == NB_OPND_IMM
 				 ? nb_say_insn(s->t->env, at->pc)
-				 : nb_say(s->t->env, "%s: %s",
-					  nb_say_insn(s->t->env, at->pc),
-					  nb_say_reg(s->t->env,
-						     &at->regs[in->src],
-						     in->src)));
+				 : nb_say(s->t->env, "%s: %s", nb_say_insn(s->t->env, at->pc),
+					  nb_say_reg(s->t->env, &at->regs[in->src], in->src)));
 		if (in->operand == NB_OPND_REG)
 			want(s, at->nframes - 1, in->src);
 		s->stack[k] = s->stack[--s->nstack];
@@ -438,9 +415,8 @@ static void look_at_branch(struct slice *s, uint32_t i)
 	bool decides = s->branch == at->pc, narrows = false;
 
 	for (int r = 0; r < NB_R10; r++)
-		if (s->regs[frame] & 1u << r &&
-		    (at->regs[r].kind != then->regs[r].kind ||
-		     !nb_range_equal(&at->regs[r].r, &then->regs[r].r)))
+		if (s->regs[frame] & 1u << r && (at->regs[r].kind != then->regs[r].kind ||
+						 !nb_range_equal(&at->regs[r].r, &then->regs[r].r)))
 			narrows = true;
 	if (!decides && !narrows)
 		return;
@@ -529,8 +505,7 @@ static void begin(struct slice *s, const struct nb_finding *f)
 	const struct nb_trail_step *at = nb_trail_at(s->t, last);
 
 	s->branch = NB_NO_PC;
-	if (f->cls == NB_FIND_LOCAL_CONTROL ||
-	    (f->cls == NB_FIND_LOCAL_VERDICT && at->region.open))
+	if (f->cls == NB_FIND_LOCAL_CONTROL || (f->cls == NB_FIND_LOCAL_VERDICT && at->region.open))
 		s->branch = at->region.pc;
 	if (f->reg < 0 || (f->cls == NB_FIND_LOCAL_CONTROL))
 		return;
@@ -562,10 +537,7 @@ static int local_operand(const struct nb_trail *t, uint32_t i)
 		return -1;
 	if (regs[in->dst].label == NB_LABEL_LOCAL)
 		return in->dst;
-	return in->operand == NB_OPND_REG &&
-			       regs[in->src].label == NB_LABEL_LOCAL
-		       ? in->src
-		       : -1;
+	return in->operand == NB_OPND_REG && regs[in->src].label == NB_LABEL_LOCAL ? in->src : -1;
 }
 
 /* Return the step that loaded the rank-local data which the finding is
@@ -597,8 +569,8 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)
 		return;
 	at = nb_trail_at(t, i);
-	f->known = nb_say(t->env, "%s; source: %s", f->known,
-			  nb_say_local(t->env, at->regs, at->pc));
+	f->known =
+		nb_say(t->env, "%s; source: %s", f->known, nb_say_local(t->env, at->regs, at->pc));
 	hint = nb_say_local_hint(t->env, at->regs, at->pc);
 	if (*hint)
 		f->hint = hint;
@@ -635,20 +607,16 @@ static void say_null(const struct nb_trail *t, struct nb_finding *f)
 
 	if ((f->cls != NB_FIND_NULLABLE && f->cls != NB_FIND_NULL_ARITH &&
 	     f->cls != NB_FIND_ARG_NULL) ||
-	    f->reg < 0 ||
-	    nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
+	    f->reg < 0 || nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
 		return;
 	i = producer(t, t->n - 1, f->reg);
 	l = i < t->n ? nb_line_of(t->env->prog, nb_trail_at(t, i)->pc) : NULL;
 	if (!l || !l->text)
 		return;
-	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known,
-			  called(t, i), l->line);
+	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known, called(t, i), l->line);
 	name = nb_source_assigned(t->env, l->text);
 	if (*name)
-		f->hint =
-			nb_say(t->env, "after line %u add: if (!%s) return 0;",
-			       l->line, name);
+		f->hint = nb_say(t->env, "after line %u add: if (!%s) return 0;", l->line, name);
 }
 
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)

@@ -20,8 +20,7 @@ struct nb_trail {
 	uint32_t first, n;
 };
 
-static inline const struct nb_trail_step *nb_trail_at(const struct nb_trail *t,
-						      uint32_t i)
+static inline const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i)
 {
 	return &t->ring[i % NB_TRAIL_STEPS];
 }

@@ -67,12 +67,10 @@ static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 	struct nb_branch_step *to;
 
 	*n = 0;
-	for (uint32_t at = env->history.n; at;
-	     at = env->history.steps[at - 1].before)
+	for (uint32_t at = env->history.n; at; at = env->history.steps[at - 1].before)
 		++*n;
 	to = malloc((*n + 1) * sizeof(*to));
-	for (uint32_t at = env->history.n, i = *n; to && at;
-	     at = env->history.steps[at - 1].before)
+	for (uint32_t at = env->history.n, i = *n; to && at; at = env->history.steps[at - 1].before)
 		to[--i] = env->history.steps[at - 1];
 	return to;
 }
@@ -92,8 +90,8 @@ static uint32_t open_branches(const struct nb_branch_step *t, uint32_t n)
  */
 static bool has_ways(const struct nb_finding *f)
 {
-	return f->cls != NB_FIND_LOOP && f->cls != NB_FIND_COMPLEXITY &&
-	       f->cls != NB_FIND_MEMORY && f->cls != NB_FIND_POLICY_WORK;
+	return f->cls != NB_FIND_LOOP && f->cls != NB_FIND_COMPLEXITY && f->cls != NB_FIND_MEMORY &&
+	       f->cls != NB_FIND_POLICY_WORK;
 }
 
 static uint32_t search_steps(const struct nb_env *env)
@@ -105,8 +103,7 @@ static uint32_t search_steps(const struct nb_env *env)
 }
 
 /* Replace *@way by the shortest path, if the search finds one. */
-static void shorten(struct nb_env *env, struct nb_branch_step **way,
-		    uint32_t *n)
+static void shorten(struct nb_env *env, struct nb_branch_step **way, uint32_t *n)
 {
 	struct nb_finding was = env->v->finding;
 	struct nb_seek k = { .cls = was.cls, .pc = was.pc };
@@ -152,8 +149,7 @@ static void note_branch(struct record *r, uint32_t pc)
 	b->text = nb_trail_branch(&r->trail, r->trail.n - 1);
 }
 
-static void record(void *arg, const struct nb_env *env,
-		   const struct nb_state *st, uint32_t pc)
+static void record(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	struct record *r = arg;
 	struct nb_trail *t = &r->trail;
@@ -183,19 +179,13 @@ static void fill_plain(struct record *r, const struct nb_branch_step *way)
 	const struct nb_branch_step *from = way + (r->nturns - r->npath);
 
 	for (uint32_t i = 0; i < r->npath; i++)
-		r->path[i] = (struct nb_branch){ from[i].pc, from[i].taken,
-						 from[i].open, "" };
+		r->path[i] = (struct nb_branch){ from[i].pc, from[i].taken, from[i].open, "" };
 }
 
-static void repeat(struct nb_env *env, const struct nb_branch_step *way,
-		   uint32_t n)
+static void repeat(struct nb_env *env, const struct nb_branch_step *way, uint32_t n)
 {
 	struct nb_finding *f = &env->v->finding;
-	struct nb_seek k = { .cls = f->cls,
-			     .pc = f->pc,
-			     .replay = true,
-			     .path = way,
-			     .npath = n };
+	struct nb_seek k = { .cls = f->cls, .pc = f->pc, .replay = true, .path = way, .npath = n };
 	struct record r = { { env, NULL, 0, 0 }, NULL, n, n };
 	struct nb_verify_opts was = env->opts;
 
