@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "core/base/ascii.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/tcp/gin.h"
 #include "plugin/tcp/join.h"
@@ -87,7 +87,7 @@ static bool gin_asked_for(void)
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
 		const char *v = getenv(asks[i].variable);
 
-		if (v && *v && strcasecmp(v, asks[i].off) != 0)
+		if (v && *v && !nb_same_word(v, asks[i].off))
 			return true;
 	}
 	return false;
