@@ -11,7 +11,8 @@ busy=
 i=0
 while [ $i -lt "$load" ]; do
 	i=$((i + 1))
-	sh -c 'while :; do :; done' &
+	# Each in a session of its own: Linux gives a session, not a process, its share.
+	setsid sh -c 'while :; do :; done' &
 	busy="$busy $!"
 done
 trap 'kill $busy 2>/dev/null' EXIT
