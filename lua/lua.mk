@@ -7,7 +7,7 @@ lib: $(LUA_SO)
 $(B)/lua/%.o $(B)/shell/%.o: NB_CFLAGS += $(LUA_CFLAGS)
 
 EMBEDDED := $(patsubst lua/bpf/%.bpf.c,%,$(wildcard lua/bpf/*.bpf.c))
-LUA_OBJ := $(call o,lua/core/*.c) $(patsubst %,$(B)/lua/bpf/%_embed.o,$(EMBEDDED))
+LUA_OBJ := $(call o,lua/core/*.c lua/core/*/*.c) $(patsubst %,$(B)/lua/bpf/%_embed.o,$(EMBEDDED))
 
 # Objects as bytes: the kernel's programs of `trace calls` and `trace rdma`, and the program of
 # tables.

@@ -17,7 +17,7 @@
 
 #include <lauxlib.h>
 
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 /* The running coroutines, the innermost first. */
 struct running {

@@ -19,7 +19,7 @@
 
 #include <lauxlib.h>
 
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #define PIPE "ncclbpf.pipe"
 

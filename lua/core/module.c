@@ -5,7 +5,7 @@
  * images, verdicts) and the rows of core/defs as Lua tables. Everything that
  * a person would call an interface is Lua, in lua/ncclbpf.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * compile policies. Some of clang's flags load plugins, start programs or write
  * files, so only the flags of a list are passed on.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * and atomic writing of files, folders, file status, time, terminal, and
  * whether a process lives. Failures come back as error tables.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <dirent.h>
 #include <errno.h>

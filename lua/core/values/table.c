@@ -3,7 +3,7 @@
  * Makes the images of decision tables: all have the program of
  * lua/bpf/table.bpf.c, and each has a search tree of its own.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include "core/bpf/image/image.h"
 #include "core/load/object.h"

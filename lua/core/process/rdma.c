@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lua/bpf/rdma.h"
-#include "lua/core/probes.h"
+#include "lua/core/process/probes.h"
 
 #define RDMA "ncclbpf.rdma"
 

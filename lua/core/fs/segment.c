@@ -3,7 +3,7 @@
  * Reads a job's segment from its file. The decisions of the ranks are in it
  * even if no process of the job lives.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <errno.h>
 #include <fcntl.h>

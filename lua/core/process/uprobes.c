@@ -4,7 +4,7 @@
  * the programs of bpf/calls.bpf.c. Only the kernel knows whether that is
  * permitted, so the caller gets the kernel's error.
  */
-#include "lua/core/probes.h"
+#include "lua/core/process/probes.h"
 
 #include <errno.h>
 

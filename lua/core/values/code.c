@@ -4,7 +4,7 @@
  * front of a program. Also runs a policy in this process, on contexts that a
  * script makes.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <stdlib.h>
 #include <string.h>

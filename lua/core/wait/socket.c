@@ -5,7 +5,7 @@
  * lines bounded at 1 MiB. No function blocks for longer than the caller's
  * time-out, and invalid data from a peer takes bounded memory.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <errno.h>
 #include <fcntl.h>

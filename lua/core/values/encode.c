@@ -12,7 +12,7 @@
 
 #include "core/base/ascii.h"
 #include "core/spec/spec.h"
-#include "lua/core/value.h"
+#include "lua/core/values/value.h"
 
 /* The place of a value: @size zeroed bytes at @p. */
 struct place {

@@ -5,7 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 /*
  * Programs in the kernel, by libbpf, and the ring through which they report.

@@ -3,7 +3,7 @@
  * Policies without a job: converts object files to images and back; shows
  * contents, disassembly and verdict of an image with the job's own code.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * The store and the agents for Lua: requests that wait for their reply, with
  * Ctrl-C, watches that are read like queues, many HTTP requests at once, and
- * streams that look like connections of lua/core/socket.c.
+ * streams that look like connections of lua/core/wait/socket.c.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  * Neither keeps the terminal or an inherited pipe open. The process that forks
  * must have only one thread.
  */
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lua/core/core.h"
+#include "lua/core/support/core.h"
 
 /*
  * Functions of btf.c for decode.c and encode.c: types, and a walk over a value

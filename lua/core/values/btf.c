@@ -15,7 +15,7 @@
 
 #include "core/load/btf.h"
 #include "core/spec/spec.h"
-#include "lua/core/value.h"
+#include "lua/core/values/value.h"
 
 enum { MAX_ELEMENTS = 1 << 20 };
 

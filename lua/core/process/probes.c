@@ -3,7 +3,7 @@
  * Loads programs into the kernel and reads their ring. Only the kernel knows
  * whether it permits them, so the caller gets the kernel's error.
  */
-#include "lua/core/probes.h"
+#include "lua/core/process/probes.h"
 
 #include <errno.h>
 #include <stdlib.h>

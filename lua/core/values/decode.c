@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/base/view.h"
-#include "lua/core/value.h"
+#include "lua/core/values/value.h"
 
 static bool push_value(struct nb_walk *w, uint32_t id, struct nb_view v);
 
