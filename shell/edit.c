@@ -21,7 +21,7 @@
 #include <histedit.h>
 #include <lauxlib.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 enum { MAX_FDS = 1024, HISTORY_SIZE = 10000 };
 

@@ -12,12 +12,11 @@
 #include "shell/shell.h"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 /* The running coroutines, the innermost first. */
 struct running {
@@ -27,7 +26,7 @@ struct running {
 static struct running first;
 static struct running *volatile running = &first;
 static volatile sig_atomic_t twice;
-static volatile time_t last;
+static double last_time; /* of a Ctrl-C; only the handler uses it */
 
 static void stop(lua_State *L, lua_Debug *ar)
 {
@@ -46,18 +45,17 @@ static void arm(lua_State *L)
 
 static void on_interrupt(int sig)
 {
-	struct timespec now;
+	double now = nb_lua_mono();
 
 	(void)sig;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	twice = last && now.tv_sec - last < 2;
+	twice = last_time && now - last_time < 2;
 	if (twice && nb_lua_stop) {
 		/* the first Ctrl-C is still pending, so it stopped nothing */
 		nb_edit_restore();
 		nb_screen_restore();
 		_exit(130);
 	}
-	last = now.tv_sec;
+	last_time = now;
 	nb_edit_interrupted();
 	nb_lua_stop = 1;
 	for (const struct running *r = running; r; r = r->outer)

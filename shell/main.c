@@ -18,7 +18,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/module.h"
 #include "shell/embed.h"
 
 enum { MEMORY_LIMIT = 64 << 20, EX_BUG = 70 };

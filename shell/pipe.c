@@ -19,7 +19,7 @@
 
 #include <lauxlib.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 #define PIPE "ncclbpf.pipe"
 
@@ -39,19 +39,16 @@ static struct pipe *open_pipe(lua_State *L)
 }
 
 /*
- * Write all of @text unless the program has ended or Ctrl-C was pressed. poll
- * waits until the pipe has room for PIPE_BUF bytes, so no write blocks.
+ * Write all of @text unless the program has ended or Ctrl-C was pressed. The
+ * wait ends when the pipe has room for PIPE_BUF bytes, so no write blocks.
  */
-static bool write_all(int fd, const char *text, size_t size)
+static bool pipe_write_all(int fd, const char *text, size_t size)
 {
-	while (size && !nb_lua_stopped()) {
-		struct pollfd room = { .fd = fd, .events = POLLOUT };
-		size_t part = size < PIPE_BUF ? size : PIPE_BUF;
-		ssize_t n;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-		if (poll(&room, 1, -1) < 0 && errno == EINTR)
-			continue;
-		n = write(fd, text, part);
+	while (size && nb_lua_poll(&room, 1, -1) >= 0) {
+		ssize_t n = write(fd, text, size < PIPE_BUF ? size : PIPE_BUF);
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -68,7 +65,7 @@ static int pipe_write(lua_State *L)
 	struct pipe *p = open_pipe(L);
 	size_t size;
 	const char *text = luaL_checklstring(L, 2, &size);
-	bool done = write_all(fileno(p->f), text, size);
+	bool done = pipe_write_all(fileno(p->f), text, size);
 
 	if (nb_lua_stopped())
 		nb_lua_interrupted(L);
@@ -91,7 +88,7 @@ static int pipe_close(lua_State *L)
 	int rc;
 
 	sigaction(SIGINT, &ignore, &int_was);
-	write_all(fileno(p->f), text, size);
+	pipe_write_all(fileno(p->f), text, size);
 	rc = pclose(p->f);
 	p->f = NULL;
 	sigaction(SIGINT, &int_was, NULL);

@@ -19,7 +19,8 @@
 
 #include <lauxlib.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/support/support.h"
+#include "lua/core/wait/wait.h"
 
 /*
  * included after our headers, because both define a macro ERR, and

@@ -3,7 +3,7 @@
  * Reads a job's segment from its file. The decisions of the ranks are in it
  * even if no process of the job lives.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/fs/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "core/job/segment/report.h"
 #include "core/job/segment/tracks.h"
 #include "core/spec/spec.h"
+#include "lua/core/support/support.h"
 
 enum { MOST = 16 << 20 };
 

@@ -6,7 +6,7 @@
  * compile policies. Some of clang's flags load plugins, start programs or write
  * files, so only the flags of a list are passed on.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lua/core/support/support.h"
+#include "lua/core/wait/wait.h"
 
 enum { MAX_ARGS = 128, MAX_OUT = 64 << 20, MAX_MESSAGES = 1 << 20 };
 

@@ -8,7 +8,7 @@
  * Neither keeps the terminal or an inherited pipe open. The process that forks
  * must have only one thread.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/process/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +20,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lua/core/support/support.h"
+#include "lua/core/wait/wait.h"
 
 #define GUARDIAN "ncclbpf.guardian"
 

@@ -5,7 +5,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/process/process.h"
+#include "lua/core/support/support.h"
 
 /*
  * Programs in the kernel, by libbpf, and the ring through which they report.

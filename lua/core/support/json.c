@@ -5,7 +5,7 @@
  * printing a parsed reply reproduces it. Tables of equal
  * shape share one metatable. Integers are exact over all 64 bits.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/support/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * rank-sum test (Mann and Whitney 1947) and the shift between the samples
  * with its interval (Hodges and Lehmann 1963). Numbers must be finite.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/support/support.h"
 
 #include <math.h>
 #include <stdlib.h>

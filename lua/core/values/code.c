@@ -4,7 +4,7 @@
  * front of a program. Also runs a policy in this process, on contexts that a
  * script makes.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/values/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "core/bpf/image/prepend.h"
 #include "core/bpf/image/image.h"
 #include "core/ncclbpf.h"
+#include "lua/core/support/support.h"
 
 #define RUN "ncclbpf.run"
 

@@ -3,7 +3,7 @@
  * Policies without a job: converts object files to images and back; shows
  * contents, disassembly and verdict of an image with the job's own code.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/values/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "core/load/object.h"
 #include "core/load/write.h"
 #include "core/ncclbpf.h"
+#include "lua/core/support/support.h"
 
 #define IMAGE "ncclbpf.image"
 #define VERDICT "ncclbpf.verdict"

@@ -3,10 +3,11 @@
  * Makes the images of decision tables: all have the program of
  * lua/bpf/table.bpf.c, and each has a search tree of its own.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/values/values.h"
 
 #include "core/bpf/image/image.h"
 #include "core/load/object.h"
+#include "lua/core/support/support.h"
 
 extern const unsigned char nb_table_bpf[];
 extern const unsigned long nb_table_bpf_size;

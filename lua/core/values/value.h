@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lua/core/support/core.h"
+#include "lua/core/support/support.h"
+#include "lua/core/values/values.h"
 
 /*
  * Functions of btf.c for decode.c and encode.c: types, and a walk over a value

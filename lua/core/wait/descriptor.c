@@ -2,7 +2,7 @@
 // Descriptors that `map attach` sends to a job: for a BPF map, given by its
 // number or by the path where it is pinned, or for a sealed memory file. The
 // job checks the descriptor; the checks here only find out what a path is.
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,8 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "lua/core/support/support.h"
 
 #define DESCRIPTOR "ncclbpf.descriptor"
 

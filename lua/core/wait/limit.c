@@ -8,7 +8,7 @@
  * Lua's library are not interrupted, so a pattern may run for ever
  * (docs/rollouts.md). The memory that they allocate is counted.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * lines bounded at 1 MiB. No function blocks for longer than the caller's
  * time-out, and invalid data from a peer takes bounded memory.
  */
-#include "lua/core/support/core.h"
+#include "lua/core/wait/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/job/wire/object.h"
+#include "lua/core/support/support.h"
 
 enum {
 	MAX_LINE = (1 << 20) + 1, /* bytes of a reply with its newline */
@@ -41,86 +41,12 @@ struct conn {
 	unsigned nfds;
 };
 
-volatile sig_atomic_t nb_lua_stop;
-volatile sig_atomic_t nb_lua_held;
-volatile sig_atomic_t nb_lua_guarded;
-
-bool nb_lua_stopped(void)
-{
-	return nb_lua_stop && nb_lua_guarded && !nb_lua_held;
-}
-
-void nb_lua_push_interrupted(lua_State *L)
-{
-	lua_createtable(L, 0, 2);
-	nb_lua_set_str(L, "code", "interrupted");
-	nb_lua_set_str(L, "message", "interrupted");
-	luaL_setmetatable(L, NB_LUA_ERROR);
-}
-
-int nb_lua_interrupted(lua_State *L)
-{
-	nb_lua_push_interrupted(L);
-	return lua_error(L);
-}
-
-double nb_lua_mono(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static bool must_end(void)
-{
-	return nb_lua_stopped() || nb_lua_late();
-}
-
-/*
- * Both signals are blocked between the check of their flags and the wait, so a
- * signal at that moment still ends the wait.
- */
-int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
-{
-	double end = nb_lua_mono() + timeout;
-	sigset_t block, old;
-	int rc;
-
-	sigemptyset(&block);
-	sigaddset(&block, SIGINT);
-	sigaddset(&block, SIGALRM);
-	for (;;) {
-		double left = timeout < 0 ? 3600 : end - nb_lua_mono();
-		struct timespec t;
-
-		left = left < 0 ? 0 : left > 3600 ? 3600 : left;
-		t.tv_sec = (time_t)left;
-		t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
-		pthread_sigmask(SIG_BLOCK, &block, &old);
-		if (must_end()) {
-			pthread_sigmask(SIG_SETMASK, &old, NULL);
-			errno = EINTR;
-			return -1;
-		}
-		rc = ppoll(fds, n, &t, &old);
-		int e = errno;
-
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
-		errno = e;
-		if (rc > 0 || (rc < 0 && errno != EINTR))
-			return rc;
-		if (timeout >= 0 && nb_lua_mono() >= end && !must_end())
-			return 0;
-	}
-}
-
 static struct conn *to_conn(lua_State *L)
 {
 	return luaL_checkudata(L, 1, CONN);
 }
 
-static void shut(struct conn *c)
+static void conn_shut(struct conn *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -135,14 +61,14 @@ static void shut(struct conn *c)
 
 static int conn_close(lua_State *L)
 {
-	shut(to_conn(L));
+	conn_shut(to_conn(L));
 	return 0;
 }
 
 /*
  * Connect to a path of more than 107 bytes through a descriptor of its folder.
  */
-static int address(struct sockaddr_un *to, const char *path, int *dir)
+static int conn_address(struct sockaddr_un *to, const char *path, int *dir)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[4096];
@@ -171,11 +97,11 @@ static int address(struct sockaddr_un *to, const char *path, int *dir)
  * Connect. Returns 0 or -errno. If the backlog is full (EAGAIN), the function
  * waits.
  */
-static int do_connect(int fd, const char *path, double timeout)
+static int conn_connect(int fd, const char *path, double timeout)
 {
 	double end = nb_lua_mono() + timeout;
 	struct sockaddr_un to;
-	int dir, rc = address(&to, path, &dir);
+	int dir, rc = conn_address(&to, path, &dir);
 
 	while (!rc) {
 		if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
@@ -209,7 +135,7 @@ static int connect_error(lua_State *L, int e, const char *path)
 }
 
 /* connect(path, timeout) -> conn | nil, err */
-static int do_open(lua_State *L)
+static int conn_open(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
 	double timeout = luaL_checknumber(L, 2);
@@ -223,15 +149,15 @@ static int do_open(lua_State *L)
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		return nb_lua_failf(L, NB_E_IO, "no socket: %s", strerror(errno));
-	rc = do_connect(c->fd, path, timeout < 0 ? 1e9 : timeout);
+	rc = conn_connect(c->fd, path, timeout < 0 ? 1e9 : timeout);
 	if (rc == -EINTR)
 		return nb_lua_interrupted(L);
 	if (rc) {
-		shut(c);
+		conn_shut(c);
 		return connect_error(L, -rc, path);
 	}
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size)) {
-		shut(c);
+		conn_shut(c);
 		return connect_error(L, errno, path);
 	}
 	return 1;
@@ -343,7 +269,7 @@ static void keep_fds(struct conn *c, struct msghdr *m)
 	}
 }
 
-static bool room(struct conn *c)
+static bool conn_room(struct conn *c)
 {
 	char *p;
 
@@ -388,7 +314,7 @@ static int conn_fill(lua_State *L)
 				    .msg_control = ctl.bytes,
 				    .msg_controllen = sizeof(ctl.bytes) };
 
-		if (!room(c))
+		if (!conn_room(c))
 			return luaL_error(L, "not enough memory");
 		iov.iov_base = c->in + c->size;
 		iov.iov_len = c->cap - c->size;
@@ -433,7 +359,7 @@ static int conn_line(lua_State *L)
 	return 1;
 }
 
-static int read_sealed(lua_State *L, int fd)
+static int conn_read_sealed(lua_State *L, int fd)
 {
 	int want = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -464,7 +390,7 @@ static int object_call(lua_State *L)
 {
 	struct conn *c = lua_touserdata(L, 1);
 
-	return read_sealed(L, c->fds[0]);
+	return conn_read_sealed(L, c->fds[0]);
 }
 
 /* conn:object() -> bytes of the oldest descriptor received | nil, err */
@@ -507,7 +433,7 @@ static int conn_fd(lua_State *L)
 }
 
 /* poll({conn or descriptor...}, timeout) -> {indices that are readable} */
-static int do_poll(lua_State *L)
+static int conn_poll(lua_State *L)
 {
 	double timeout = luaL_checknumber(L, 2);
 	struct pollfd *p;
@@ -546,8 +472,8 @@ void nb_lua_open_socket(lua_State *L)
 					    { "peer", conn_peer },     { "fd", conn_fd },
 					    { "close", conn_close },   { "__gc", conn_close },
 					    { "__close", conn_close }, { NULL, NULL } };
-	static const luaL_Reg fns[] = { { "connect", do_open },
-					{ "poll", do_poll },
+	static const luaL_Reg fns[] = { { "connect", conn_open },
+					{ "poll", conn_poll },
 					{ NULL, NULL } };
 
 	nb_lua_class(L, CONN, methods);

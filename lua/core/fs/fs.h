@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LUA_CORE_FS_H
+#define NB_LUA_CORE_FS_H
+
+#include <stdbool.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/*
+ * file.c - push nil and the error in errno; its code is "cannot_create" with @create. Returns 2.
+ */
+int nb_lua_write_error(lua_State *L, const char *path, bool create);
+
+/* Add one file's part to the module table, which is at the top of the stack. */
+void nb_lua_open_file(lua_State *L);
+void nb_lua_open_folder(lua_State *L);
+void nb_lua_open_lock(lua_State *L);
+void nb_lua_open_segment(lua_State *L);
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LUA_CORE_PROCESS_H
+#define NB_LUA_CORE_PROCESS_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/* Add one file's part to the module table, which is at the top of the stack. */
+void nb_lua_open_host(lua_State *L);
+void nb_lua_open_terminal(lua_State *L);
+void nb_lua_open_guardian(lua_State *L);
+void nb_lua_open_clang(lua_State *L);
+void nb_lua_open_uprobes(lua_State *L);
+void nb_lua_open_rdma(lua_State *L);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LUA_CORE_VALUES_H
+#define NB_LUA_CORE_VALUES_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/* image.c - set the limits of a policy from the environment, or else to the defaults */
+struct nb_policy_opts;
+void nb_lua_policy_limits(struct nb_policy_opts *opts);
+
+/* Add one file's part to the module table, which is at the top of the stack. */
+void nb_lua_open_btf(lua_State *L);
+void nb_lua_open_image(lua_State *L);
+void nb_lua_open_table(lua_State *L);
+void nb_lua_open_code(lua_State *L);
+void nb_lua_open_bytes(lua_State *L);
+
+#endif
