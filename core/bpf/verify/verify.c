@@ -29,19 +29,19 @@ enum { MAX_INSNS = 1000000, MAX_MEMORY = 64 << 20 };
  * checks this too. */
 static int check_operands(struct nb_env *env)
 {
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *insn = &env->insns[pc];
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
+		const struct nb_insn *insn = &env->program.insns[pc];
 
 		if (insn->kind != NB_KIND_LDDW || !nb_insn_names_map(insn))
 			continue;
-		if ((uint32_t)insn->imm >= env->img->nmaps)
+		if ((uint32_t)insn->imm >= env->program.img->nmaps)
 			return nb_refuse(env, NB_RULE_MAP_INDEX,
 					 &(struct nb_refusal){ .pc = pc,
 							       .reg = insn->dst,
-							       .limit = env->img->nmaps,
+							       .limit = env->program.img->nmaps,
 							       .count = (uint32_t)insn->imm });
 		if (insn->fn == NB_FN_MAP_VALUE &&
-		    env->img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
+		    env->program.img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
 			return nb_refuse(env, NB_RULE_MAP_ADDRESS,
 					 &(struct nb_refusal){ .pc = pc,
 							       .reg = insn->dst,
@@ -56,44 +56,45 @@ static int decode(struct nb_env *env)
 	struct nb_insn *insns;
 	int rc;
 
-	if (!env->prog->nslots || env->prog->nslots > NB_IMAGE_MAX_SLOTS)
+	if (!env->program.prog->nslots || env->program.prog->nslots > NB_IMAGE_MAX_SLOTS)
 		return nb_refuse_program(env, NB_RULE_SLOTS, .limit = NB_IMAGE_MAX_SLOTS,
-					 .count = env->prog->nslots);
-	insns = nb_arena_array(env->arena, env->prog->nslots, sizeof(*insns));
+					 .count = env->program.prog->nslots);
+	insns = nb_arena_array(env->program.arena, env->program.prog->nslots, sizeof(*insns));
 	if (!insns)
 		return NB_E_NOMEM;
-	rc = nb_decode(insns, env->prog->slots, env->prog->nslots, &err);
+	rc = nb_decode(insns, env->program.prog->slots, env->program.prog->nslots, &err);
 	if (rc == NB_E_INSN)
 		return nb_refuse_program(env, NB_RULE_INSN, .pc = err.at, .name = err.text,
 					 .text = err.hint);
 	if (rc)
 		return rc;
-	env->insns = insns;
-	env->n = env->prog->nslots;
+	env->program.insns = insns;
+	env->program.n = env->program.prog->nslots;
 	return check_operands(env);
 }
 
 static int prepare(struct nb_env *env)
 {
-	return nb_found_init(env) ? 0 : NB_E_NOMEM;
+	return nb_loops_find(&env->program) && nb_found_new(&env->program, &env->facts)
+		       ? 0
+		       : NB_E_NOMEM;
 }
 
 /* Does the program have loops that need a limit when the program runs? */
-static bool has_bounded_loops(const struct nb_env *env)
+static bool has_bounded_loops(const struct nb_program *program)
 {
-	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (env->insns[pc].kind == NB_KIND_MAY_GOTO || nb_calls_back(&env->insns[pc]) ||
-		    nb_is_iter_next(&env->insns[pc]))
+	for (uint32_t pc = 0; pc < program->n; pc++)
+		if (program->insns[pc].kind == NB_KIND_MAY_GOTO ||
+		    nb_calls_back(&program->insns[pc]) || nb_is_iter_next(&program->insns[pc]))
 			return true;
 	return false;
 }
 
-static int walk_as(struct nb_env *env, enum nb_walk_mode mode)
+static int walk_as(struct nb_env *env, struct nb_walk_how how, enum nb_walk_mode mode)
 {
-	env->mode = mode;
-	env->failed = false;
+	how.mode = mode;
 	memset(&env->v->finding, 0, sizeof(env->v->finding));
-	return nb_explore(env);
+	return nb_explore(env, how);
 }
 
 static bool is_cost(const struct nb_finding *f)
@@ -115,19 +116,19 @@ static bool names_cause(const struct nb_finding *old, const struct nb_finding *n
  * a run-time limit ends need widening, so that the walk ends; other loops need
  * exact values. A program that any mode accepts is safe.
  */
-static int walk_modes(struct nb_env *env)
+static int walk_modes(struct nb_env *env, struct nb_walk_how how)
 {
 	static const enum nb_walk_mode others[] = { NB_WALK_EXACT, NB_WALK_LATE };
 	struct nb_finding told;
 	enum nb_walk_mode by = NB_WALK_WIDEN;
 	int rc;
 
-	if (!has_bounded_loops(env))
-		return walk_as(env, NB_WALK_EXACT);
-	rc = walk_as(env, NB_WALK_WIDEN);
+	if (!has_bounded_loops(&env->program))
+		return walk_as(env, how, NB_WALK_EXACT);
+	rc = walk_as(env, how, NB_WALK_WIDEN);
 	told = env->v->finding;
 	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
-		rc = walk_as(env, others[i]);
+		rc = walk_as(env, how, others[i]);
 		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
 			told = env->v->finding;
 			by = others[i];
@@ -135,14 +136,14 @@ static int walk_modes(struct nb_env *env)
 	}
 	if (rc == NB_E_VERIFY) {
 		env->v->finding = told;
-		env->mode = by;
+		env->walk.how.mode = by;
 	}
 	return rc;
 }
 
-static int walk(struct nb_env *env)
+static int walk(struct nb_env *env, struct nb_walk_how how)
 {
-	int rc = walk_modes(env);
+	int rc = walk_modes(env, how);
 
 	if (!rc)
 		nb_found_keep(env);
@@ -159,7 +160,8 @@ static int check_stack_sum(struct nb_env *env)
 	env->v->stats.stack_depth = bytes;
 	if (bytes <= NB_STACK_SIZE)
 		return 0;
-	return nb_refuse_program(env, NB_RULE_STACK_DEPTH, .pc = env->cfg.funcs[chain[n - 1]].start,
+	return nb_refuse_program(env, NB_RULE_STACK_DEPTH,
+				 .pc = env->program.cfg.funcs[chain[n - 1]].start,
 				 .limit = NB_STACK_SIZE, .size = bytes, .chain = chain, .count = n);
 }
 
@@ -169,12 +171,12 @@ static void note_loops(struct nb_env *env)
 	struct nb_verdict *v = env->v;
 	uint8_t uses = 0;
 
-	for (uint32_t pc = 0; pc < env->n; pc++)
-		uses |= nb_budget_of(&env->insns[pc]);
+	for (uint32_t pc = 0; pc < env->program.n; pc++)
+		uses |= nb_budget_of(&env->program.insns[pc]);
 	v->passes = uses & NB_BUDGET_PASSES;
 	v->reads_time = env->facts.reads_time;
 	v->loops = uses & NB_BUDGET_ITERATIONS;
-	v->iterations = env->few_iterations ? 0 : env->facts.needs.iterations;
+	v->iterations = env->walk.how.few_iterations ? 0 : env->facts.needs.iterations;
 	nb_loops_fill(env);
 }
 
@@ -206,7 +208,7 @@ static int check_length(struct nb_env *env)
  * same constant. */
 static int check_verdict(struct nb_env *env)
 {
-	if (!env->labels || env->facts.exits.local == NB_NO_PC || !env->facts.exits.mixed)
+	if (!env->walk.how.labels || env->facts.exits.local == NB_NO_PC || !env->facts.exits.mixed)
 		return 0;
 	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
 		  &(struct nb_refusal){ .pc = env->facts.exits.local,
@@ -215,40 +217,38 @@ static int check_verdict(struct nb_env *env)
 	return NB_E_VERIFY;
 }
 
-static int walk_labels(struct nb_env *env)
+static int walk_labels(struct nb_env *env, bool few_iterations)
 {
-	int rc = walk(env);
+	int rc =
+		walk(env, (struct nb_walk_how){ .labels = true, .few_iterations = few_iterations });
 
 	return rc ? rc : check_length(env);
 }
 
 static int judge(struct nb_env *env)
 {
-	bool coherent = nb_env_is_coherent(env);
 	int rc;
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) || (rc = prepare(env)) ||
-	    (rc = walk(env)) || (rc = check_stack_sum(env)) || (rc = check_length(env)))
+	    (rc = walk(env, (struct nb_walk_how){ 0 })) || (rc = check_stack_sum(env)) ||
+	    (rc = check_length(env)))
 		return rc;
-	if (!coherent || !env->facts.saw_local)
+	if (!nb_program_is_coherent(&env->program) || !env->facts.saw_local)
 		return 0;
 	if (!nb_region_init(env))
 		return NB_E_NOMEM;
-	env->labels = true;
-	rc = walk_labels(env);
+	rc = walk_labels(env, false);
 	/* Iterations are so long that a run is granted fewer than its loops
 	 * need. */
-	if (!rc && nb_budget_needs_more(env)) {
-		env->few_iterations = true;
-		rc = walk_labels(env);
-	}
+	if (!rc && nb_budget_needs_more(env))
+		rc = walk_labels(env, true);
 	return rc ? rc : check_verdict(env);
 }
 
 static void fill_aux(struct nb_env *env)
 {
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *insn = &env->insns[pc];
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
+		const struct nb_insn *insn = &env->program.insns[pc];
 
 		if (insn->traits & NB_INSN_DIVIDE && env->facts.aux[pc] & NB_AUX_REACHED &&
 		    !(env->facts.noted[pc] & NB_NOTED_ZERO))
@@ -274,17 +274,17 @@ static int run(struct nb_env *env)
 {
 	int rc = judge(env);
 
-	free(env->history.steps);
+	nb_walk_forget(env);
 	/* The walk failed without a finding, because it ran out of memory. */
-	if (rc == NB_E_VERIFY && !env->failed)
+	if (rc == NB_E_VERIFY && !env->v->finding.cls)
 		rc = NB_E_NOMEM;
-	if (rc == NB_E_NOMEM && env->arena->at_limit)
+	if (rc == NB_E_NOMEM && env->program.arena->at_limit)
 		/*
 		 * The limit of the options was reached; the machine has more
 		 * memory.
 		 */
-		rc = nb_refuse_program(env, NB_RULE_MEMORY, .limit = env->opts.max_memory,
-				       .count = env->prog->nslots);
+		rc = nb_refuse_program(env, NB_RULE_MEMORY, .limit = env->program.opts.max_memory,
+				       .count = env->program.prog->nslots);
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
 	env->v->accepted = !rc;
@@ -299,12 +299,14 @@ static int run(struct nb_env *env)
 static int verify_prog(struct nb_verdict *v, const struct nb_image *img, const struct nb_prog *prog,
 		       const struct nb_verify_opts *opts)
 {
-	struct nb_env env = { .img = img,
-			      .prog = prog,
-			      .hook = opts->hook ? opts->hook : nb_spec_hook(prog->hook),
-			      .opts = *opts,
-			      .v = v,
-			      .arena = &v->arena };
+	struct nb_env env = {
+		.program = { .img = img,
+			     .prog = prog,
+			     .hook = opts->hook ? opts->hook : nb_spec_hook(prog->hook),
+			     .opts = *opts,
+			     .arena = &v->arena },
+		.v = v,
+	};
 
 	return run(&env);
 }

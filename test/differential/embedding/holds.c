@@ -83,12 +83,12 @@ void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st, 
 	void *p;
 
 	(void)arg;
-	if (env->labels || env->seek)
+	if (env->walk.how.labels || env->walk.how.seek)
 		return;
 	if (!seen.n)
-		memcpy(seen.live, env->cfg.live, env->n * sizeof(seen.live[0]));
-	if (!seen.walks || seen.mode != env->mode) {
-		seen.mode = env->mode;
+		memcpy(seen.live, env->program.cfg.live, env->program.n * sizeof(seen.live[0]));
+	if (!seen.walks || seen.mode != env->walk.how.mode) {
+		seen.mode = env->walk.how.mode;
 		seen.walks++;
 	}
 	live_at(st, pc, &live);

@@ -21,7 +21,7 @@ int nb_check_init(const struct at *a, int number)
 static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 {
 	if (r->kind == NB_REG_VALUE || r->kind == NB_REG_VALUE_OR_NULL)
-		return a->env->img->maps[r->map].value_size;
+		return a->env->program.img->maps[r->map].value_size;
 	return r->size;
 }
 
@@ -39,7 +39,7 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off, ui
 int nb_check_map_access(const struct at *a, int number, enum access acc)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m = &a->env->img->maps[r->map];
+	const struct nb_map_spec *m = &a->env->program.img->maps[r->map];
 
 	if (acc == LOAD && m->flags & NB_F_WRONLY_PROG)
 		return refuse(a, NB_RULE_MAP_WRITEONLY, .reg = number, .map = r->map);
@@ -47,7 +47,7 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 		return 0;
 	if (m->tags & NB_MAPF_COHERENT)
 		return refuse(a, NB_RULE_MAP_COHERENT, .reg = number, .map = r->map);
-	if (m->tags & NB_MAPF_MERGED && a->env->hook->id == NB_HOOK_CONTROLLER)
+	if (m->tags & NB_MAPF_MERGED && a->env->program.hook->id == NB_HOOK_CONTROLLER)
 		return refuse(a, NB_RULE_MAP_MERGED, .reg = number, .map = r->map);
 	/* Constant data has this flag too (core/bpf/image/mapspec.c). */
 	if (m->flags & NB_F_RDONLY_PROG)
@@ -84,7 +84,7 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	const struct nb_reg *r = reg(a, number);
 	int64_t hi = off->smax + (int64_t)size, bad;
 
-	if (a->env->opts.privileged ||
+	if (a->env->program.opts.privileged ||
 	    nb_stack_written(&a->st->frames[r->frame], off->smin, hi, &bad))
 		return 0;
 	return nb_refuse_unwritten(a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
@@ -93,23 +93,23 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 /* Record the deepest stack byte used, for the sum over call chains. */
 void nb_note_depth(const struct at *a, const struct nb_reg *r, const struct nb_range *off)
 {
-	uint32_t f = nb_frame_func(a->env, a->st, r->frame, a->pc);
+	uint32_t f = nb_frame_func(&a->env->program, a->st, r->frame, a->pc);
 	uint32_t used = (uint32_t)-off->smin;
 
-	if (used > a->env->found.depth[f])
-		a->env->found.depth[f] = used;
+	if (used > a->env->walk.found.depth[f])
+		a->env->walk.found.depth[f] = used;
 }
 
 void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame, uint32_t cell)
 {
-	struct nb_writes *w = env->found.writes[pc];
+	struct nb_writes *w = env->walk.found.writes[pc];
 
-	if (env->labels)
+	if (env->walk.how.labels)
 		return;
 	if (!w)
-		w = env->found.writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
+		w = env->walk.found.writes[pc] = nb_arena_alloc(env->program.arena, sizeof(*w));
 	if (!w) {
-		env->nomem = true;
+		env->walk.nomem = true;
 		return;
 	}
 	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;

@@ -8,8 +8,8 @@
  * labels only notes that such data exists. */
 static inline uint8_t nb_label_source(struct nb_env *env)
 {
-	env->found.saw_local = true;
-	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
+	env->walk.found.saw_local = true;
+	return env->walk.how.labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
 }
 
 /* Label @r as rank-local data that the instruction at @pc produced. */

@@ -25,7 +25,7 @@ uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc, enum 
 
 	assert(st->nrefs < NB_MAX_REFS);
 	memset(ref, 0, sizeof(*ref));
-	ref->id = ++env->ids;
+	ref->id = ++env->walk.ids;
 	ref->pc = pc;
 	ref->kind = (uint8_t)kind;
 	ref->frame = (uint8_t)(st->nframes - 1);

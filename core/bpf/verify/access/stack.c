@@ -287,7 +287,7 @@ void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc, 
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 
-		env->cost.work += f->ncells / 16;
+		env->walk.work += f->ncells / 16;
 		for (uint32_t c = 0; c < f->ncells; c++) {
 			if (!(w->cells[i][c / 64] >> c % 64 & 1))
 				continue;

@@ -24,9 +24,11 @@ enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
 {
-	env->regions.effects = nb_arena_array(env->arena, env->n, sizeof(*env->regions.effects));
-	env->regions.seen = nb_arena_array(env->arena, env->n, 1);
-	env->regions.worklist = nb_arena_array(env->arena, env->n, sizeof(uint32_t));
+	env->regions.effects =
+		nb_arena_array(env->program.arena, env->program.n, sizeof(*env->regions.effects));
+	env->regions.seen = nb_arena_array(env->program.arena, env->program.n, 1);
+	env->regions.worklist =
+		nb_arena_array(env->program.arena, env->program.n, sizeof(uint32_t));
 	env->regions.work = WORK;
 	return env->regions.effects && env->regions.seen && env->regions.worklist;
 }
@@ -61,7 +63,7 @@ static void add(struct visit *v, uint32_t pc)
 
 static void collect_slot(struct visit *v, uint32_t pc)
 {
-	const struct nb_insn *insn = &v->env->insns[pc];
+	const struct nb_insn *insn = &v->env->program.insns[pc];
 	const struct nb_writes *w = v->env->facts.writes[pc];
 
 	/* A called function preserves r6-r9 of its caller, and its own
@@ -77,7 +79,7 @@ static void collect_slot(struct visit *v, uint32_t pc)
 static void add_next(struct visit *v, uint32_t pc, uint32_t end)
 {
 	uint32_t next[2];
-	unsigned k = nb_cfg_next(v->env, pc, next);
+	unsigned k = nb_cfg_next(&v->env->program, pc, next);
 
 	for (unsigned i = 0; i < k; i++)
 		if (v->called || next[i] != end)
@@ -88,7 +90,7 @@ static void add_next(struct visit *v, uint32_t pc, uint32_t end)
  * helper. */
 static void add_called(struct visit *v, uint32_t pc)
 {
-	const struct nb_insn *insn = &v->env->insns[pc];
+	const struct nb_insn *insn = &v->env->program.insns[pc];
 
 	if (nb_insn_calls_func(insn))
 		add(v, (uint32_t)nb_insn_target(insn, pc));
@@ -102,8 +104,8 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 {
 	uint32_t first = 0, own;
 
-	if (nb_calls_back(&v->env->insns[pc]))
-		v->e->budget |= nb_budget_of(&v->env->insns[pc]);
+	if (nb_calls_back(&v->env->program.insns[pc]))
+		v->e->budget |= nb_budget_of(&v->env->program.insns[pc]);
 	add_next(v, pc, end);
 	while (first < v->n && *work) {
 		--*work;
@@ -130,9 +132,9 @@ static const struct nb_effects *effects_of(struct nb_env *env, const struct nb_r
 
 	if (env->regions.effects[r->pc])
 		return env->regions.effects[r->pc];
-	v.e = nb_arena_alloc(env->arena, sizeof(*v.e));
+	v.e = nb_arena_alloc(env->program.arena, sizeof(*v.e));
 	if (!v.e) {
-		env->nomem = true;
+		env->walk.nomem = true;
 		return NULL;
 	}
 	env->regions.effects[r->pc] = v.e;
@@ -158,7 +160,7 @@ static void taint_stack(struct nb_env *env, struct nb_state *st, const struct nb
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 
-		env->cost.work += f->ncells / CELLS_A_UNIT;
+		env->walk.work += f->ncells / CELLS_A_UNIT;
 		for (uint32_t c = 0; c < f->ncells; c++) {
 			if (!(e->stack.cells[i][c / 64] >> c % 64 & 1))
 				continue;

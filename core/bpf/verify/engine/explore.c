@@ -30,8 +30,8 @@
  */
 static int choose(struct nb_walk *w, uint32_t before, bool *more)
 {
-	const struct nb_seek *k = w->env->seek;
-	uint32_t at = w->env->history.n;
+	const struct nb_seek *k = w->env->walk.how.seek;
+	uint32_t at = w->env->walk.history.n;
 	int rc;
 
 	if (!k->replay) {
@@ -41,7 +41,7 @@ static int choose(struct nb_walk *w, uint32_t before, bool *more)
 		*more = false;
 		return rc;
 	}
-	*more = at && at <= k->npath && k->path[at - 1].pc == w->env->history.steps[at - 1].pc;
+	*more = at && at <= k->npath && k->path[at - 1].pc == w->env->walk.history.steps[at - 1].pc;
 	if (*more && k->path[at - 1].taken)
 		nb_worklist_pop(w);
 	w->nopen = w->oldest = before;
@@ -51,12 +51,16 @@ static int choose(struct nb_walk *w, uint32_t before, bool *more)
 static void observe(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
+	const struct nb_verify_opts *opts = &env->program.opts;
+	const struct nb_seek *k = env->walk.how.seek;
 
-	env->found.aux[w->pc] |= NB_AUX_REACHED;
-	if (env->opts.trace)
+	env->walk.found.aux[w->pc] |= NB_AUX_REACHED;
+	if (opts->trace && !k)
 		nb_trace_state(env, w->st, w->pc);
-	if (env->opts.observe)
-		env->opts.observe(env->opts.observe_arg, env, w->st, w->pc);
+	if (k && k->observe)
+		k->observe(k->observe_arg, env, w->st, w->pc);
+	if (opts->observe && !k)
+		opts->observe(opts->observe_arg, env, w->st, w->pc);
 }
 
 static int walk_join(struct nb_walk *w, bool *more)
@@ -78,7 +82,7 @@ static int walk_insn(struct nb_walk *w, bool *more)
 
 	if (r->open && r->frame + 1u == w->st->nframes && r->end == w->pc)
 		nb_region_close(env, w->st);
-	if (env->cfg.mark[w->pc] & NB_MARK_JOIN)
+	if (env->program.cfg.mark[w->pc] & NB_MARK_JOIN)
 		rc = walk_join(w, more);
 	if (rc || !*more)
 		return rc;
@@ -92,9 +96,9 @@ static int walk_insn(struct nb_walk *w, bool *more)
 		return rc;
 	nb_mark_uses(env, w->st, w->pc);
 	rc = nb_advance(w, more);
-	if (!rc && env->seek && *more && w->nopen > open)
+	if (!rc && env->walk.how.seek && *more && w->nopen > open)
 		rc = choose(w, open, more);
-	return !rc && env->nomem ? nb_over_memory(w) : rc;
+	return !rc && env->walk.nomem ? nb_over_memory(w) : rc;
 }
 
 static int walk_path(struct nb_walk *w)
@@ -110,8 +114,8 @@ static int walk_path(struct nb_walk *w)
 /* A search continues after findings other than the one it looks for. */
 static bool continues(const struct nb_walk *w, int rc)
 {
-	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) && !w->env->seek->found &&
-		       !w->env->seek->over);
+	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) && !w->env->walk.how.seek->found &&
+		       !w->env->walk.how.seek->over);
 }
 
 static int walk_all(struct nb_walk *w)
@@ -131,11 +135,20 @@ static int walk_all(struct nb_walk *w)
 	return rc;
 }
 
-int nb_explore(struct nb_env *env)
+void nb_walk_forget(struct nb_env *env)
 {
-	struct nb_walk *w = nb_arena_alloc(env->arena, sizeof(*w));
+	free(env->walk.history.steps);
+	env->walk = (struct nb_walk_shared){ 0 };
+}
+
+int nb_explore(struct nb_env *env, struct nb_walk_how how)
+{
+	const struct nb_program *p = &env->program;
+	struct nb_walk *w = nb_arena_alloc(p->arena, sizeof(*w));
 	int rc = NB_E_NOMEM;
 
+	nb_walk_forget(env);
+	env->walk.how = how;
 	if (!w)
 		return NB_E_NOMEM;
 	w->env = env;
@@ -143,21 +156,16 @@ int nb_explore(struct nb_env *env)
 	 * it, so malloc allocates it. */
 	w->st = malloc(sizeof(*w->st));
 	w->worklist = malloc(NB_MAX_OPEN_PATHS * sizeof(*w->worklist));
-	w->joins = nb_arena_array(env->arena, env->n, sizeof(*w->joins));
-	w->counted = nb_arena_array(env->arena, env->n, sizeof(*w->counted));
-	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
-	if (w->st && w->worklist && w->joins && w->counted && w->visits && nb_loops_begin(w)) {
-		nb_found_begin(env);
-		env->history.n = env->history.total = 0;
-		env->v->stats.states_kept = 0;
-		env->marks = NULL;
-		env->cost.work = 0;
+	w->joins = nb_arena_array(p->arena, p->n, sizeof(*w->joins));
+	w->counted = nb_arena_array(p->arena, p->n, sizeof(*w->counted));
+	w->visits = nb_arena_array(p->arena, p->n, sizeof(*w->visits));
+	if (w->st && w->worklist && w->joins && w->counted && w->visits && nb_loops_begin(w) &&
+	    nb_found_new(p, &env->walk.found)) {
 		w->allowance = nb_walk_allowance(env);
-		nb_steps_find(&w->steps, env->img, env->insns, env->n);
+		nb_steps_find(&w->steps, p->img, p->insns, p->n);
 		rc = walk_all(w);
-		nb_walk_spend(w);
 	}
-	env->v->stats.insns_walked += w->walked;
+	nb_walk_spend(w);
 	free(w->st);
 	free(w->worklist);
 	free(w->loops.begun);

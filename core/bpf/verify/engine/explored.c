@@ -51,7 +51,7 @@ struct candidates {
 void nb_walk_continue_from(struct nb_walk *w, struct nb_explored *n)
 {
 	w->latest = n;
-	w->env->marks = n && n->mem ? &n->marks : NULL;
+	w->env->walk.marks = n && n->mem ? &n->marks : NULL;
 }
 
 void nb_path_end(struct nb_walk *w)
@@ -86,7 +86,7 @@ static void splice(struct nb_walk *w, struct nb_explored *n)
 {
 	struct nb_explored *c = n->child;
 
-	if (n->open != 1 || !c || c->parent != n || w->env->seek)
+	if (n->open != 1 || !c || c->parent != n || w->env->walk.how.seek)
 		return;
 	/* Keep @n while its length is unknown: every iteration that leads
 	 * back to @n ends after that length, which is known when all paths
@@ -111,7 +111,7 @@ static void drop(struct nb_walk *w, struct nb_explored **link)
 	nb_block_give(w, n->saved, n->size);
 	n->saved = NULL;
 	w->kept -= n->size;
-	w->env->v->stats.states_kept--;
+	w->nkept--;
 	if (!n->open)
 		nb_block_give(w, n, sizeof(*n));
 	else
@@ -139,7 +139,7 @@ static uint32_t counted_iterations(const struct nb_walk *w)
 /* Must an explored state subsume all values, and not only the precise ones? */
 static bool compares_all(const struct nb_walk *w)
 {
-	return w->env->opts.exact || w->env->seek;
+	return w->env->program.opts.exact || w->env->walk.how.seek;
 }
 
 /* After a path is pruned by @n, mark as precise on this path what is
@@ -195,7 +195,7 @@ static int compare_with(struct nb_walk *w, const struct nb_explored *n, const st
  */
 static bool is_useless(const struct nb_walk *w, const struct nb_explored *n)
 {
-	bool patient = w->nopen > w->oldest && w->kept < w->env->opts.max_memory / PATIENCE;
+	bool patient = w->nopen > w->oldest && w->kept < w->env->program.opts.max_memory / PATIENCE;
 	uint32_t key_misses = patient ? KEY_MISSES : MISSES;
 
 	return n->misses > MISSES * (n->hits + 1) || n->key_misses > key_misses * (n->hits + 1);
@@ -227,7 +227,7 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 			l->latest = n;
 		link = &n->next;
 	}
-	w->env->cost.work += key_misses / KEY_MISSES_A_UNIT;
+	w->env->walk.work += key_misses / KEY_MISSES_A_UNIT;
 	return 0;
 }
 
@@ -245,7 +245,6 @@ static bool begin_marks(struct nb_walk *w, struct nb_explored *n)
 
 static int store_state(struct nb_walk *w, const struct candidates *l)
 {
-	struct nb_verify_stats *stats = &w->env->v->stats;
 	struct nb_explored *n = nb_block_take(w, sizeof(*n));
 
 	if (!n)
@@ -273,14 +272,14 @@ static int store_state(struct nb_walk *w, const struct candidates *l)
 	n->next = *l->head;
 	*l->head = n;
 	nb_walk_continue_from(w, n);
-	if (++stats->states_kept > stats->states_peak)
-		stats->states_peak = stats->states_kept;
+	if (++w->nkept > w->most_kept)
+		w->most_kept = w->nkept;
 	return 0;
 }
 
 static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen, bool *more)
 {
-	uint32_t exact = w->env->mode == NB_WALK_LATE ? LATE : 0;
+	uint32_t exact = w->env->walk.how.mode == NB_WALK_LATE ? LATE : 0;
 	int rc;
 
 	nb_walk_live(w, w->pc, &l->live);

@@ -11,18 +11,18 @@ int nb_over_memory(struct nb_walk *w)
 {
 	/* If malloc failed below the limit, there is no verdict on the
 	 * program. */
-	if (!w->env->arena->at_limit)
+	if (!w->env->program.arena->at_limit)
 		return NB_E_NOMEM;
 	return nb_refuse_program(w->env, NB_RULE_MEMORY_STATES, .pc = w->pc,
-				 .limit = w->env->opts.max_memory, .size = w->walked,
-				 .count = w->env->v->stats.states_kept);
+				 .limit = w->env->program.opts.max_memory, .size = w->walked,
+				 .count = w->nkept);
 }
 
 /* Is @head the target of a back edge? */
-static bool is_loop(const struct nb_env *env, uint32_t head)
+static bool is_loop(const struct nb_program *program, uint32_t head)
 {
-	for (uint32_t pc = head; pc < env->n; pc++) {
-		const struct nb_insn *insn = &env->insns[pc];
+	for (uint32_t pc = head; pc < program->n; pc++) {
+		const struct nb_insn *insn = &program->insns[pc];
 
 		if (insn->traits & NB_INSN_JUMP && nb_insn_target(insn, pc) == head)
 			return true;
@@ -36,11 +36,11 @@ static uint32_t busiest(const struct nb_walk *w)
 {
 	uint32_t head = w->pc, loop = NB_NO_PC;
 
-	for (uint32_t pc = 0; pc < w->env->n; pc++) {
+	for (uint32_t pc = 0; pc < w->env->program.n; pc++) {
 		if (w->visits[pc] > w->visits[head])
 			head = pc;
 		if ((loop == NB_NO_PC || w->visits[pc] > w->visits[loop]) && w->visits[pc] &&
-		    is_loop(w->env, pc))
+		    is_loop(&w->env->program, pc))
 			loop = pc;
 	}
 	return loop == NB_NO_PC ? head : loop;
@@ -66,18 +66,20 @@ static int refuse_complexity(struct nb_walk *w, enum nb_rule loop, enum nb_rule 
 		x.was = &was;
 		x.is = &is;
 	}
-	return nb_refuse(w->env, is_loop(w->env, head) ? loop : join, &x);
+	return nb_refuse(w->env, is_loop(&w->env->program, head) ? loop : join, &x);
 }
 
 /* Return how many instructions of the policy's limit are left for this
  * program. */
 static uint32_t policy_rest(const struct nb_env *env)
 {
-	uint64_t spent = (uint64_t)env->opts.policy_spent + env->v->stats.work;
+	uint64_t spent = (uint64_t)env->program.opts.policy_spent + env->v->stats.work;
 
-	if (!env->opts.policy_insns)
+	if (!env->program.opts.policy_insns)
 		return UINT32_MAX;
-	return spent < env->opts.policy_insns ? env->opts.policy_insns - (uint32_t)spent : 0;
+	return spent < env->program.opts.policy_insns
+		       ? env->program.opts.policy_insns - (uint32_t)spent
+		       : 0;
 }
 
 static int over_policy(struct nb_walk *w, uint32_t head)
@@ -85,42 +87,45 @@ static int over_policy(struct nb_walk *w, uint32_t head)
 	struct nb_env *env = w->env;
 
 	return nb_refuse_program(env, NB_RULE_POLICY_WORK, .pc = head,
-				 .limit = env->opts.policy_insns, .count = env->opts.policy_spent,
-				 .where = head);
+				 .limit = env->program.opts.policy_insns,
+				 .count = env->program.opts.policy_spent, .where = head);
 }
 
 int nb_over_steps(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
 
-	if (!env->seek && w->allowance == policy_rest(env))
+	if (!env->walk.how.seek && w->allowance == policy_rest(env))
 		return over_policy(w, busiest(w));
-	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_STEPS, env->opts.max_insns);
+	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_STEPS, env->program.opts.max_insns);
 }
 
-/* A search for a shorter path has another opts.max_insns. */
 uint32_t nb_walk_allowance(const struct nb_env *env)
 {
-	uint32_t all = env->opts.max_insns;
+	uint32_t all = env->program.opts.max_insns;
 
-	if (env->seek)
-		return all;
+	if (env->walk.how.seek)
+		return env->walk.how.seek->steps;
 	return all < policy_rest(env) ? all : policy_rest(env);
 }
 
 bool nb_walk_is_over(const struct nb_walk *w)
 {
-	return w->walked > w->allowance || w->env->cost.work > (uint64_t)w->allowance * WORK;
+	return w->walked > w->allowance || w->env->walk.work > (uint64_t)w->allowance * WORK;
 }
 
 void nb_walk_spend(const struct nb_walk *w)
 {
-	struct nb_env *env = w->env;
-	uint64_t other = env->cost.work / WORK;
-	uint32_t n = w->walked > other ? w->walked : (uint32_t)other;
+	struct nb_verify_stats *stats = &w->env->v->stats;
+	uint64_t other = w->env->walk.work / WORK;
 
-	if (!env->seek)
-		env->v->stats.work += n;
+	if (w->env->walk.how.seek)
+		return;
+	stats->work += w->walked > other ? w->walked : (uint32_t)other;
+	stats->insns_walked += w->walked;
+	stats->states_kept = w->nkept;
+	if (w->most_kept > stats->states_peak)
+		stats->states_peak = w->most_kept;
 }
 
 int nb_over_paths(struct nb_walk *w)

@@ -93,23 +93,23 @@ static bool is_counted(const struct nb_insn *insn)
 	       nb_insn_effect(insn) == NB_EFFECT_ITER_NEW;
 }
 
-static void add_site(struct nb_loop_costs *l, uint32_t pc)
+static void add_site(struct nb_loop_sites *l, uint32_t pc)
 {
 	if (!l->site[pc])
 		l->site[pc] = ++l->n;
 }
 
-static bool find_sites(struct nb_env *env)
+bool nb_loops_find(struct nb_program *program)
 {
-	struct nb_loop_costs *l = &env->loops;
+	struct nb_loop_sites *l = &program->loops;
 
-	l->site = nb_arena_array(env->arena, env->n, sizeof(*l->site));
+	l->site = nb_arena_array(program->arena, program->n, sizeof(*l->site));
 	if (!l->site)
 		return false;
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *insn = &env->insns[pc];
+	for (uint32_t pc = 0; pc < program->n; pc++) {
+		const struct nb_insn *insn = &program->insns[pc];
 		bool jumps = insn->kind == NB_KIND_JMP || insn->kind == NB_KIND_JA;
-		int64_t to = jumps ? nb_insn_target(insn, pc) : env->n;
+		int64_t to = jumps ? nb_insn_target(insn, pc) : program->n;
 
 		if (is_counted(insn))
 			add_site(l, pc);
@@ -121,30 +121,29 @@ static bool find_sites(struct nb_env *env)
 
 bool nb_loops_begin(struct nb_walk *w)
 {
-	struct nb_env *env = w->env;
-	struct nb_loop_costs *l = &env->loops;
+	const struct nb_program *program = &w->env->program;
+	const struct nb_loop_sites *l = &program->loops;
+	struct nb_loop_cost *at;
 
-	if (!l->site && !find_sites(env))
-		return false;
-	if (!l->n || env->seek)
+	if (!l->n || w->env->walk.how.seek)
 		return true;
-	if (!l->at)
-		l->at = nb_arena_array(env->arena, l->n, sizeof(*l->at));
-	w->loops.latest = nb_arena_array(env->arena, l->n, sizeof(*w->loops.latest));
-	if (!l->at || !w->loops.latest)
+	at = nb_arena_array(program->arena, l->n, sizeof(*at));
+	w->loops.latest = nb_arena_array(program->arena, l->n, sizeof(*w->loops.latest));
+	if (!at || !w->loops.latest)
 		return false;
-	w->loops.at = l->at;
-	for (uint32_t pc = 0; pc < env->n; pc++)
+	for (uint32_t pc = 0; pc < program->n; pc++)
 		if (l->site[pc])
-			w->loops.at[l->site[pc] - 1] = (struct nb_loop_cost){ .pc = pc };
+			at[l->site[pc] - 1].pc = pc;
+	w->env->walk.found.loops = at;
 	return true;
 }
 
 static struct nb_loop_cost *site_at(const struct nb_walk *w, uint32_t pc)
 {
-	uint32_t site = w->loops.at ? w->env->loops.site[pc] : 0;
+	struct nb_loop_cost *at = w->env->walk.found.loops;
+	uint32_t site = at ? w->env->program.loops.site[pc] : 0;
 
-	return site ? &w->loops.at[site - 1] : NULL;
+	return site ? &at[site - 1] : NULL;
 }
 
 static struct nb_loop_begun *add_begun(struct nb_walk *w)
@@ -155,7 +154,7 @@ static struct nb_loop_begun *add_begun(struct nb_walk *w)
 	if (w->loops.n == w->loops.size) {
 		p = realloc(w->loops.begun, size * sizeof(*p));
 		if (!p) {
-			w->env->nomem = true;
+			w->env->walk.nomem = true;
 			return NULL;
 		}
 		w->loops.begun = p;
@@ -169,7 +168,7 @@ static struct nb_loop_begun *add_begun(struct nb_walk *w)
 static uint32_t begin_once_more(struct nb_walk *w, struct nb_loop_cost *s, const struct around *in,
 				uint32_t passes)
 {
-	uint32_t site = (uint32_t)(s - w->loops.at);
+	uint32_t site = (uint32_t)(s - w->env->walk.found.loops);
 	uint32_t *latest = &w->loops.latest[site];
 	struct nb_loop_begun *b = add_begun(w);
 	const struct nb_loop_begun *old;
@@ -214,7 +213,7 @@ void nb_loop_header(struct nb_walk *w)
 	struct around in;
 	uint32_t times;
 
-	if (!s || is_counted(&w->env->insns[w->pc]))
+	if (!s || is_counted(&w->env->program.insns[w->pc]))
 		return;
 	in = loop_around(w->st, 0);
 	times = begin_once_more(w, s, &in, w->may_gotos);
@@ -272,13 +271,12 @@ static uint64_t cost_of(const struct nb_loop_cost *s)
 
 void nb_loops_fill(struct nb_env *env)
 {
-	const struct nb_loop_costs *l = &env->loops;
-	const struct nb_loop_cost *s = l->at, *worst = NULL;
+	const struct nb_loop_cost *s = env->facts.loops, *worst = NULL;
 	uint64_t counted = 0, all = env->facts.length.first;
 	struct nb_loop_report *out = &env->v->loop;
 
 	*out = (struct nb_loop_report){ .pc = NB_NO_LOOP };
-	for (uint32_t i = 0; s && i < l->n; i++) {
+	for (uint32_t i = 0; s && i < env->program.loops.n; i++) {
 		counted = cap(counted + s[i].counted);
 		all += cost_of(&s[i]);
 		if (!worst || cost_of(&s[i]) > cost_of(worst))

@@ -10,6 +10,9 @@
  * verdict depends on it.
  */
 
+/* Find the loops of the program; returns false if out of memory. */
+bool nb_loops_find(struct nb_program *program);
+
 /* Start the bookkeeping for a walk; returns false if out of memory. */
 bool nb_loops_begin(struct nb_walk *w);
 

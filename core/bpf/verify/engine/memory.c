@@ -13,7 +13,7 @@ enum {
 void *nb_block_take(struct nb_walk *w, size_t size)
 {
 	size_t class = (size + UNIT - 1) / UNIT;
-	struct nb_arena *a = w->env->arena;
+	struct nb_arena *a = w->env->program.arena;
 	struct nb_free_block *b = class < NB_BLOCK_CLASSES ? w->blocks[class] : NULL;
 
 	if (b) {
@@ -39,7 +39,7 @@ void nb_block_give(struct nb_walk *w, void *p, size_t size)
 
 void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)
 {
-	const uint16_t *at = w->env->cfg.live;
+	const uint16_t *at = w->env->program.cfg.live;
 
 	for (uint32_t i = 0; i + 1 < w->st->nframes; i++) {
 		const struct nb_frame *callee = &w->st->frames[i + 1];
@@ -55,7 +55,7 @@ void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)
 
 void nb_walk_charge(struct nb_walk *w, size_t size)
 {
-	w->env->cost.work += size / BYTES_A_UNIT;
+	w->env->walk.work += size / BYTES_A_UNIT;
 }
 
 static struct nb_saved *save(struct nb_walk *w, const struct nb_live *live, uint32_t *size,

@@ -60,7 +60,7 @@ void nb_mark_cells(struct nb_env *env, const struct nb_state *st, uint32_t frame
 		   struct nb_cells cells)
 {
 	const struct nb_cells *written = &st->frames[frame].written;
-	struct nb_marks *m = env->marks;
+	struct nb_marks *m = env->walk.marks;
 
 	/* All cells of a frame entered later count as overwritten. */
 	while (m) {
@@ -153,7 +153,7 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 {
 	uint32_t room = count_slots(st);
 
-	m->up = env->marks;
+	m->up = env->walk.marks;
 	m->precise = 0;
 	m->nslots = 0;
 	m->nframes = st->nframes;
@@ -174,14 +174,14 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 			else
 				f->cells[c].reg.deps = 0;
 	}
-	env->marks = m;
+	env->walk.marks = m;
 }
 
 /* Charge the work of reading @size stack bytes, which the walk reads one by
  * one. */
 static void charge(struct nb_env *env, int64_t size)
 {
-	env->cost.work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
+	env->walk.work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
 }
 
 static void mark_reg(struct nb_env *env, const struct nb_reg *r)
@@ -202,7 +202,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	if (r->kind != NB_REG_STACK || kind == NB_ARG_CALLBACK_CTX)
 		return; /* The callback's own loads mark these bytes. */
 	if (writes || nb_arg_reads(kind)) {
-		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
+		hi = (int64_t)nb_helper_extent(&env->program, st, h, arg).max;
 		/* The call reads no byte, so the offset was not checked. */
 		if (!hi)
 			return;
@@ -269,7 +269,7 @@ static void charge_store(struct nb_env *env, const struct nb_reg *ptr)
 void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 
 	switch (insn->kind) {
 	case NB_KIND_ALU:

@@ -10,7 +10,7 @@
  * @mem: nb_marks_size(@st) bytes, kept by @m
  *
  * From here on nb_reg.deps and nb_frame.written of @st refer to @m, and
- * env->marks is @m.
+ * env->walk.marks is @m.
  */
 size_t nb_marks_size(const struct nb_state *st);
 void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st, void *mem);

@@ -25,9 +25,10 @@ static void note_iteration(struct nb_walk *w, struct nb_explored *from, bool ite
 			   uint32_t length)
 {
 	if (iterated)
-		nb_raise_length(&w->env->found.length.iteration, length);
+		nb_raise_length(&w->env->walk.found.length.iteration, length);
 	else
-		nb_raise_length(from ? &from->length_after : &w->env->found.length.first, length);
+		nb_raise_length(from ? &from->length_after : &w->env->walk.found.length.first,
+				length);
 }
 
 void nb_iteration_end(struct nb_walk *w, uint32_t after)
@@ -45,15 +46,15 @@ void nb_length_add_call(struct nb_walk *w, uint32_t n)
 {
 	w->length = add_length(w->length, n);
 	w->loops.since = add_length(w->loops.since, n);
-	if (w->env->found.length.call < n) {
-		w->env->found.length.call = n;
-		w->env->found.length.call_pc = w->pc;
+	if (w->env->walk.found.length.call < n) {
+		w->env->walk.found.length.call = n;
+		w->env->walk.found.length.call_pc = w->pc;
 	}
 }
 
 void nb_length_add_helper(struct nb_walk *w)
 {
-	nb_length_add_call(w, nb_helper_weight(w->env, w->st, w->pc));
+	nb_length_add_call(w, nb_helper_weight(&w->env->program, w->st, w->pc));
 }
 
 void nb_iteration_count(struct nb_walk *w)

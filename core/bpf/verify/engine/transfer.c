@@ -29,25 +29,25 @@ static int note_exit(struct nb_walk *w)
 	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
 	uint32_t from = r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
 
-	if (env->seek)
+	if (env->walk.how.seek)
 		return local ? nb_refuse(env, NB_RULE_LOCAL_VERDICT,
 					 &(struct nb_refusal){ .pc = w->pc, .where = from })
 			     : 0;
 
 	if (!nb_reg_is_const(r0) ||
-	    (env->found.exits.seen && env->found.exits.value != r0->r.t.value))
-		env->found.exits.mixed = true;
+	    (env->walk.found.exits.seen && env->walk.found.exits.value != r0->r.t.value))
+		env->walk.found.exits.mixed = true;
 	/*
 	 * "All exits return this constant" is a conclusion, so the returned
 	 * value becomes precise.
 	 */
-	if (!env->found.exits.mixed)
+	if (!env->walk.found.exits.mixed)
 		nb_mark(env, r0->deps);
-	env->found.exits.seen = true;
-	env->found.exits.value = r0->r.t.value;
-	if (local && env->found.exits.local == NB_NO_PC) {
-		env->found.exits.local = w->pc;
-		env->found.exits.from = from;
+	env->walk.found.exits.seen = true;
+	env->walk.found.exits.value = r0->r.t.value;
+	if (local && env->walk.found.exits.local == NB_NO_PC) {
+		env->walk.found.exits.local = w->pc;
+		env->walk.found.exits.from = from;
 	}
 	return 0;
 }
@@ -56,7 +56,7 @@ static int note_exit(struct nb_walk *w)
  * values rule the other outcome out. */
 static void mark_operands(struct nb_walk *w)
 {
-	const struct nb_insn *insn = &w->env->insns[w->pc];
+	const struct nb_insn *insn = &w->env->program.insns[w->pc];
 	const struct nb_reg *regs = nb_top(w->st)->regs;
 
 	nb_mark(w->env, regs[insn->dst].deps);
@@ -67,7 +67,7 @@ static void mark_operands(struct nb_walk *w)
 static void note_outcomes(struct nb_walk *w, bool taken, bool falls)
 {
 	nb_history_set(w, !falls, taken && falls);
-	w->env->found.aux[w->pc] |=
+	w->env->walk.found.aux[w->pc] |=
 		(uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) | (falls ? NB_AUX_BRANCH_FALLS : 0));
 }
 
@@ -86,7 +86,7 @@ static void begin_branch(struct nb_walk *w)
 static int fork(struct nb_walk *w, uint32_t to)
 {
 	struct nb_env *env = w->env;
-	bool pointers = nb_step_branch_pointers(env, w->st, w->pc);
+	bool pointers = nb_step_branch_pointers(&env->program, w->st, w->pc);
 	struct nb_saved *before;
 	bool taken, falls;
 	uint32_t size;
@@ -128,11 +128,11 @@ static int fork(struct nb_walk *w, uint32_t to)
 
 static int branch(struct nb_walk *w)
 {
-	uint32_t to = (uint32_t)nb_insn_target(&w->env->insns[w->pc], w->pc);
+	uint32_t to = (uint32_t)nb_insn_target(&w->env->program.insns[w->pc], w->pc);
 	bool taken;
 
 	begin_branch(w);
-	if (!nb_step_branch_known(w->env, w->st, w->pc, &taken))
+	if (!nb_step_branch_known(&w->env->program, w->st, w->pc, &taken))
 		return fork(w, to);
 	mark_operands(w);
 	note_outcomes(w, taken, !taken);
@@ -150,14 +150,14 @@ static int may_goto(struct nb_walk *w, bool *more)
 	begin_branch(w);
 	note_outcomes(w, true, true);
 	nb_budget_pass(w->st);
-	rc = nb_worklist_push(w, (uint32_t)nb_insn_target(&w->env->insns[pc], pc));
+	rc = nb_worklist_push(w, (uint32_t)nb_insn_target(&w->env->program.insns[pc], pc));
 	if (rc)
 		return rc;
 	w->pc++;
 	w->may_gotos++;
 	nb_iteration_count(w);
 	nb_loop_iterate(w, pc);
-	return nb_prune_at_iteration(w, pc, 0, w->env->mode != NB_WALK_EXACT, more);
+	return nb_prune_at_iteration(w, pc, 0, w->env->walk.how.mode != NB_WALK_EXACT, more);
 }
 
 /* Push the path that continues at @to after @step; keep the current state. */
@@ -196,7 +196,7 @@ static int call_back(struct nb_walk *w, bool *more)
 		nb_iteration_count(w);
 		nb_loop_iterate(w, pc);
 	}
-	nb_length_add_call(w, nb_iteration_weight(w->env, w->st, pc));
+	nb_length_add_call(w, nb_iteration_weight(&w->env->program, w->st, pc));
 	nb_history_add(w, pc);
 	nb_callback_iterate(w->env, w->st, pc);
 	rc = nb_prune_at_iteration(w, pc, nb_top(w->st)->loop, again && !nb_top(w->st)->counted,
@@ -271,7 +271,7 @@ static int call_local(struct nb_walk *w)
 	uint32_t pc = w->pc;
 
 	nb_call_enter(w->st, pc);
-	w->pc = (uint32_t)nb_insn_target(&w->env->insns[pc], pc);
+	w->pc = (uint32_t)nb_insn_target(&w->env->program.insns[pc], pc);
 	return 0;
 }
 
@@ -296,7 +296,7 @@ static int leave_function(struct nb_walk *w, bool *more)
 int nb_advance(struct nb_walk *w, bool *more)
 {
 	struct nb_env *env = w->env;
-	const struct nb_insn *insn = &env->insns[w->pc];
+	const struct nb_insn *insn = &env->program.insns[w->pc];
 
 	switch (insn->kind) {
 	case NB_KIND_JMP:

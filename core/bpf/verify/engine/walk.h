@@ -59,8 +59,6 @@ struct nb_free_block {
 
 /* The loops of a walk and those begun on its path; see loop_cost.c. */
 struct nb_walk_loops {
-	/* Costs by number of the loop; NULL if not computed. */
-	struct nb_loop_cost *at;
 	/* Loops begun on this path, the latest last. */
 	struct nb_loop_begun *begun;
 	uint32_t n, size;
@@ -90,8 +88,9 @@ struct nb_walk {
 	struct nb_open_path *worklist;
 	uint32_t nopen, oldest;
 	uint32_t walked;
-	uint32_t allowance; /* Limit of instructions plus other work. */
-	size_t kept;	    /* Bytes of all explored states. */
+	uint32_t allowance;	   /* Limit of instructions plus other work. */
+	size_t kept;		   /* Bytes of all explored states. */
+	uint32_t nkept, most_kept; /* Their number, and its maximum. */
 	struct nb_free_block *blocks[NB_BLOCK_CLASSES];
 	struct nb_steps steps;
 	struct nb_walk_loops loops;
@@ -100,13 +99,13 @@ struct nb_walk {
 /* Does this walk search for the shortest path to a finding? See nb_seek. */
 static inline bool nb_walk_searches(const struct nb_walk *w)
 {
-	return w->env->seek && !w->env->seek->replay;
+	return w->env->walk.how.seek && !w->env->walk.how.seek->replay;
 }
 
 /* Does this walk replay one given path? See nb_seek. */
 static inline bool nb_walk_replays(const struct nb_walk *w)
 {
-	return w->env->seek && w->env->seek->replay;
+	return w->env->walk.how.seek && w->env->walk.how.seek->replay;
 }
 
 #endif

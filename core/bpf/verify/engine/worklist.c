@@ -13,37 +13,38 @@
 /*
  * Add the branch at @pc to the history. In a depth-first walk the history
  * is the list of branches on the current path. In a search, which is
- * breadth-first, the history is a tree, and env->history.n is the index of
+ * breadth-first, the history is a tree, and env->walk.history.n is the index of
  * the path's last branch plus one.
  */
 void nb_history_add(struct nb_walk *w, uint32_t pc)
 {
 	struct nb_env *env = w->env;
-	uint32_t cap = env->history.cap ? env->history.cap * 2 : 256;
-	uint32_t at = nb_walk_searches(w) ? env->history.total : env->history.n;
+	uint32_t cap = env->walk.history.cap ? env->walk.history.cap * 2 : 256;
+	uint32_t at = nb_walk_searches(w) ? env->walk.history.total : env->walk.history.n;
 	struct nb_branch_step *p;
 
-	if (at == env->history.cap) {
-		p = realloc(env->history.steps, cap * sizeof(*p));
+	if (at == env->walk.history.cap) {
+		p = realloc(env->walk.history.steps, cap * sizeof(*p));
 		if (!p) {
-			env->nomem = true;
+			env->walk.nomem = true;
 			return;
 		}
-		env->history.steps = p;
-		env->history.cap = cap;
+		env->walk.history.steps = p;
+		env->walk.history.cap = cap;
 	}
-	env->history.steps[at] = (struct nb_branch_step){ .pc = pc, .before = env->history.n };
-	env->history.total = env->history.n = at + 1;
+	env->walk.history.steps[at] =
+		(struct nb_branch_step){ .pc = pc, .before = env->walk.history.n };
+	env->walk.history.total = env->walk.history.n = at + 1;
 }
 
 void nb_history_set(struct nb_walk *w, bool taken, bool open)
 {
 	struct nb_env *env = w->env;
 
-	if (!env->history.n)
+	if (!env->walk.history.n)
 		return;
-	env->history.steps[env->history.n - 1].taken = taken;
-	env->history.steps[env->history.n - 1].open = open;
+	env->walk.history.steps[env->walk.history.n - 1].taken = taken;
+	env->walk.history.steps[env->walk.history.n - 1].open = open;
 }
 
 /* After a path is resumed, record that it takes the branch which the
@@ -51,13 +52,14 @@ void nb_history_set(struct nb_walk *w, bool taken, bool open)
 static void take_branch(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
-	struct nb_branch_step *t = env->history.n ? &env->history.steps[env->history.n - 1] : NULL;
+	struct nb_branch_step *t =
+		env->walk.history.n ? &env->walk.history.steps[env->walk.history.n - 1] : NULL;
 	bool open = t && t->open;
 
 	if (!t)
 		return;
 	if (nb_walk_searches(w)) {
-		env->history.n = t->before;
+		env->walk.history.n = t->before;
 		nb_history_add(w, t->pc);
 	}
 	nb_history_set(w, true, open);
@@ -74,7 +76,7 @@ int nb_worklist_push(struct nb_walk *w, uint32_t pc)
 		return nb_over_memory(w);
 	p->pc = pc;
 	p->parent = w->latest;
-	p->nhistory = w->env->history.n;
+	p->nhistory = w->env->walk.history.n;
 	p->may_gotos = w->may_gotos;
 	p->length = w->length;
 	p->nloops = w->loops.n;
@@ -94,7 +96,7 @@ static void resume(struct nb_walk *w, const struct nb_open_path *p)
 	nb_block_give(w, p->saved, p->size);
 	w->pc = p->pc;
 	nb_walk_continue_from(w, p->parent);
-	w->env->history.n = p->nhistory;
+	w->env->walk.history.n = p->nhistory;
 	w->may_gotos = p->may_gotos;
 	w->length = p->length;
 	w->loops.since = p->since;

@@ -44,7 +44,7 @@ static const struct nb_helper_spec *helper(const struct nb_insn *insn)
 static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st, uint32_t pc,
 			  enum nb_arg kind)
 {
-	int i = nb_arg_of(helper(&env->insns[pc]), kind);
+	int i = nb_arg_of(helper(&env->program.insns[pc]), kind);
 
 	return i < 0 ? NULL : &nb_top(st)->regs[i + 1];
 }
@@ -55,7 +55,7 @@ static const struct nb_map_spec *map_of(const struct nb_env *env, struct nb_stat
 {
 	const struct nb_reg *map = arg(env, st, pc, NB_ARG_MAP);
 
-	return map ? &env->img->maps[map->map] : NULL;
+	return map ? &env->program.img->maps[map->map] : NULL;
 }
 
 int nb_check_callback(const struct at *a, int number)
@@ -66,7 +66,7 @@ int nb_check_callback(const struct at *a, int number)
 		return refuse(a, NB_RULE_CALLBACK, .reg = number);
 	/* nb_cfg_stack adds up call chains along the code, so a callback
 	 * may only be passed by the function that took its address. */
-	if (r->r.t.value != a->env->cfg.func_of[a->pc])
+	if (r->r.t.value != a->env->program.cfg.func_of[a->pc])
 		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number);
 	if (a->st->nframes == NB_MAX_FRAMES)
 		return refuse(a, NB_RULE_CALLBACK_DEPTH, .reg = -1, .limit = NB_MAX_FRAMES);
@@ -120,9 +120,9 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	const struct nb_map_spec *m = map_of(env, st, pc);
 
 	nb_budget_loop(env, st, m ? most_iterations(m) : limit(env, st, pc));
-	nb_top(st)->loop = ++env->ids;
+	nb_top(st)->loop = ++env->walk.ids;
 	nb_top(st)->invocations = 0;
-	nb_top(st)->counted = env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
+	nb_top(st)->counted = env->walk.how.mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
 }
 
 /* Does the number of elements, or the set of keys, differ between ranks? */
@@ -133,7 +133,7 @@ static bool is_local(const struct nb_map_spec *m)
 
 static bool decided_locally(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h = helper(&env->insns[pc]);
+	const struct nb_helper_spec *h = helper(&env->program.insns[pc]);
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	bool local = false;
 
@@ -143,10 +143,10 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st, uint32_t pc
 		if (h->arg[i] != NB_ARG_NONE && h->arg[i] != NB_ARG_CALLBACK_CTX)
 			local |= nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
 	if (m && is_local(m)) {
-		env->found.saw_local = true;
+		env->walk.found.saw_local = true;
 		local = true;
 	}
-	return (env->labels && local) || nb_budget_is_short(env, st);
+	return (env->walk.how.labels && local) || nb_budget_is_short(env, st);
 }
 
 void nb_callback_iterate(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -233,7 +233,7 @@ bool nb_callback_return(struct nb_env *env, struct nb_state *st)
 	uint32_t pc = nb_top(st)->ret - 1;
 	struct nb_reg r0 = nb_frame_leave(env, st);
 
-	if (env->labels && r0.label == NB_LABEL_LOCAL)
+	if (env->walk.how.labels && r0.label == NB_LABEL_LOCAL)
 		nb_region_open(env, st, pc);
 	return !nb_reg_is_const(&r0) || nb_reg_is_zero(&r0);
 }

@@ -27,7 +27,7 @@ uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st, uint32
 
 /*
  * Begin the call at @pc, before its first iteration. Few iterations are
- * counted one by one, unless env->mode is NB_WALK_WIDEN: then a state holds
+ * counted one by one, unless env->walk.how.mode is NB_WALK_WIDEN: then a state holds
  * for any number of iterations.
  */
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc);

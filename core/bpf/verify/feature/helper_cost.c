@@ -30,7 +30,7 @@ enum {
 };
 
 /* Return the length of the constant string in r3. */
-static uint64_t string_length(const struct nb_env *env, const struct nb_state *st)
+static uint64_t string_length(const struct nb_program *program, const struct nb_state *st)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[3];
 	const struct nb_map_spec *m;
@@ -38,7 +38,7 @@ static uint64_t string_length(const struct nb_env *env, const struct nb_state *s
 
 	if (r->kind != NB_REG_VALUE)
 		return MOST;
-	m = &env->img->maps[r->map];
+	m = &program->img->maps[r->map];
 	if (at >= m->value_size)
 		return MOST;
 	return m->init ? strnlen((const char *)m->init + at, m->value_size - at) : 0;
@@ -87,39 +87,40 @@ static uint64_t map_work_cost(enum nb_work work, const struct nb_map_spec *m)
 
 /* Return the cost of the work that depends on the map and the arguments, in
  * addition to the cost of the bytes that the call copies. */
-static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
+static uint64_t work_cost(const struct nb_program *program, const struct nb_state *st,
 			  const struct nb_helper_spec *h, const struct nb_map_spec *m)
 {
 	if (!m && nb_arg_of(h, NB_ARG_MAP) >= 0)
 		return MOST;
 	if (h->work == NB_WORK_FORMAT)
-		return nb_arg_of(h, NB_ARG_STR) < 0 ? nb_helper_extent(env, st, h, 0).max
-						    : string_length(env, st);
+		return nb_arg_of(h, NB_ARG_STR) < 0 ? nb_helper_extent(program, st, h, 0).max
+						    : string_length(program, st);
 	if (h->work == NB_WORK_DIGITS)
-		return DIGIT * nb_helper_extent(env, st, h, 0).max;
+		return DIGIT * nb_helper_extent(program, st, h, 0).max;
 	return m ? map_work_cost(h->work, m) : 0;
 }
 
-uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
+uint32_t nb_helper_weight(const struct nb_program *program, const struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
-	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;
+	const struct nb_helper_spec *h = nb_program_helper(program, program->insns[pc].imm);
+	const struct nb_map_spec *m = h ? nb_helper_map(program, st, h) : NULL;
 	uint64_t weight;
 
 	if (!h)
 		return 0;
 	weight = h->cost;
-	weight += work_cost(env, st, h, m);
+	weight += work_cost(program, st, h, m);
 	for (unsigned i = 0; i < 5; i++)
 		if (nb_arg_reads(h->arg[i]) || nb_arg_writes(h->arg[i]))
-			weight += nb_helper_extent(env, st, h, i).max / BYTES;
+			weight += nb_helper_extent(program, st, h, i).max / BYTES;
 	return weight < MOST ? (uint32_t)weight : MOST;
 }
 
-uint32_t nb_iteration_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
+uint32_t nb_iteration_weight(const struct nb_program *program, const struct nb_state *st,
+			     uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
-	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;
+	const struct nb_helper_spec *h = nb_program_helper(program, program->insns[pc].imm);
+	const struct nb_map_spec *m = h ? nb_helper_map(program, st, h) : NULL;
 	bool by_key = m && nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES;
 
 	return by_key ? STEP * NB_MAP_CHAIN_MAX : 0;

@@ -12,9 +12,10 @@
  * a helper that calls back are not included. Call it after nb_check accepted
  * the call.
  */
-uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc);
+uint32_t nb_helper_weight(const struct nb_program *program, const struct nb_state *st, uint32_t pc);
 /* Return the cost of one iteration of the helper that calls back at @pc: a
  * step to the next element visits the elements of its bucket. */
-uint32_t nb_iteration_weight(const struct nb_env *env, const struct nb_state *st, uint32_t pc);
+uint32_t nb_iteration_weight(const struct nb_program *program, const struct nb_state *st,
+			     uint32_t pc);
 
 #endif

@@ -153,7 +153,7 @@ static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
-	} else if (env->mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
+	} else if (env->walk.how.mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
 		   nb_range_is_const(&end) && sure) {
 		c->reg.delta = EXACT;
 		c->reg.r = nb_range_s(start.smin - 1, start.smin - 1);
@@ -172,7 +172,7 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	const struct nb_reg *r = &nb_top(st)->regs[1];
 	struct nb_reg r0 = { .kind = NB_REG_UNINIT };
 
-	if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW)
+	if (nb_insn_effect(&env->program.insns[pc]) == NB_EFFECT_ITER_NEW)
 		r0 = begin(env, st, pc);
 	else
 		nb_object_end(env, st, pc, r->frame, r->r.smin, r->r.smin + ITER_SIZE);

@@ -18,14 +18,14 @@ enum {
 	WORK = 4000000
 };
 
-static const struct nb_insn *at(const struct nb_env *env, uint32_t pc)
+static const struct nb_insn *at(const struct nb_program *program, uint32_t pc)
 {
-	return &env->insns[pc];
+	return &program->insns[pc];
 }
 
-unsigned nb_cfg_next(const struct nb_env *env, uint32_t pc, uint32_t next[2])
+unsigned nb_cfg_next(const struct nb_program *program, uint32_t pc, uint32_t next[2])
 {
-	const struct nb_insn *insn = at(env, pc);
+	const struct nb_insn *insn = at(program, pc);
 
 	if (insn->kind == NB_KIND_EXIT)
 		return 0;
@@ -36,10 +36,10 @@ unsigned nb_cfg_next(const struct nb_env *env, uint32_t pc, uint32_t next[2])
 	return insn->kind == NB_KIND_JA ? 1 : 2;
 }
 
-int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
+int nb_cfg_func_at(const struct nb_program *program, uint32_t pc)
 {
-	const struct nb_cfg *cfg = &env->cfg;
-	uint32_t f = pc < env->n ? cfg->func_of[pc] : cfg->nfuncs;
+	const struct nb_cfg *cfg = &program->cfg;
+	uint32_t f = pc < program->n ? cfg->func_of[pc] : cfg->nfuncs;
 
 	return f < cfg->nfuncs && cfg->funcs[f].start == pc ? (int)f : -1;
 }
@@ -47,16 +47,16 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
 static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 {
 	struct nb_refusal x = {
-		.pc = pc, .reg = -1, .number = to, .to = to - 1, .limit = env->n - 1
+		.pc = pc, .reg = -1, .number = to, .to = to - 1, .limit = env->program.n - 1
 	};
 
-	return nb_refuse(env, to >= 0 && to < env->n ? NB_RULE_JUMP_MIDDLE : NB_RULE_JUMP_RANGE,
-			 &x);
+	return nb_refuse(
+		env, to >= 0 && to < env->program.n ? NB_RULE_JUMP_MIDDLE : NB_RULE_JUMP_RANGE, &x);
 }
 
-static bool lands(const struct nb_env *env, int64_t to)
+static bool lands(const struct nb_program *program, int64_t to)
 {
-	return to >= 0 && to < env->n && at(env, (uint32_t)to)->kind != NB_KIND_LDDW_HI;
+	return to >= 0 && to < program->n && at(program, (uint32_t)to)->kind != NB_KIND_LDDW_HI;
 }
 
 static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n, uint32_t pc)
@@ -69,79 +69,79 @@ static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n, uint32_t 
 	return 0;
 }
 
-static const char *declared_name(const struct nb_env *env, uint32_t pc)
+static const char *declared_name(const struct nb_program *program, uint32_t pc)
 {
-	for (uint32_t i = 0; i < env->prog->nfuncs; i++)
-		if (env->prog->funcs[i].start == pc)
-			return env->prog->funcs[i].name;
-	return pc ? NULL : env->prog->name;
+	for (uint32_t i = 0; i < program->prog->nfuncs; i++)
+		if (program->prog->funcs[i].start == pc)
+			return program->prog->funcs[i].name;
+	return pc ? NULL : program->prog->name;
 }
 
 /* Find the functions. A function begins at each declared start, call target
  * and function whose address is taken. It ends where the next one begins. */
 static int find_funcs(struct nb_env *env)
 {
-	struct nb_cfg *cfg = &env->cfg;
-	uint8_t *entry = nb_arena_array(env->arena, env->n, 1);
+	struct nb_cfg *cfg = &env->program.cfg;
+	uint8_t *entry = nb_arena_array(env->program.arena, env->program.n, 1);
 	uint32_t n = 0, f = 0;
 
 	if (!entry)
 		return NB_E_NOMEM;
 	if (mark_entry(env, entry, &n, 0))
 		return NB_E_VERIFY;
-	for (uint32_t i = 0; i < env->prog->nfuncs; i++) {
-		uint32_t start = env->prog->funcs[i].start;
+	for (uint32_t i = 0; i < env->program.prog->nfuncs; i++) {
+		uint32_t start = env->program.prog->funcs[i].start;
 
-		if (lands(env, start) && mark_entry(env, entry, &n, start))
+		if (lands(&env->program, start) && mark_entry(env, entry, &n, start))
 			return NB_E_VERIFY;
 	}
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *insn = at(env, pc);
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
+		const struct nb_insn *insn = at(&env->program, pc);
 
 		if (!nb_insn_names_func(insn))
 			continue;
-		if (!lands(env, nb_insn_target(insn, pc)))
+		if (!lands(&env->program, nb_insn_target(insn, pc)))
 			return nb_refuse_program(env, NB_RULE_CALL_TARGET, .pc = pc,
-						 .limit = env->n - 1,
+						 .limit = env->program.n - 1,
 						 .number = nb_insn_target(insn, pc));
 		if (mark_entry(env, entry, &n, (uint32_t)nb_insn_target(insn, pc)))
 			return NB_E_VERIFY;
 	}
-	cfg->funcs = nb_arena_array(env->arena, n, sizeof(*cfg->funcs));
-	cfg->func_of = nb_arena_array(env->arena, env->n, sizeof(uint16_t));
+	cfg->funcs = nb_arena_array(env->program.arena, n, sizeof(*cfg->funcs));
+	cfg->func_of = nb_arena_array(env->program.arena, env->program.n, sizeof(uint16_t));
 	if (!cfg->funcs || !cfg->func_of)
 		return NB_E_NOMEM;
-	for (uint32_t pc = 0; pc < env->n; pc++) {
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
 		if (entry[pc]) {
 			if (f)
 				cfg->funcs[f - 1].end = pc;
 			cfg->funcs[f].start = pc;
-			cfg->funcs[f++].name = declared_name(env, pc);
+			cfg->funcs[f++].name = declared_name(&env->program, pc);
 		}
 		cfg->func_of[pc] = (uint16_t)(f - 1);
 	}
-	cfg->funcs[f - 1].end = env->n;
+	cfg->funcs[f - 1].end = env->program.n;
 	cfg->nfuncs = f;
 	return 0;
 }
 
 static int check_jump(struct nb_env *env, uint32_t pc)
 {
-	const struct nb_insn *insn = at(env, pc);
+	const struct nb_insn *insn = at(&env->program, pc);
 	int64_t to = nb_insn_target(insn, pc);
 
-	if (!lands(env, to))
+	if (!lands(&env->program, to))
 		return refuse_target(env, pc, to);
-	if (env->cfg.func_of[to] != env->cfg.func_of[pc])
+	if (env->program.cfg.func_of[to] != env->program.cfg.func_of[pc])
 		return nb_refuse_program(env, NB_RULE_JUMP_FUNC, .pc = pc, .number = to);
 	return 0;
 }
 
 static int check_edges(struct nb_env *env)
 {
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *insn = at(env, pc);
-		const struct nb_cfg_func *f = &env->cfg.funcs[env->cfg.func_of[pc]];
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
+		const struct nb_insn *insn = at(&env->program, pc);
+		const struct nb_cfg_func *f = &env->program.cfg.funcs[env->program.cfg.func_of[pc]];
 		uint32_t next[2];
 		unsigned n;
 
@@ -149,7 +149,7 @@ static int check_edges(struct nb_env *env)
 			continue;
 		if (insn->traits & NB_INSN_JUMP && check_jump(env, pc))
 			return NB_E_VERIFY;
-		n = nb_cfg_next(env, pc, next);
+		n = nb_cfg_next(&env->program, pc, next);
 		if (n && insn->kind != NB_KIND_JA && next[0] >= f->end)
 			return nb_refuse_program(env, NB_RULE_FALL_OFF, .pc = pc, .name = f->name);
 	}
@@ -158,9 +158,9 @@ static int check_edges(struct nb_env *env)
 
 /* Visit every slot reachable from function @f; calls add functions to the
  * worklist. */
-static void visit_reachable(struct nb_env *env, uint32_t f, uint32_t *worklist)
+static void visit_reachable(struct nb_program *program, uint32_t f, uint32_t *worklist)
 {
-	struct nb_cfg *cfg = &env->cfg;
+	struct nb_cfg *cfg = &program->cfg;
 	uint32_t n = 0, next[2];
 
 	worklist[n++] = cfg->funcs[f].start;
@@ -171,25 +171,27 @@ static void visit_reachable(struct nb_env *env, uint32_t f, uint32_t *worklist)
 		if (cfg->mark[pc] & NB_MARK_REACHED)
 			continue;
 		cfg->mark[pc] |= NB_MARK_REACHED;
-		k = nb_cfg_next(env, pc, next);
+		k = nb_cfg_next(program, pc, next);
 		for (unsigned i = 0; i < k; i++)
 			worklist[n++] = next[i];
-		if (nb_insn_names_func(at(env, pc)))
-			worklist[n++] = (uint32_t)nb_insn_target(at(env, pc), pc);
+		if (nb_insn_names_func(at(program, pc)))
+			worklist[n++] = (uint32_t)nb_insn_target(at(program, pc), pc);
 	}
 }
 
 static int check_reached(struct nb_env *env)
 {
-	struct nb_cfg *cfg = &env->cfg;
+	struct nb_cfg *cfg = &env->program.cfg;
 	/* Each slot is expanded once and pushes three others at most. */
-	uint32_t *worklist = nb_arena_array(env->arena, env->n * (size_t)3 + 1, sizeof(*worklist));
+	uint32_t *worklist = nb_arena_array(env->program.arena, env->program.n * (size_t)3 + 1,
+					    sizeof(*worklist));
 
 	if (!worklist)
 		return NB_E_NOMEM;
-	visit_reachable(env, 0, worklist);
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		if (cfg->mark[pc] & NB_MARK_REACHED || at(env, pc)->kind == NB_KIND_LDDW_HI)
+	visit_reachable(&env->program, 0, worklist);
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
+		if (cfg->mark[pc] & NB_MARK_REACHED ||
+		    at(&env->program, pc)->kind == NB_KIND_LDDW_HI)
 			continue;
 		return nb_refuse_program(env, NB_RULE_UNREACHABLE, .pc = pc);
 	}
@@ -198,22 +200,22 @@ static int check_reached(struct nb_env *env)
 
 /* Mark slots with several predecessors; all callers of a function count as
  * one. */
-static int mark_joins(struct nb_env *env)
+static int mark_joins(struct nb_program *program)
 {
-	struct nb_cfg *cfg = &env->cfg;
-	uint8_t *ways = nb_arena_array(env->arena, env->n, 1);
+	struct nb_cfg *cfg = &program->cfg;
+	uint8_t *ways = nb_arena_array(program->arena, program->n, 1);
 	uint32_t next[2];
 
 	if (!ways)
 		return NB_E_NOMEM;
 	for (uint32_t f = 0; f < cfg->nfuncs; f++)
 		ways[cfg->funcs[f].start] = 1;
-	for (uint32_t pc = 0; pc < env->n; pc++) {
+	for (uint32_t pc = 0; pc < program->n; pc++) {
 		unsigned k;
 
-		if (at(env, pc)->kind == NB_KIND_LDDW_HI)
+		if (at(program, pc)->kind == NB_KIND_LDDW_HI)
 			continue;
-		k = nb_cfg_next(env, pc, next);
+		k = nb_cfg_next(program, pc, next);
 		for (unsigned i = 0; i < k; i++) {
 			if (ways[next[i]])
 				cfg->mark[next[i]] |= NB_MARK_JOIN;
@@ -229,24 +231,24 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color);
 
 static int check_call(struct nb_env *env, uint32_t pc, uint8_t *color)
 {
-	uint32_t to = env->cfg.func_of[nb_insn_target(at(env, pc), pc)];
+	uint32_t to = env->program.cfg.func_of[nb_insn_target(at(&env->program, pc), pc)];
 
 	if (color[to] == GREY)
 		return nb_refuse_program(env, NB_RULE_RECURSION, .pc = pc,
-					 .name = env->cfg.funcs[to].name);
+					 .name = env->program.cfg.funcs[to].name);
 	return check_calls(env, to, color);
 }
 
 /* The search is depth-first; MAX_FUNCS bounds its recursion. */
 static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 {
-	const struct nb_cfg_func *fn = &env->cfg.funcs[f];
+	const struct nb_cfg_func *fn = &env->program.cfg.funcs[f];
 
 	if (color[f] == BLACK)
 		return 0;
 	color[f] = GREY;
 	for (uint32_t pc = fn->start; pc < fn->end; pc++)
-		if (nb_insn_names_func(at(env, pc)) && check_call(env, pc, color))
+		if (nb_insn_names_func(at(&env->program, pc)) && check_call(env, pc, color))
 			return NB_E_VERIFY;
 	color[f] = BLACK;
 	return 0;
@@ -284,25 +286,25 @@ static uint16_t uses(const struct nb_insn *insn)
 
 /* Propagate liveness backwards until nothing changes: the set of each slot
  * grows at most 11 times. */
-static int find_live(struct nb_env *env)
+static int find_live(struct nb_program *program)
 {
-	uint16_t *live = env->cfg.live;
+	uint16_t *live = program->cfg.live;
 	bool moved = true;
 
 	for (unsigned round = 0; moved && round < 64; round++) {
 		moved = false;
-		for (uint32_t pc = env->n; pc-- > 0;) {
+		for (uint32_t pc = program->n; pc-- > 0;) {
 			uint32_t next[2];
 			uint16_t m = 0;
 			unsigned k;
 
-			if (at(env, pc)->kind == NB_KIND_LDDW_HI)
+			if (at(program, pc)->kind == NB_KIND_LDDW_HI)
 				continue;
-			k = nb_cfg_next(env, pc, next);
+			k = nb_cfg_next(program, pc, next);
 			for (unsigned i = 0; i < k; i++)
 				m |= live[next[i]];
-			m &= (uint16_t)~nb_insn_writes(at(env, pc));
-			m |= uses(at(env, pc));
+			m &= (uint16_t)~nb_insn_writes(at(program, pc));
+			m |= uses(at(program, pc));
 			if (m != live[pc]) {
 				live[pc] = m;
 				moved = true;
@@ -311,26 +313,26 @@ static int find_live(struct nb_env *env)
 	}
 	/* Without a fixed point within the rounds, everything counts as
 	 * live. */
-	for (uint32_t pc = 0; moved && pc < env->n; pc++)
+	for (uint32_t pc = 0; moved && pc < program->n; pc++)
 		live[pc] = ALL;
 	return 0;
 }
 
 int nb_cfg_build(struct nb_env *env)
 {
-	struct nb_cfg *cfg = &env->cfg;
+	struct nb_cfg *cfg = &env->program.cfg;
 	uint8_t color[MAX_FUNCS] = { 0 };
 	int rc;
 
-	cfg->mark = nb_arena_array(env->arena, env->n, 1);
-	cfg->live = nb_arena_array(env->arena, env->n, sizeof(uint16_t));
+	cfg->mark = nb_arena_array(env->program.arena, env->program.n, 1);
+	cfg->live = nb_arena_array(env->program.arena, env->program.n, sizeof(uint16_t));
 	if (!cfg->mark || !cfg->live)
 		return NB_E_NOMEM;
 	if ((rc = find_funcs(env)) || (rc = check_edges(env)) || (rc = check_reached(env)) ||
-	    (rc = check_calls(env, 0, color)) || (rc = mark_joins(env)))
+	    (rc = check_calls(env, 0, color)) || (rc = mark_joins(&env->program)))
 		return rc;
 	cfg->work = WORK;
-	return find_live(env);
+	return find_live(&env->program);
 }
 
 enum { MAX_ROUNDS = 32 };
@@ -348,7 +350,7 @@ struct rev {
 	uint32_t *first, *from, *seq, *num, *stack;
 };
 
-static void fill_ways(struct nb_env *env, struct rev *g)
+static void fill_ways(const struct nb_program *program, struct rev *g)
 {
 	uint32_t next[2];
 
@@ -356,9 +358,9 @@ static void fill_ways(struct nb_env *env, struct rev *g)
 		for (uint32_t i = 0; i < g->size; i++) {
 			unsigned k;
 
-			if (at(env, g->start + i)->kind == NB_KIND_LDDW_HI)
+			if (at(program, g->start + i)->kind == NB_KIND_LDDW_HI)
 				continue;
-			k = nb_cfg_next(env, g->start + i, next);
+			k = nb_cfg_next(program, g->start + i, next);
 			for (unsigned j = 0; j < k; j++) {
 				uint32_t to = next[j] - g->start;
 
@@ -376,12 +378,12 @@ static void fill_ways(struct nb_env *env, struct rev *g)
 }
 
 /* Number slots in a depth-first search from each exit, against the edges. */
-static void number(struct nb_env *env, struct rev *g, uint32_t *at_way)
+static void number(const struct nb_program *program, struct rev *g, uint32_t *at_way)
 {
 	for (uint32_t e = 0; e < g->size; e++) {
 		uint32_t n = 0;
 
-		if (at(env, g->start + e)->kind != NB_KIND_EXIT)
+		if (at(program, g->start + e)->kind != NB_KIND_EXIT)
 			continue;
 		g->stack[n++] = e;
 		g->num[e] = NB_NO_PC;
@@ -422,10 +424,11 @@ static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a, uin
 	return a == b ? a : NB_NO_PC;
 }
 
-static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc, uint64_t *work)
+static uint32_t join_of(struct nb_program *program, const struct rev *g, uint32_t pc,
+			uint64_t *work)
 {
-	uint32_t *ipdom = env->cfg.ipdom, to = UNSET, next[2];
-	unsigned k = nb_cfg_next(env, pc, next);
+	uint32_t *ipdom = program->cfg.ipdom, to = UNSET, next[2];
+	unsigned k = nb_cfg_next(program, pc, next);
 
 	if (!k)
 		return NB_NO_PC;
@@ -441,7 +444,7 @@ static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc, ui
 
 /* Compute post-dominators with the iteration of Cooper, Harvey and Kennedy.
  * Returns false if it would cost too much. */
-static bool iterate(struct nb_env *env, const struct rev *g)
+static bool iterate(struct nb_program *program, const struct rev *g)
 {
 	bool moved = true;
 
@@ -449,52 +452,53 @@ static bool iterate(struct nb_env *env, const struct rev *g)
 		moved = false;
 		for (uint32_t i = g->n; i-- > 0;) {
 			uint32_t pc = g->start + g->seq[i];
-			uint32_t to = join_of(env, g, pc, &env->cfg.work);
+			uint32_t to = join_of(program, g, pc, &program->cfg.work);
 
-			moved |= to != env->cfg.ipdom[pc];
-			env->cfg.ipdom[pc] = to;
+			moved |= to != program->cfg.ipdom[pc];
+			program->cfg.ipdom[pc] = to;
 		}
-		if (!env->cfg.work || round == MAX_ROUNDS)
+		if (!program->cfg.work || round == MAX_ROUNDS)
 			return false;
 	}
 	return true;
 }
 
-static bool find_joins(struct nb_env *env, const struct nb_cfg_func *f)
+static bool find_joins(struct nb_program *program, const struct nb_cfg_func *f)
 {
 	size_t size = f->end - f->start;
 	struct rev g = { f->start, f->end - f->start, 0, NULL, NULL, NULL, NULL, NULL };
 	uint32_t *at_way;
 	bool ok;
 
-	g.first = nb_arena_array(env->arena, size + 2, sizeof(*g.first));
-	g.from = nb_arena_array(env->arena, size * 2, sizeof(*g.from));
-	g.seq = nb_arena_array(env->arena, size, sizeof(*g.seq));
-	g.num = nb_arena_array(env->arena, size, sizeof(*g.num));
-	g.stack = nb_arena_array(env->arena, size, sizeof(*g.stack));
-	at_way = nb_arena_array(env->arena, size, sizeof(*at_way));
+	g.first = nb_arena_array(program->arena, size + 2, sizeof(*g.first));
+	g.from = nb_arena_array(program->arena, size * 2, sizeof(*g.from));
+	g.seq = nb_arena_array(program->arena, size, sizeof(*g.seq));
+	g.num = nb_arena_array(program->arena, size, sizeof(*g.num));
+	g.stack = nb_arena_array(program->arena, size, sizeof(*g.stack));
+	at_way = nb_arena_array(program->arena, size, sizeof(*at_way));
 	if (!g.first || !g.from || !g.seq || !g.num || !g.stack || !at_way)
 		return false;
 	for (uint32_t i = 0; i < g.size; i++)
-		env->cfg.ipdom[f->start + i] = g.num[i] = UNSET;
-	fill_ways(env, &g);
-	number(env, &g, at_way);
-	ok = iterate(env, &g);
+		program->cfg.ipdom[f->start + i] = g.num[i] = UNSET;
+	fill_ways(program, &g);
+	number(program, &g, at_way);
+	ok = iterate(program, &g);
 	for (uint32_t pc = f->start; pc < f->end; pc++)
-		if (!ok || env->cfg.ipdom[pc] == UNSET)
-			env->cfg.ipdom[pc] = NB_NO_PC;
+		if (!ok || program->cfg.ipdom[pc] == UNSET)
+			program->cfg.ipdom[pc] = NB_NO_PC;
 	return true;
 }
 
 uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc)
 {
-	struct nb_cfg *cfg = &env->cfg;
+	struct nb_cfg *cfg = &env->program.cfg;
 	struct nb_cfg_func *f = &cfg->funcs[cfg->func_of[pc]];
 
 	if (!cfg->ipdom)
-		cfg->ipdom = nb_arena_array(env->arena, env->n, sizeof(*cfg->ipdom));
-	if (!cfg->ipdom || (!f->joined && !find_joins(env, f))) {
-		env->nomem = true;
+		cfg->ipdom =
+			nb_arena_array(env->program.arena, env->program.n, sizeof(*cfg->ipdom));
+	if (!cfg->ipdom || (!f->joined && !find_joins(&env->program, f))) {
+		env->walk.nomem = true;
 		return NB_NO_PC;
 	}
 	f->joined = true;
@@ -512,7 +516,7 @@ struct chains {
  * so each function is computed once. */
 static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 {
-	const struct nb_cfg_func *fn = &env->cfg.funcs[f];
+	const struct nb_cfg_func *fn = &env->program.cfg.funcs[f];
 	uint32_t below = 0;
 
 	if (c->bytes[f])
@@ -521,9 +525,9 @@ static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 	for (uint32_t pc = fn->start; pc < fn->end; pc++) {
 		uint32_t to, bytes;
 
-		if (!nb_insn_names_func(at(env, pc)))
+		if (!nb_insn_names_func(at(&env->program, pc)))
 			continue;
-		to = env->cfg.func_of[nb_insn_target(at(env, pc), pc)];
+		to = env->program.cfg.func_of[nb_insn_target(at(&env->program, pc), pc)];
 		bytes = deepest(env, to, c);
 		if (bytes > below) {
 			below = bytes;

@@ -6,21 +6,21 @@
 #include "core/bpf/verify/state/operands.h"
 
 /*
- * nb_cfg_build - check the control-flow graph of the program and fill env->cfg
+ * nb_cfg_build - check the control-flow graph of the program and fill env->program.cfg
  *
  * Rejects jumps that leave their function or hit the middle of an LDDW, paths
  * that run off the end, unreachable code, calls to outside the program, and
- * recursion. Requires env->insns. Returns 0, NB_E_VERIFY with the finding
+ * recursion. Requires env->program.insns. Returns 0, NB_E_VERIFY with the finding
  * filled, or NB_E_NOMEM.
  */
 int nb_cfg_build(struct nb_env *env);
 
 /* Find the slots that may follow @pc inside its function; returns how many
  * (0 to 2). */
-unsigned nb_cfg_next(const struct nb_env *env, uint32_t pc, uint32_t next[2]);
+unsigned nb_cfg_next(const struct nb_program *program, uint32_t pc, uint32_t next[2]);
 
 /* Return the number of the function whose first slot is @pc, or -1. */
-int nb_cfg_func_at(const struct nb_env *env, uint32_t pc);
+int nb_cfg_func_at(const struct nb_program *program, uint32_t pc);
 
 /*
  * Return the slot where all paths from @pc meet again inside its function

@@ -4,13 +4,13 @@
 #include "core/bpf/verify/insn/answers.h"
 
 /* Return the index of output @f's row in core/defs/answers.h, or -1. */
-static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
+static int answer_of(const struct nb_program *program, const struct nb_field_spec *f)
 {
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].hook == env->hook->id && rows[i].off == f->off)
+		if (rows[i].hook == program->hook->id && rows[i].off == f->off)
 			return (int)i;
 	return -1;
 }
@@ -29,7 +29,7 @@ static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
 
 static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
 {
-	for (const struct nb_odd_store *s = env->found.odd_stores; s; s = s->next)
+	for (const struct nb_odd_store *s = env->walk.found.odd_stores; s; s = s->next)
 		if (s->pc == pc && s->answer == answer)
 			return true;
 	return false;
@@ -39,24 +39,24 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 		    const struct nb_field_spec *f, int64_t off)
 {
 	struct nb_env *env = a->env;
-	int row = answer_of(env, f);
+	int row = answer_of(&env->program, f);
 	const struct nb_answer_spec *can;
 	struct nb_odd_store *s;
 	struct nb_range v;
 	size_t nrows;
 
-	if (row < 0 || env->seek)
+	if (row < 0 || env->walk.how.seek)
 		return;
-	env->found.answered |= 1u << row;
+	env->walk.found.answered |= 1u << row;
 	can = &nb_spec_answers(&nrows)[row];
 	v = stored(a, n, f, off);
 	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row))
 		return;
-	s = nb_arena_alloc(env->arena, sizeof(*s));
+	s = nb_arena_alloc(env->program.arena, sizeof(*s));
 	if (!s) {
-		env->nomem = true;
+		env->walk.nomem = true;
 		return;
 	}
-	*s = (struct nb_odd_store){ env->found.odd_stores, a->pc, (uint32_t)row, v };
-	env->found.odd_stores = s;
+	*s = (struct nb_odd_store){ env->walk.found.odd_stores, a->pc, (uint32_t)row, v };
+	env->walk.found.odd_stores = s;
 }

@@ -74,7 +74,7 @@ static void settle(void *arg, struct nb_reg *r)
  * not. A pointer that was moved out of its memory may have any value, including
  * NULL: the host decides where the memory lies.
  */
-static bool is_not_null(const struct nb_env *env, const struct nb_reg *r)
+static bool is_not_null(const struct nb_program *program, const struct nb_reg *r)
 {
 	int64_t lo = 0, hi = 0;
 
@@ -90,13 +90,13 @@ static bool is_not_null(const struct nb_env *env, const struct nb_reg *r)
 	case NB_REG_FUNC:
 		return true;
 	case NB_REG_CTX:
-		hi = env->hook->ctx_size;
+		hi = program->hook->ctx_size;
 		break;
 	case NB_REG_STACK:
 		lo = -NB_STACK_SIZE;
 		break;
 	case NB_REG_VALUE:
-		hi = env->img->maps[r->map].value_size;
+		hi = program->img->maps[r->map].value_size;
 		break;
 	case NB_REG_MEM:
 	case NB_REG_RDONLY:
@@ -117,7 +117,7 @@ static void branch_equal(const struct nb_env *env, struct nb_state *st, const st
 	const struct nb_reg *other = ptr == a ? b : a;
 	struct null_test t = { env, ptr->id, false };
 
-	if (may_be_null(ptr) && is_not_null(env, other))
+	if (may_be_null(ptr) && is_not_null(&env->program, other))
 		nb_state_each(st, settle, &t);
 }
 
@@ -143,7 +143,7 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 	if (!nb_reg_is_zero(num))
 		return true;
 	if (!may_be_null(ptr))
-		return !t.null || !is_not_null(env, ptr);
+		return !t.null || !is_not_null(&env->program, ptr);
 	if (t.null)
 		nb_ref_drop(st, t.id);
 	nb_state_each(st, settle, &t);
@@ -160,7 +160,7 @@ static bool branch_same(enum nb_fn fn, bool taken)
 
 bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc, bool taken)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg *dst = &nb_top(st)->regs[insn->dst];
 	struct nb_reg *src = NULL, b = nb_operand(st, insn);
 	struct nb_range was;
@@ -197,10 +197,10 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc, bool t
 	return spread(st, src);
 }
 
-bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st, uint32_t pc,
+bool nb_step_branch_known(const struct nb_program *program, const struct nb_state *st, uint32_t pc,
 			  bool *taken)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &program->insns[pc];
 	const struct nb_reg *a = &st->frames[st->nframes - 1].regs[insn->dst];
 	struct nb_reg b = nb_operand(st, insn);
 	struct nb_range x = a->r, y = b.r;
@@ -216,9 +216,10 @@ bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st, u
 	return can != cannot;
 }
 
-bool nb_step_branch_pointers(const struct nb_env *env, const struct nb_state *st, uint32_t pc)
+bool nb_step_branch_pointers(const struct nb_program *program, const struct nb_state *st,
+			     uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &program->insns[pc];
 	const struct nb_reg *regs = st->frames[st->nframes - 1].regs;
 
 	return regs[insn->dst].kind != NB_REG_SCALAR ||
@@ -229,15 +230,15 @@ bool nb_step_branch_pointers(const struct nb_env *env, const struct nb_state *st
  * Is @r NULL on all ranks or on none? Addresses differ between processes, so
  * this does not hold for a pointer that was moved out of its memory.
  */
-static bool null_is_coherent(const struct nb_env *env, const struct nb_reg *r)
+static bool null_is_coherent(const struct nb_program *program, const struct nb_reg *r)
 {
-	return may_be_null(r) || is_not_null(env, r);
+	return may_be_null(r) || is_not_null(program, r);
 }
 
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st, uint32_t pc,
 			  uint32_t *from)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_reg *a = &f->regs[insn->dst];
 	const struct nb_reg *ptr;
@@ -250,12 +251,13 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st, uint32_
 		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
 		/* Bytes of an address carry a label even in a walk without
 		 * labels. */
-		return env->labels;
+		return env->walk.how.labels;
 	}
 	if (!nb_reg_is_pointer(a) && !nb_reg_is_pointer(&b))
 		return false;
 	ptr = nb_reg_is_pointer(a) ? a : &b;
-	if (is_equality(insn) && nb_reg_is_zero(ptr == a ? &b : a) && null_is_coherent(env, ptr))
+	if (is_equality(insn) && nb_reg_is_zero(ptr == a ? &b : a) &&
+	    null_is_coherent(&env->program, ptr))
 		return false;
 	return nb_label_source(env) == NB_LABEL_LOCAL;
 }

@@ -28,7 +28,7 @@ static int check_writable(const struct at *a, int number)
 
 static int check_count(const struct at *a)
 {
-	if (a->env->opts.allow_wide_shift || (uint64_t)a->insn->imm < a->insn->width)
+	if (a->env->program.opts.allow_wide_shift || (uint64_t)a->insn->imm < a->insn->width)
 		return 0;
 	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst, .limit = a->insn->width - 1u,
 		      .number = a->insn->imm);
@@ -183,12 +183,12 @@ static int check_stack(const struct at *a, const struct nb_mem_access *n,
 
 static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 {
-	const struct nb_image *img = a->env->img;
+	const struct nb_image *img = a->env->program.img;
 
 	for (uint32_t i = 0; i < img->nctx_fields; i++) {
 		const struct nb_ctx_field *f = &img->ctx_fields[i];
 
-		if (f->hook == a->env->hook->id && off >= f->off && off - f->off < f->size)
+		if (f->hook == a->env->program.hook->id && off >= f->off && off - f->off < f->size)
 			return f;
 	}
 	return NULL;
@@ -196,7 +196,7 @@ static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 
 static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 {
-	const struct nb_hook_spec *h = a->env->hook;
+	const struct nb_hook_spec *h = a->env->program.hook;
 	const struct nb_ctx_field *f = off >= 0 ? newer_field(a, off) : NULL;
 
 	if (f)
@@ -212,7 +212,7 @@ static int check_output_label(const struct at *a, const struct nb_mem_access *n,
 {
 	int8_t number = n->reg;
 
-	if (!a->env->labels || f->label != NB_LABEL_COHERENT)
+	if (!a->env->walk.how.labels || f->label != NB_LABEL_COHERENT)
 		return 0;
 	if (n->value >= 0 && reg(a, n->value)->label == NB_LABEL_LOCAL)
 		number = n->value;
@@ -238,9 +238,10 @@ static int check_output(const struct at *a, const struct nb_mem_access *n,
 			const struct nb_field_spec *f, int64_t off)
 {
 	if (f->access != NB_OUT)
-		return refuse(
-			a, has_output(a->env->hook) ? NB_RULE_CTX_READONLY : NB_RULE_CTX_NO_OUTPUT,
-			.reg = n->reg, .name = f->name, .text = f->doc);
+		return refuse(a,
+			      has_output(a->env->program.hook) ? NB_RULE_CTX_READONLY
+							       : NB_RULE_CTX_NO_OUTPUT,
+			      .reg = n->reg, .name = f->name, .text = f->doc);
 	if (off > f->off || off + n->size < f->off + f->size)
 		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg, .name = f->name,
 			      .limit = f->size, .size = n->size, .number = off - f->off);
@@ -257,7 +258,9 @@ static int check_ctx_store(const struct at *a, const struct nb_mem_access *n, in
 	int rc;
 
 	for (int64_t at = off; at < off + n->size; at = f->off + f->size) {
-		f = at < env->hook->ctx_size ? nb_spec_field(env->hook, (uint32_t)at) : NULL;
+		f = at < env->program.hook->ctx_size
+			    ? nb_spec_field(env->program.hook, (uint32_t)at)
+			    : NULL;
 		if (!f)
 			return refuse_ctx_end(a, n->reg, at);
 		if ((rc = check_output(a, n, f, off)))
@@ -277,9 +280,9 @@ static int check_ctx(const struct at *a, const struct nb_mem_access *n, const st
 
 	if (!nb_range_is_const(offs))
 		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = n->reg);
-	if (off < 0 || off >= env->hook->ctx_size)
+	if (off < 0 || off >= env->program.hook->ctx_size)
 		return refuse_ctx_end(a, n->reg, off);
-	f = nb_spec_field(env->hook, (uint32_t)off);
+	f = nb_spec_field(env->program.hook, (uint32_t)off);
 	if (off % n->size)
 		return refuse(a, NB_RULE_CTX_ALIGN, .reg = n->reg, .size = n->size, .number = off,
 			      .name = f ? f->name : "(padding)");
@@ -291,7 +294,7 @@ static int check_ctx(const struct at *a, const struct nb_mem_access *n, const st
 		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg, .size = n->size, .number = off,
 			      .name = f->name, .limit = f->off + f->size);
 	if (!strcmp(f->unit, "ns"))
-		env->found.reads_time = true;
+		env->walk.found.reads_time = true;
 	return 0;
 }
 
@@ -375,7 +378,7 @@ static int check_return(const struct at *a)
 			return rc;
 		/* An address differs between ranks, so only a coherent program
 		 * must not return one. */
-		if (r->kind == NB_REG_SCALAR || !nb_env_is_coherent(a->env))
+		if (r->kind == NB_REG_SCALAR || !nb_program_is_coherent(&a->env->program))
 			return 0;
 		return refuse(a, NB_RULE_RET_POINTER, .reg = 0);
 	}
@@ -421,13 +424,14 @@ static int check_load_store(const struct at *a, const struct nb_mem_access *n, e
 
 int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct at a = {
 		.env = env,
 		.st = st,
 		.f = &st->frames[st->nframes - 1],
 		.insn = insn,
-		.helper = nb_insn_calls_helper(insn) ? nb_env_helper(env, insn->imm) : NULL,
+		.helper = nb_insn_calls_helper(insn) ? nb_program_helper(&env->program, insn->imm)
+						     : NULL,
 		.pc = pc,
 	};
 	struct nb_mem_access n = { (int8_t)insn->dst, -1, (uint8_t)(insn->width / 8) };

@@ -32,7 +32,7 @@ static int check_helper(const struct at *a)
 	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
 
 	if (h && h->id >= NB_HELPER_TUNER && h->arg[0] == NB_ARG_CTX &&
-	    a->env->hook->id != NB_HOOK_TUNER)
+	    a->env->program.hook->id != NB_HOOK_TUNER)
 		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;
@@ -44,7 +44,7 @@ static int check_helper(const struct at *a)
 static int check_map_kind(const struct at *a, int number)
 {
 	uint32_t map = reg(a, number)->map;
-	uint32_t type = a->env->img->maps[map].type;
+	uint32_t type = a->env->program.img->maps[map].type;
 
 	if (a->helper->maps >> type & 1)
 		return 0;
@@ -60,9 +60,9 @@ static int check_map_kind(const struct at *a, int number)
 static int check_map_write(const struct at *a, int number)
 {
 	uint32_t map = reg(a, number)->map;
-	const struct nb_map_spec *m = &a->env->img->maps[map];
+	const struct nb_map_spec *m = &a->env->program.img->maps[map];
 
-	if (a->env->hook->id != NB_HOOK_CONTROLLER)
+	if (a->env->program.hook->id != NB_HOOK_CONTROLLER)
 		return nb_check_map_access(a, number, STORE);
 	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
 	    !(m->flags & NB_F_RDONLY_PROG) &&
@@ -105,7 +105,7 @@ static int check_mem_arg(const struct at *a, int number)
 	const struct nb_helper_spec *h = a->helper;
 	unsigned arg = (unsigned)number - 1;
 	const struct nb_reg *r = reg(a, number);
-	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
+	struct nb_extent size = nb_helper_extent(&a->env->program, a->st, h, arg);
 	enum nb_arg kind = h->arg[arg];
 	enum access acc = nb_arg_writes(kind) ? STORE : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
@@ -147,7 +147,8 @@ static int check_size_arg(const struct at *a, int number)
 static int check_string(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m = r->kind == NB_REG_VALUE ? &a->env->img->maps[r->map] : NULL;
+	const struct nb_map_spec *m =
+		r->kind == NB_REG_VALUE ? &a->env->program.img->maps[r->map] : NULL;
 	int64_t off = (int64_t)r->r.t.value;
 
 	if (m && m->origin == NB_ORIGIN_RODATA && nb_range_is_const(&r->r) && off >= 0 &&

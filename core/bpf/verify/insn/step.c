@@ -30,7 +30,7 @@ static void depend(struct nb_reg *r, uint64_t deps)
 static void link_scalar(struct nb_env *env, struct nb_reg *r)
 {
 	if (r->kind == NB_REG_SCALAR && !r->id && !nb_range_is_const(&r->r))
-		r->id = ++env->ids;
+		r->id = ++env->walk.ids;
 }
 
 /* Return the number that a part of an address, or a difference of two
@@ -50,7 +50,7 @@ static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r, un
 	if (!nb_reg_is_pointer(r))
 		return;
 	*r = address_number(env, pc, bits);
-	env->found.noted[pc] |= NB_NOTED_ADDRESS;
+	env->walk.found.noted[pc] |= NB_NOTED_ADDRESS;
 }
 
 bool nb_takes_address(const struct nb_helper_spec *h)
@@ -60,7 +60,8 @@ bool nb_takes_address(const struct nb_helper_spec *h)
 
 void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
+	const struct nb_helper_spec *h =
+		nb_program_helper(&env->program, env->program.insns[pc].imm);
 
 	for (unsigned i = 0; nb_takes_address(h) && i < 5; i++)
 		if (h->arg[i] == NB_ARG_ANY)
@@ -69,7 +70,7 @@ void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg *src = &nb_top(st)->regs[insn->src], v;
 
 	if (insn->operand == NB_OPND_IMM) {
@@ -93,7 +94,7 @@ static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			 const struct nb_reg *a, const struct nb_reg *b)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
 	const struct nb_reg *num = ptr == a ? b : a;
 	struct nb_reg v = *ptr;
@@ -101,7 +102,7 @@ static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_reg_is_pointer(num) || insn->operand == NB_OPND_NONE) {
 		v = address_number(env, pc, insn->width);
 		if (insn->operand == NB_OPND_NONE)
-			env->found.noted[pc] |= NB_NOTED_ADDRESS;
+			env->walk.found.noted[pc] |= NB_NOTED_ADDRESS;
 		nb_step_assign(st, insn->dst, v);
 		return;
 	}
@@ -128,7 +129,7 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v, const struc
 
 static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg a = nb_top(st)->regs[insn->dst], b = nb_operand(st, insn);
 	struct nb_reg v = a;
 	bool zero;
@@ -143,7 +144,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	}
 	if (insn->traits & NB_INSN_DIVIDE &&
 	    (insn->width == 64 ? nb_range_has(&b.r, 0) : b.r.umin32 == 0))
-		env->found.noted[pc] |= NB_NOTED_ZERO;
+		env->walk.found.noted[pc] |= NB_NOTED_ZERO;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
 	/* x ^ x and x - x are 0 for any x, and carry no label of it. */
 	zero = insn->traits & NB_INSN_CANCELS && nb_same_number(insn, &a, &b);
@@ -159,10 +160,10 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 }
 
 /* Load constant data (.rodata) at a known offset. */
-static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
+static bool load_constant(const struct nb_program *program, const struct nb_reg *ptr,
 			  const struct nb_range *off, uint32_t size, struct nb_range *out)
 {
-	const struct nb_map_spec *m = &env->img->maps[ptr->map];
+	const struct nb_map_spec *m = &program->img->maps[ptr->map];
 	uint64_t v = 0;
 
 	if (m->origin != NB_ORIGIN_RODATA || !m->init || !nb_range_is_const(off))
@@ -174,34 +175,34 @@ static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
 }
 
 /* Do the contents of the memory behind @ptr differ between ranks? */
-static bool memory_is_local(const struct nb_env *env, const struct nb_reg *ptr,
+static bool memory_is_local(const struct nb_program *program, const struct nb_reg *ptr,
 			    const struct nb_range *off)
 {
 	const struct nb_field_spec *f;
 
 	if (ptr->kind == NB_REG_VALUE)
-		return nb_map_is_local(&env->img->maps[ptr->map]);
+		return nb_map_is_local(&program->img->maps[ptr->map]);
 	if (ptr->kind == NB_REG_MEM)
 		return true;
 	if (ptr->kind != NB_REG_CTX)
 		return false;
-	f = nb_spec_field(env->hook, (uint32_t)off->smin);
+	f = nb_spec_field(program->hook, (uint32_t)off->smin);
 	return f && f->label != NB_LABEL_COHERENT;
 }
 
 static struct nb_reg load_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			     const struct nb_reg *ptr, uint32_t size)
 {
-	struct nb_range off = nb_access_offset(ptr, env->insns[pc].off);
+	struct nb_range off = nb_access_offset(ptr, env->program.insns[pc].off);
 	struct nb_reg v = nb_reg_unknown(size * 8);
 
 	if (ptr->kind == NB_REG_STACK)
 		v = nb_stack_load(st, ptr, &off, size);
 	else if (ptr->kind == NB_REG_VALUE)
-		load_constant(env, ptr, &off, size, &v.r);
+		load_constant(&env->program, ptr, &off, size, &v.r);
 	else if (ptr->kind == NB_REG_RDONLY && ptr->ref)
 		v = nb_iter_load(st, ptr, &off, size);
-	if (memory_is_local(env, ptr, &off))
+	if (memory_is_local(&env->program, ptr, &off))
 		nb_label_begin(env, &v, pc);
 	nb_label_follow(&v, ptr);
 	return v;
@@ -209,7 +210,7 @@ static struct nb_reg load_at(struct nb_env *env, struct nb_state *st, uint32_t p
 
 static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg ptr = nb_top(st)->regs[insn->src];
 	struct nb_reg v = load_at(env, st, pc, &ptr, insn->width / 8u);
 
@@ -225,7 +226,7 @@ static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc, const struct nb_reg *ptr,
 		     struct nb_reg v)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_range off = nb_access_offset(ptr, insn->off);
 	struct nb_place at = { ptr->frame, off.smin, insn->width / 8u };
 
@@ -244,7 +245,7 @@ static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc, const
 
 static void store(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_frame *f = nb_top(st);
 	struct nb_reg ptr = f->regs[insn->dst], v;
 
@@ -260,7 +261,7 @@ static void store(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_frame *f = nb_top(st);
 	struct nb_reg ptr = f->regs[insn->dst], src = f->regs[insn->src];
 	struct nb_reg old = load_at(env, st, pc, &ptr, insn->width / 8u);
@@ -285,9 +286,9 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		nb_step_assign(st, insn->src, old);
 }
 
-static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void lddw(const struct nb_program *program, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_insn *insn = &program->insns[pc];
 	struct nb_reg v;
 
 	switch (insn->fn) {
@@ -305,7 +306,7 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 		v.map = (uint32_t)((int64_t)pc + 1 + insn->off);
 		/* The range of a code address holds the function that took
 		 * it: only that function may pass the address on. */
-		v.r = nb_range_const(env->cfg.func_of[pc]);
+		v.r = nb_range_const(program->cfg.func_of[pc]);
 		break;
 	default:
 		v = nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
@@ -324,16 +325,16 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	f = nb_frame_next(st, NB_NO_PC);
 	st->nframes++;
 	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
-	if (env->opts.plain_mem) {
+	if (env->program.opts.plain_mem) {
 		f->regs[1] = nb_reg_pointer(NB_REG_MEM);
-		f->regs[1].size = env->opts.plain_mem;
-		f->regs[2] = nb_reg_scalar(nb_range_const(env->opts.plain_mem));
+		f->regs[1].size = env->program.opts.plain_mem;
+		f->regs[2] = nb_reg_scalar(nb_range_const(env->program.opts.plain_mem));
 	}
 }
 
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	switch (env->insns[pc].kind) {
+	switch (env->program.insns[pc].kind) {
 	case NB_KIND_ALU:
 		alu(env, st, pc);
 		break;
@@ -347,10 +348,10 @@ void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		atomic(env, st, pc);
 		break;
 	case NB_KIND_LDDW:
-		lddw(env, st, pc);
+		lddw(&env->program, st, pc);
 		break;
 	case NB_KIND_CALL:
-		if (nb_is_iter(&env->insns[pc]))
+		if (nb_is_iter(&env->program.insns[pc]))
 			nb_iter_step(env, st, pc);
 		else
 			nb_step_helper(env, st, pc);

@@ -41,7 +41,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	nb_label_follow(r0, r);
 	if (!nb_arg_reads(h->arg[arg]))
 		return;
-	size = nb_helper_extent(env, st, h, arg);
+	size = nb_helper_extent(&env->program, st, h, arg);
 	/* The size is 0: the pointer was not checked, so do not dereference
 	 * it. */
 	if (!size.max)
@@ -49,7 +49,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (r->kind == NB_REG_STACK) {
 		follow_stack(env, &st->frames[r->frame], r->r.smin, r->r.smax + (int64_t)size.max,
 			     r0, pc);
-	} else if ((r->kind == NB_REG_VALUE && nb_map_is_local(&env->img->maps[r->map])) ||
+	} else if ((r->kind == NB_REG_VALUE && nb_map_is_local(&env->program.img->maps[r->map])) ||
 		   r->kind == NB_REG_MEM) {
 		follow_source(env, r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
@@ -86,7 +86,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		      const struct nb_helper_spec *h, unsigned arg, const struct nb_reg *r0)
 {
 	const struct nb_reg *r = &nb_top(st)->regs[arg + 1];
-	struct nb_extent size = nb_helper_extent(env, st, h, arg);
+	struct nb_extent size = nb_helper_extent(&env->program, st, h, arg);
 	struct nb_range any = nb_range_u(0, 0xff);
 	struct nb_reg v = nb_reg_scalar(any);
 
@@ -131,13 +131,13 @@ static bool always_found(struct nb_env *env, struct nb_state *st, const struct n
 static struct nb_reg result(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			    const struct nb_helper_spec *h)
 {
-	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	const struct nb_map_spec *m = nb_helper_map(&env->program, st, h);
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
 	if (h->ret == NB_RET_VALUE_OR_NULL && m) {
 		r0 = nb_reg_pointer(NB_REG_VALUE_OR_NULL);
-		r0.map = (uint32_t)(m - env->img->maps);
-		r0.id = ++env->ids;
+		r0.map = (uint32_t)(m - env->program.img->maps);
+		r0.id = ++env->walk.ids;
 		if (always_found(env, st, h, m)) {
 			r0.kind = NB_REG_VALUE;
 			r0.id = 0;
@@ -152,7 +152,8 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st, uint32_t pc
 
 void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
+	const struct nb_helper_spec *h =
+		nb_program_helper(&env->program, env->program.insns[pc].imm);
 	struct nb_reg r0 = result(env, st, pc, h);
 
 	for (unsigned i = 0; i < 5; i++)

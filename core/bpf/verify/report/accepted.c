@@ -38,7 +38,7 @@ static bool is_ours(const struct nb_line *l)
 static void add(struct notes *to, enum nb_note_class cls, const struct nb_refusal *facts)
 {
 	struct nb_env *env = to->env;
-	const struct nb_line *l = nb_line_of(env->prog, facts->pc);
+	const struct nb_line *l = nb_line_of(env->program.prog, facts->pc);
 
 	if (to->n == MAX_NOTES || is_ours(l))
 		return;
@@ -65,7 +65,9 @@ static void add_answers(struct notes *to, uint32_t pc)
 				    .off = &s->value,
 				    .number = rows[s->answer].least,
 				    .to = rows[s->answer].most,
-				    .name = nb_spec_field(to->env->hook, rows[s->answer].off)->name,
+				    .name = nb_spec_field(to->env->program.hook,
+							  rows[s->answer].off)
+						    ->name,
 			    });
 }
 
@@ -76,12 +78,12 @@ static void add_no_answer(struct notes *to)
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
-	if (env->facts.answered || env->opts.plain_mem)
+	if (env->facts.answered || env->program.opts.plain_mem)
 		return;
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].hook == env->hook->id)
+		if (rows[i].hook == env->program.hook->id)
 			outputs = nb_say(env, "%s%sctx->%s", outputs, *outputs ? " or " : "",
-					 nb_spec_field(env->hook, rows[i].off)->name);
+					 nb_spec_field(env->program.hook, rows[i].off)->name);
 	if (*outputs)
 		add(to, NB_NOTE_NO_ANSWER, &(struct nb_refusal){ .text = outputs });
 }
@@ -92,9 +94,9 @@ void nb_notes_fill(struct nb_env *env)
 	struct nb_note *to;
 
 	add_no_answer(&found);
-	for (uint32_t pc = 0; pc < env->n; pc++)
+	for (uint32_t pc = 0; pc < env->program.n; pc++)
 		add_answers(&found, pc);
-	to = nb_arena_array(env->arena, found.n, sizeof(*to));
+	to = nb_arena_array(env->program.arena, found.n, sizeof(*to));
 	if (!to)
 		return;
 	memcpy(to, found.at, found.n * sizeof(*to));

@@ -14,10 +14,10 @@ struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 {
 	struct nb_loop best = { pc, pc, false };
 
-	for (uint32_t at = pc; at < env->n; at++) {
-		int64_t to = nb_insn_target(&env->insns[at], at);
+	for (uint32_t at = pc; at < env->program.n; at++) {
+		int64_t to = nb_insn_target(&env->program.insns[at], at);
 
-		if (!(env->insns[at].traits & NB_INSN_JUMP) || to < 0 || to > pc)
+		if (!(env->program.insns[at].traits & NB_INSN_JUMP) || to < 0 || to > pc)
 			continue;
 		if (!best.found || at - to < best.last - best.head)
 			best = (struct nb_loop){ (uint32_t)to, at, true };
@@ -27,7 +27,7 @@ struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 
 static bool leaves(const struct nb_env *env, const struct nb_loop *loop, uint32_t pc)
 {
-	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_insn *in = &env->program.insns[pc];
 	int64_t to = nb_insn_target(in, pc);
 
 	if (in->kind == NB_KIND_EXIT)
@@ -49,7 +49,7 @@ const char *nb_say_exit(struct nb_env *env, uint32_t pc)
 			break;
 	if (pc > loop.last)
 		return "; nothing leaves the loop";
-	l = nb_line_of(env->prog, pc);
+	l = nb_line_of(env->program.prog, pc);
 	if (!l || !l->text || !*l->text)
 		return nb_say(env, "; it ends by slot %u: %s", pc, nb_say_insn(env, pc));
 	return nb_say(env, "; it ends by line %u: %s", l->line, l->text + strspn(l->text, " \t"));

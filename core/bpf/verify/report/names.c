@@ -14,9 +14,9 @@ static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 {
 	const struct nb_field_spec *f;
 
-	if (!nb_range_is_const(off) || off->smin < 0 || off->smin >= env->hook->ctx_size)
+	if (!nb_range_is_const(off) || off->smin < 0 || off->smin >= env->program.hook->ctx_size)
 		return "";
-	f = nb_spec_field(env->hook, (uint32_t)off->smin);
+	f = nb_spec_field(env->program.hook, (uint32_t)off->smin);
 	return f ? nb_say(env, "ctx->%s", f->name) : "";
 }
 
@@ -74,7 +74,7 @@ static void into_element(struct nb_env *env, struct nb_member *m, const struct n
 struct nb_member nb_member_at(struct nb_env *env, uint32_t map, enum nb_name_part part, uint64_t lo,
 			      uint64_t hi)
 {
-	const struct nb_image *img = env->img;
+	const struct nb_image *img = env->program.img;
 	const struct nb_name *at = whole(img, map, part), *next;
 	struct nb_member m = { "", NULL, at, false };
 
@@ -100,7 +100,7 @@ struct nb_member nb_member_at(struct nb_env *env, uint32_t map, enum nb_name_par
 struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map, enum nb_name_part part,
 				  uint64_t off)
 {
-	const struct nb_image *img = env->img;
+	const struct nb_image *img = env->program.img;
 	const struct nb_name *at = whole(img, map, part);
 	struct nb_member m = { "", NULL, at, false };
 	uint64_t start = 0;
@@ -122,7 +122,7 @@ struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map, enum nb_name
 
 const char *nb_say_type(struct nb_env *env, uint32_t map, enum nb_name_part part)
 {
-	const struct nb_name *n = whole(env->img, map, part);
+	const struct nb_name *n = whole(env->program.img, map, part);
 
 	return n ? n->name : "";
 }
@@ -134,7 +134,7 @@ static const char *value_place(struct nb_env *env, const struct nb_reg *r,
 	struct nb_member m;
 
 	if (off->smin < 0 || off->smax > NB_IMAGE_MAX_VALUE ||
-	    !whole(env->img, r->map, NB_NAME_VALUE))
+	    !whole(env->program.img, r->map, NB_NAME_VALUE))
 		return "";
 	m = nb_member_at(env, r->map, NB_NAME_VALUE, (uint64_t)off->smin, (uint64_t)off->smax);
 	if (m.padding)
@@ -185,7 +185,7 @@ static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
 
 const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
 {
-	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_insn *in = &env->program.insns[pc];
 	const struct nb_reg *r = read_through(in, regs);
 	int64_t map = local_map(in, regs);
 
@@ -193,14 +193,14 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs, uin
 		return "hosts differ in their CPUs: "
 		       "a program may record whether the element exists, "
 		       "but its answer must not depend on that";
-	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
+	if (map >= 0 && env->program.img->maps[map].origin != NB_ORIGIN_DEFINED)
 		return "each rank has its own variables; "
 		       "store the data of a decision in a map tagged __coherent, "
 		       "or declare the variable const";
-	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
+	if (map >= 0 && env->program.img->maps[map].type == NB_MAP_PERCPU_ARRAY)
 		return "the values of a per-CPU map depend on the CPU; "
 		       "store the data of a decision in an array or hash tagged __coherent";
-	if (map >= 0 && env->img->maps[map].tags & NB_MAPF_HOST)
+	if (map >= 0 && env->program.img->maps[map].tags & NB_MAPF_HOST)
 		return "let a controller read the host map "
 		       "and write its result to a map tagged __coherent";
 	if (map >= 0)
@@ -237,17 +237,18 @@ static const char *local_load(struct nb_env *env, const struct nb_reg *r, const 
 	if (r->kind == NB_REG_VALUE)
 		return nb_say(env, "%s%smap %s is %s", place, *place ? ": " : "",
 			      nb_map_name(env, r->map),
-			      env->img->maps[r->map].tags & NB_MAPF_HOST ? "of this host alone"
-									 : "not __coherent");
+			      env->program.img->maps[r->map].tags & NB_MAPF_HOST
+				      ? "of this host alone"
+				      : "not __coherent");
 	return "memory of this rank alone";
 }
 
 const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
 {
-	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_insn *in = &env->program.insns[pc];
 	const struct nb_helper_spec *h = called(in);
 
-	if (env->found.noted[pc] & NB_NOTED_ADDRESS)
+	if (env->walk.found.noted[pc] & NB_NOTED_ADDRESS)
 		return "an address, which differs between processes";
 	switch (in->kind) {
 	case NB_KIND_LOAD:

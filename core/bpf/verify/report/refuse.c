@@ -88,7 +88,7 @@ static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
 	const char *text = "";
 
 	for (uint32_t i = 0; i < x->count; i++) {
-		const char *name = env->cfg.funcs[x->chain[i]].name;
+		const char *name = env->program.cfg.funcs[x->chain[i]].name;
 
 		text = nb_say(env, "%s%s%s (%u)", text, i ? " > " : "", name ? name : "?",
 			      env->facts.depth[x->chain[i]]);
@@ -126,7 +126,7 @@ static const char *index_text(struct nb_env *env, uint32_t pc)
 
 static const char *before_line(struct nb_env *env, uint32_t pc)
 {
-	const struct nb_line *l = nb_line_of(env->prog, pc);
+	const struct nb_line *l = nb_line_of(env->program.prog, pc);
 
 	return l ? nb_say(env, "before line %u add: ", l->line) : "add: ";
 }
@@ -374,7 +374,7 @@ const char *nb_expand(struct nb_env *env, const char *text, const struct nb_refu
  */
 static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls, uint32_t pc)
 {
-	struct nb_seek *k = env->seek;
+	struct nb_seek *k = env->walk.how.seek;
 
 	if (cls != k->cls || pc != k->pc) {
 		k->over |= cls == NB_FIND_MEMORY || cls == NB_FIND_COMPLEXITY;
@@ -383,7 +383,6 @@ static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls, uint32
 	k->found = true;
 	if (k->replay)
 		return false;
-	env->failed = false;
 	memset(&env->v->finding, 0, sizeof(env->v->finding));
 	return true;
 }
@@ -394,12 +393,11 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	enum nb_finding_class cls = rules[rule].cls;
 	const char *hint;
 
-	if (env->seek && !finding_wanted(env, cls, x->pc))
+	if (env->walk.how.seek && !finding_wanted(env, cls, x->pc))
 		return NB_E_VERIFY;
-	if (env->failed)
+	if (f->cls)
 		return NB_E_VERIFY;
 	nb_more_words(env);
-	env->failed = true;
 	f->cls = cls;
 	f->rule = rule;
 	f->pc = x->pc;
@@ -411,24 +409,24 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	hint = nb_expand(env, rules[rule].hint, x);
 	f->hint = *hint ? hint : nb_finding_words(cls)->hint;
 	f->func = nb_say_func(env, x->pc);
-	f->line = nb_line_of(env->prog, x->pc);
+	f->line = nb_line_of(env->program.prog, x->pc);
 	return NB_E_VERIFY;
 }
 
 /* Does register @x->reg point to a key or value of the helper's map? */
 static bool is_element(struct nb_env *env, struct nb_refusal *x)
 {
-	const struct nb_insn *in = &env->insns[x->pc];
+	const struct nb_insn *in = &env->program.insns[x->pc];
 	const struct nb_map_spec *m;
 	const struct nb_helper_spec *h;
 
 	if (!nb_insn_calls_helper(in) || x->reg < 1)
 		return false;
 	h = nb_spec_helper((int32_t)in->imm);
-	m = h ? nb_helper_map(env, x->st, h) : NULL;
+	m = h ? nb_helper_map(&env->program, x->st, h) : NULL;
 	if (!m || (h->arg[x->reg - 1] != NB_ARG_KEY && h->arg[x->reg - 1] != NB_ARG_VALUE))
 		return false;
-	x->map = (uint32_t)(m - env->img->maps);
+	x->map = (uint32_t)(m - env->program.img->maps);
 	x->part = h->arg[x->reg - 1] == NB_ARG_KEY ? NB_NAME_KEY : NB_NAME_VALUE;
 	return true;
 }

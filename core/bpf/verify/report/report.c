@@ -43,7 +43,7 @@ static const char *say_pointer(struct nb_env *env, const struct nb_reg *r, const
 		return nb_say(env, "pointer into %s, offset %s%s%s", name, span, *place ? ": " : "",
 			      place);
 	return nb_say(env, "pointer to a value of map %s (%s%s%u bytes), offset %s", name, type,
-		      *type ? ", " : "", env->img->maps[r->map].value_size, span);
+		      *type ? ", " : "", env->program.img->maps[r->map].value_size, span);
 }
 
 static const char *say_value(struct nb_env *env, const struct nb_reg *r)
@@ -101,15 +101,16 @@ static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 		int off = -(int)(c + 1) * 4;
 
 		if (x->kind == NB_CELL_OBJECT)
-			nb_buf_printf(env->opts.trace, "    r10%d: an iterator\n", off);
+			nb_buf_printf(env->program.opts.trace, "    r10%d: an iterator\n", off);
 		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
 		    (x->kind == NB_CELL_BYTES && !x->init))
 			continue;
 		if (x->kind == NB_CELL_BYTES)
-			nb_buf_printf(env->opts.trace, "    r10%d: bytes %x written, %x zero\n",
-				      off, x->init, x->zero);
+			nb_buf_printf(env->program.opts.trace,
+				      "    r10%d: bytes %x written, %x zero\n", off, x->init,
+				      x->zero);
 		else
-			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
+			nb_buf_printf(env->program.opts.trace, "    r10%d: %s\n", off,
 				      nb_say_reg(env, &x->reg, -1));
 	}
 }
@@ -118,9 +119,10 @@ void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 
-	nb_buf_printf(env->opts.trace, "%u: %s\n", pc, nb_say_insn(env, pc));
+	nb_buf_printf(env->program.opts.trace, "%u: %s\n", pc, nb_say_insn(env, pc));
 	for (int i = 0; i < NB_R10; i++)
 		if (f->regs[i].kind != NB_REG_UNINIT)
-			nb_buf_printf(env->opts.trace, "    %s\n", nb_say_reg(env, &f->regs[i], i));
+			nb_buf_printf(env->program.opts.trace, "    %s\n",
+				      nb_say_reg(env, &f->regs[i], i));
 	trace_cells(env, f);
 }

@@ -33,13 +33,15 @@ const char *nb_say(struct nb_env *env, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	p = nb_arena_str(env->arena, text, sizeof(text));
+	p = nb_arena_str(env->program.arena, text, sizeof(text));
 	return p ? p : "";
 }
 
 const char *nb_map_name(const struct nb_env *env, uint32_t map)
 {
-	return map < env->img->nmaps && env->img->maps[map].name ? env->img->maps[map].name : "?";
+	return map < env->program.img->nmaps && env->program.img->maps[map].name
+		       ? env->program.img->maps[map].name
+		       : "?";
 }
 
 const char *nb_say_span(struct nb_env *env, int64_t min, int64_t max)
@@ -74,7 +76,7 @@ const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc)
 
 const char *nb_say_where(struct nb_env *env, uint32_t pc)
 {
-	const struct nb_line *l = nb_line_of(env->prog, pc);
+	const struct nb_line *l = nb_line_of(env->program.prog, pc);
 
 	if (!l)
 		return nb_say(env, "slot %u", pc);
@@ -90,23 +92,23 @@ const char *nb_say_insn(struct nb_env *env, uint32_t pc)
 {
 	char text[160];
 
-	if (!env->insns || pc >= env->n)
+	if (!env->program.insns || pc >= env->program.n)
 		return "";
-	nb_disasm(text, sizeof(text), &env->insns[pc], map_name_cb, env);
+	nb_disasm(text, sizeof(text), &env->program.insns[pc], map_name_cb, env);
 	return nb_say(env, "%s", text);
 }
 
 const char *nb_say_func(struct nb_env *env, uint32_t pc)
 {
-	const char *name = env->prog->name;
+	const char *name = env->program.prog->name;
 
-	if (env->cfg.func_of && pc < env->n && env->cfg.funcs)
-		name = env->cfg.funcs[env->cfg.func_of[pc]].name;
+	if (env->program.cfg.func_of && pc < env->program.n && env->program.cfg.funcs)
+		name = env->program.cfg.funcs[env->program.cfg.func_of[pc]].name;
 	return name ? name : "";
 }
 
 void nb_more_words(struct nb_env *env)
 {
-	if (env->arena->limit - env->arena->used < MARGIN)
-		env->arena->limit = env->arena->used + MARGIN;
+	if (env->program.arena->limit - env->program.arena->used < MARGIN)
+		env->program.arena->limit = env->program.arena->used + MARGIN;
 }

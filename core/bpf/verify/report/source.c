@@ -37,7 +37,7 @@ static const char *between(struct nb_env *env, const char *text)
 
 const char *nb_source_index(struct nb_env *env, uint32_t pc)
 {
-	const struct nb_line *l = nb_line_of(env->prog, pc);
+	const struct nb_line *l = nb_line_of(env->program.prog, pc);
 	const char *text = NULL;
 
 	if (l && l->text && l->col && strlen(l->text) >= l->col)
@@ -49,7 +49,7 @@ const char *nb_source_index(struct nb_env *env, uint32_t pc)
 
 const char *nb_source_argument(struct nb_env *env, uint32_t pc, int number)
 {
-	const struct nb_line *l = nb_line_of(env->prog, pc);
+	const struct nb_line *l = nb_line_of(env->program.prog, pc);
 	const char *at = l && l->text ? strstr(l->text, "bpf_") : NULL;
 	size_t n;
 

@@ -41,7 +41,7 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 
 static void forget_iterations(const struct nb_env *env, struct nb_budget *b)
 {
-	b->loops = env->labels ? LOOPS_MANY : 0;
+	b->loops = env->walk.how.labels ? LOOPS_MANY : 0;
 	b->iterations = 0;
 }
 
@@ -50,13 +50,13 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	struct nb_budget *b = &st->budget;
 
 	*b = (struct nb_budget){ 0 };
-	if (env->few_iterations)
+	if (env->walk.how.few_iterations)
 		forget_iterations(env, b);
 }
 
 bool nb_budget_pass_is_local(const struct nb_env *env, const struct nb_state *st)
 {
-	return env->labels && st->budget.local & NB_BUDGET_PASSES;
+	return env->walk.how.labels && st->budget.local & NB_BUDGET_PASSES;
 }
 
 void nb_budget_pass(struct nb_state *st)
@@ -77,7 +77,7 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 {
 	struct nb_budget *b = &st->budget;
 
-	if (!env->labels || b->loops == LOOPS_MANY)
+	if (!env->walk.how.labels || b->loops == LOOPS_MANY)
 		return;
 	/* A loop inside another loop begins once in each iteration of the
 	 * outer loop. */
@@ -92,7 +92,7 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most, b
 			uint32_t pc)
 {
 	struct nb_budget *b = &st->budget;
-	struct nb_budget_needs *need = &env->found.needs;
+	struct nb_budget_needs *need = &env->walk.found.needs;
 
 	if (b->iters < ITERS_MANY)
 		b->iters = again ? ITERS_MANY : b->iters + 1;
@@ -114,19 +114,19 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 {
 	const struct nb_budget *b = &st->budget;
 
-	if (!env->labels || !(b->local & NB_BUDGET_ITERATIONS))
+	if (!env->walk.how.labels || !(b->local & NB_BUDGET_ITERATIONS))
 		return false;
 	if (b->loops == LOOPS_MANY)
 		return true;
-	if (env->found.needs.iterations < b->iterations)
+	if (env->walk.found.needs.iterations < b->iterations)
 		/* nb_budget_needs_more reads this value after the walk. */
-		env->found.needs.iterations = b->iterations;
+		env->walk.found.needs.iterations = b->iterations;
 	return false;
 }
 
 void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st, uint8_t budgets)
 {
-	if (env->labels)
+	if (env->walk.how.labels)
 		st->budget.local |= budgets;
 }
 

@@ -57,9 +57,13 @@ struct nb_branch_step {
 struct nb_seek {
 	enum nb_finding_class cls;
 	uint32_t pc;
+	uint32_t steps; /* Limit of the walk, in place of opts.max_insns. */
 	bool replay;
 	const struct nb_branch_step *path; /* The branches to replay. */
 	uint32_t npath;
+	/* Called instead of opts.observe; may be NULL. */
+	nb_observe_fn *observe;
+	void *observe_arg;
 	bool found; /* The search reached the finding. */
 	bool over;  /* The search ran out of memory or steps. */
 };
@@ -84,12 +88,6 @@ struct nb_regions {
 	uint64_t work;	    /* Number of slots that may still be visited. */
 };
 
-/* Work of the walks in units of about one instruction. The engine writes it. */
-struct nb_cost {
-	/* Work of this walk, not counting the instructions themselves. */
-	uint64_t work;
-};
-
 /* Lengths in instructions; NB_LENGTH_FAR means longer. engine/run_length.c
  * writes them. */
 struct nb_lengths {
@@ -100,14 +98,14 @@ struct nb_lengths {
 	uint32_t call, call_pc;
 };
 
-/* The cost of each loop. engine/loop_cost.c writes it. */
-struct nb_loop_cost;
-struct nb_loop_costs {
+/* The loops of the program. */
+struct nb_loop_sites {
 	/* Number of the loop that begins at each slot, or 0 for none. */
 	uint32_t *site;
 	uint32_t n;
-	struct nb_loop_cost *at; /* Costs by number of the loop. */
 };
+
+struct nb_loop_cost; /* Defined in engine/loop_cost.c. */
 
 /* Larger than the number of instructions of any iteration. */
 enum { NB_LENGTH_FAR = 1 << 30 };
@@ -129,8 +127,8 @@ struct nb_odd_store {
 	struct nb_range value;
 };
 
-/* What a walk finds out. state/found.c creates it, empties it before each walk,
- * and adds what the accepted walks found. */
+/* What a walk finds out. state/found.c creates it, and adds up what the accepted
+ * walks found. */
 struct nb_found {
 	uint8_t *aux;	 /* NB_AUX_* bits of each slot. */
 	uint8_t *noted;	 /* NB_NOTED_* bits of each slot. */
@@ -140,6 +138,8 @@ struct nb_found {
 	struct nb_writes **writes;
 	/* Callbacks indexed by slot of the helper call. */
 	struct nb_callee **callees;
+	/* Costs by number of the loop; NULL if not computed. */
+	struct nb_loop_cost *loops;
 	bool saw_local; /* Some value came from a rank-local source. */
 	/* Some path reads a field of the context whose unit is ns. */
 	bool reads_time;
@@ -152,64 +152,78 @@ struct nb_found {
 	struct nb_budget_needs needs;
 };
 
-/*
- * One verification, apart from its states. It lives on the stack of
- * nb_verify; its tables are in the verdict's arena.
- */
-struct nb_env {
-	/* The input. Only nb_verify sets these members. */
-	const struct nb_image *const img;
-	const struct nb_prog *const prog;
-	const struct nb_hook_spec *const hook;
-	/* The caller's options with defaults filled in. A search for a witness
-	 * changes them and restores them. */
+/* What is known before the first walk. No walk changes it, except that cfg
+ * computes post-dominators when a walk asks for them. */
+struct nb_program {
+	const struct nb_image *img;
+	const struct nb_prog *prog;
+	const struct nb_hook_spec *hook;
+	/* The caller's options with defaults filled in. */
 	struct nb_verify_opts opts;
-	struct nb_verdict *const v;
-	struct nb_arena *const arena; /* The arena of the verdict. */
+	struct nb_arena *arena; /* The memory of the verification. */
 
 	/* The decoded program; flow/ computes its control-flow graph. */
 	struct nb_insn *insns;
 	uint32_t n; /* Number of instruction slots. */
 	struct nb_cfg cfg;
+	struct nb_loop_sites loops;
+};
 
-	uint32_t ids; /* The identity that was handed out last. */
-
-	/* The members below describe the current walk. */
-	bool labels; /* This walk tracks coherence labels. */
+/* How a walk differs from the others of a verification. */
+struct nb_walk_how {
+	bool labels; /* The walk tracks coherence labels. */
+	/* The walk assumes that even the first loop of a run may end early. */
+	bool few_iterations;
 	enum nb_walk_mode mode;
-	/* The current search or replay; NULL in a walk that decides the
-	 * verdict. */
+	/* The search or replay; NULL in a walk that decides the verdict. */
 	struct nb_seek *seek;
+};
+
+/* One walk, as checks and steps see it; engine/walk.h has the engine's part.
+ * Each walk begins with all members but @how zero. */
+struct nb_walk_shared {
+	struct nb_walk_how how;
+	uint32_t ids; /* The identity that was handed out last. */
+	bool nomem;
+	/* Work in units of about one instruction, not counting the instructions
+	 * themselves. */
+	uint64_t work;
 	/* Marks of the latest explored state, or NULL. */
 	struct nb_marks *marks;
 	struct nb_found found;
-	struct nb_cost cost;
-	struct nb_loop_costs loops; /* Loop costs, shared by all walks. */
 	struct nb_history history;
+};
 
+/*
+ * One verification: the program, the current or latest walk, and the verdict.
+ * It lives on the stack of nb_verify; its tables are in the verdict's arena.
+ */
+struct nb_env {
+	struct nb_program program;
+	struct nb_walk_shared walk;
+
+	struct nb_verdict *const v;
 	/* The sum of what the accepted walks found so far. What a rejected
 	 * walk found holds for no run. */
 	struct nb_found facts;
-	bool failed; /* The finding v->finding is filled. */
-	bool nomem;
+	/* Computed from the facts, for walks with labels. */
 	struct nb_regions regions;
-	/* The walks assume that even the first loop of a run may end early. */
-	bool few_iterations;
 };
 
 /* Must the program give the same answer on every rank? */
-static inline bool nb_env_is_coherent(const struct nb_env *env)
+static inline bool nb_program_is_coherent(const struct nb_program *program)
 {
-	return env->hook->coherent && !env->opts.coherence_off && !env->opts.plain_mem;
+	return program->hook->coherent && !program->opts.coherence_off && !program->opts.plain_mem;
 }
 
-static inline const struct nb_helper_spec *nb_env_helper(const struct nb_env *env, int64_t id)
+static inline const struct nb_helper_spec *nb_program_helper(const struct nb_program *program,
+							     int64_t id)
 {
 	const struct nb_helper_spec *h = NULL;
 
 	if (id >= INT32_MIN && id <= INT32_MAX)
 		h = nb_spec_helper((int32_t)id);
-	return h || !env->opts.helper ? h : env->opts.helper((int32_t)id);
+	return h || !program->opts.helper ? h : program->opts.helper((int32_t)id);
 }
 
 #endif

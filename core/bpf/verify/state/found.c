@@ -8,52 +8,29 @@
 
 #include <string.h>
 
-static bool found_new(struct nb_env *env, struct nb_found *f)
+bool nb_found_new(const struct nb_program *program, struct nb_found *f)
 {
-	f->aux = nb_arena_array(env->arena, env->n, 1);
-	f->noted = nb_arena_array(env->arena, env->n, 1);
-	f->depth = nb_arena_array(env->arena, env->cfg.nfuncs, sizeof(*f->depth));
-	f->writes = nb_arena_array(env->arena, env->n, sizeof(*f->writes));
-	f->callees = nb_arena_array(env->arena, env->n, sizeof(*f->callees));
+	struct nb_arena *arena = program->arena;
+
+	f->aux = nb_arena_array(arena, program->n, 1);
+	f->noted = nb_arena_array(arena, program->n, 1);
+	f->depth = nb_arena_array(arena, program->cfg.nfuncs, sizeof(*f->depth));
+	f->writes = nb_arena_array(arena, program->n, sizeof(*f->writes));
+	f->callees = nb_arena_array(arena, program->n, sizeof(*f->callees));
 	f->exits.local = NB_NO_PC;
 	return f->aux && f->noted && f->depth && f->writes && f->callees;
 }
 
-bool nb_found_init(struct nb_env *env)
-{
-	return found_new(env, &env->found) && found_new(env, &env->facts);
-}
-
-void nb_found_begin(struct nb_env *env)
-{
-	struct nb_found *f = &env->found;
-
-	*f = (struct nb_found){ .aux = f->aux,
-				.noted = f->noted,
-				.depth = f->depth,
-				.writes = f->writes,
-				.callees = f->callees,
-				.exits.local = NB_NO_PC };
-	memset(f->aux, 0, env->n);
-	memset(f->noted, 0, env->n);
-	memset(f->depth, 0, env->cfg.nfuncs * sizeof(*f->depth));
-	memset(f->callees, 0, env->n * sizeof(*f->callees));
-	/* The memory of a rejected walk's cells is used again. */
-	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (f->writes[pc])
-			memset(f->writes[pc], 0, sizeof(*f->writes[pc]));
-}
-
 void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start)
 {
-	struct nb_callee **to = &env->found.callees[pc], *c;
+	struct nb_callee **to = &env->walk.found.callees[pc], *c;
 
 	for (c = *to; c; c = c->next)
 		if (c->start == start)
 			return;
-	c = nb_arena_alloc(env->arena, sizeof(*c));
+	c = nb_arena_alloc(env->program.arena, sizeof(*c));
 	if (!c) {
-		env->nomem = true;
+		env->walk.nomem = true;
 		return;
 	}
 	*c = (struct nb_callee){ *to, start };
@@ -115,15 +92,15 @@ static void keep_needs(struct nb_budget_needs *to, const struct nb_budget_needs 
 
 void nb_found_keep(struct nb_env *env)
 {
-	struct nb_found *to = &env->facts, *from = &env->found;
+	struct nb_found *to = &env->facts, *from = &env->walk.found;
 
-	for (uint32_t pc = 0; pc < env->n; pc++) {
+	for (uint32_t pc = 0; pc < env->program.n; pc++) {
 		to->aux[pc] |= from->aux[pc];
 		to->noted[pc] |= from->noted[pc];
 		keep_writes(&to->writes[pc], &from->writes[pc]);
 		keep_callees(&to->callees[pc], &from->callees[pc]);
 	}
-	for (uint32_t i = 0; i < env->cfg.nfuncs; i++)
+	for (uint32_t i = 0; i < env->program.cfg.nfuncs; i++)
 		if (to->depth[i] < from->depth[i])
 			to->depth[i] = from->depth[i];
 	to->saw_local |= from->saw_local;
@@ -133,5 +110,6 @@ void nb_found_keep(struct nb_env *env)
 	from->odd_stores = NULL;
 	to->exits = from->exits;
 	to->length = from->length;
+	to->loops = from->loops;
 	keep_needs(&to->needs, &from->needs);
 }

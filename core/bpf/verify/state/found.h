@@ -4,14 +4,11 @@
 
 #include "core/bpf/verify/state/env.h"
 
-/* Allocate env->found and env->facts, after nb_cfg_build. Returns false if out
- * of memory. */
-bool nb_found_init(struct nb_env *env);
+/* Allocate the tables of @f, which is all zero, after nb_cfg_build. Returns false if
+ * out of memory. */
+bool nb_found_new(const struct nb_program *program, struct nb_found *f);
 
-/* Empty env->found, before a walk. */
-void nb_found_begin(struct nb_env *env);
-
-/* Add env->found to the facts, after a walk that accepts. */
+/* Add env->walk.found to the facts, after a walk that accepts. */
 void nb_found_keep(struct nb_env *env);
 
 /* Record that the call at @pc calls back the function at @start. */

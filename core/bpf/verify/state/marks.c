@@ -5,7 +5,7 @@
 
 void nb_mark(struct nb_env *env, uint64_t deps)
 {
-	struct nb_marks *m = env->marks;
+	struct nb_marks *m = env->walk.marks;
 
 	while (m && (deps &= ~m->precise)) {
 		uint64_t up = 0;

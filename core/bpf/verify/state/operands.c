@@ -9,12 +9,12 @@ struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 	return nb_range_plus(&r->r, off);
 }
 
-uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st, uint32_t frame,
+uint32_t nb_frame_func(const struct nb_program *program, const struct nb_state *st, uint32_t frame,
 		       uint32_t pc)
 {
 	if (frame + 1 < st->nframes)
 		pc = st->frames[frame + 1].ret - 1;
-	return env->cfg.func_of[pc];
+	return program->cfg.func_of[pc];
 }
 
 bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi, int64_t *bad)
@@ -46,13 +46,13 @@ int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind)
 	return -1;
 }
 
-const struct nb_map_spec *nb_helper_map(const struct nb_env *env, const struct nb_state *st,
+const struct nb_map_spec *nb_helper_map(const struct nb_program *program, const struct nb_state *st,
 					const struct nb_helper_spec *h)
 {
 	const struct nb_reg *r = st->frames[st->nframes - 1].regs;
 	int i = nb_arg_of(h, NB_ARG_MAP) + 1;
 
-	return i && r[i].kind == NB_REG_MAP ? &env->img->maps[r[i].map] : NULL;
+	return i && r[i].kind == NB_REG_MAP ? &program->img->maps[r[i].map] : NULL;
 }
 
 bool nb_arg_reads(enum nb_arg kind)
@@ -66,11 +66,11 @@ bool nb_arg_writes(enum nb_arg kind)
 	return kind == NB_ARG_OUT || kind == NB_ARG_OUT8;
 }
 
-struct nb_extent nb_helper_extent(const struct nb_env *env, const struct nb_state *st,
+struct nb_extent nb_helper_extent(const struct nb_program *program, const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
-	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	const struct nb_map_spec *m = nb_helper_map(program, st, h);
 	uint64_t size = 0;
 
 	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 || h->arg[arg] == NB_ARG_OUT) {

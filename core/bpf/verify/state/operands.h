@@ -12,7 +12,7 @@ struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
 bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi, int64_t *bad);
 
 /* Return the function of frame @frame when the top frame executes @pc. */
-uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st, uint32_t frame,
+uint32_t nb_frame_func(const struct nb_program *program, const struct nb_state *st, uint32_t frame,
 		       uint32_t pc);
 
 /* Return the effect of the helper that @insn calls; NONE if @insn calls no
@@ -31,7 +31,7 @@ static inline bool nb_map_is_array(const struct nb_map_spec *m)
 int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind);
 
 /* Return the map among a helper's arguments, or NULL if there is none. */
-const struct nb_map_spec *nb_helper_map(const struct nb_env *env, const struct nb_state *st,
+const struct nb_map_spec *nb_helper_map(const struct nb_program *program, const struct nb_state *st,
 					const struct nb_helper_spec *h);
 
 /* Does a helper read, or write, the memory behind an argument of this kind? */
@@ -42,7 +42,7 @@ bool nb_arg_writes(enum nb_arg kind);
 struct nb_extent {
 	uint64_t min, max;
 };
-struct nb_extent nb_helper_extent(const struct nb_env *env, const struct nb_state *st,
+struct nb_extent nb_helper_extent(const struct nb_program *program, const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg);
 
 #endif

@@ -99,6 +99,9 @@ struct nb_verify_stats {
 struct nb_env;
 struct nb_state;
 
+typedef void nb_observe_fn(void *arg, const struct nb_env *env, const struct nb_state *st,
+			   uint32_t pc);
+
 /* Options of a verification. The members before @trace change which
  * programs are accepted; @trace and the members after it do not. */
 struct nb_verify_opts {
@@ -131,8 +134,7 @@ struct nb_verify_opts {
 	struct nb_buf *trace;
 	/* Called with every walked state, before its instruction; may be
 	 * NULL. For tests that compare the states with real runs. */
-	void (*observe)(void *arg, const struct nb_env *env, const struct nb_state *st,
-			uint32_t pc);
+	nb_observe_fn *observe;
 	void *observe_arg;
 };
 

@@ -21,7 +21,7 @@ enum { MAX_NOTES = 16, MAX_NESTED = 5, MAX_VALUE = 72 };
 
 static const struct nb_insn *insn_at(const struct nb_trail *t, uint32_t i)
 {
-	return &t->env->insns[nb_trail_at(t, i)->pc];
+	return &t->env->program.insns[nb_trail_at(t, i)->pc];
 }
 
 static const char *value(const struct nb_trail *t, uint32_t i, int number, unsigned depth);
@@ -42,7 +42,7 @@ static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 			continue;
 		if (s->nframes < frames)
 			return i; /* The step is a call. */
-		if (nb_insn_writes(&t->env->insns[s->pc]) & 1u << number)
+		if (nb_insn_writes(&t->env->program.insns[s->pc]) & 1u << number)
 			return i;
 	}
 	return t->n;
@@ -438,8 +438,8 @@ static void want_origin(struct slice *s, uint32_t i, int number)
 	const struct nb_reg *r = &nb_trail_at(s->t, i)->regs[number];
 	const struct nb_env *env = s->t->env;
 
-	if (r->label == NB_LABEL_LOCAL && r->from < env->n &&
-	    env->insns[r->from].kind == NB_KIND_JMP && s->branch == NB_NO_PC)
+	if (r->label == NB_LABEL_LOCAL && r->from < env->program.n &&
+	    env->program.insns[r->from].kind == NB_KIND_JMP && s->branch == NB_NO_PC)
 		s->branch = r->from;
 }
 
@@ -610,7 +610,7 @@ static void say_null(const struct nb_trail *t, struct nb_finding *f)
 	    f->reg < 0 || nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
 		return;
 	i = producer(t, t->n - 1, f->reg);
-	l = i < t->n ? nb_line_of(t->env->prog, nb_trail_at(t, i)->pc) : NULL;
+	l = i < t->n ? nb_line_of(t->env->program.prog, nb_trail_at(t, i)->pc) : NULL;
 	if (!l || !l->text)
 		return;
 	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known, called(t, i), l->line);
@@ -631,7 +631,7 @@ void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 	say_null(t, f);
 	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);)
 		look_at_step(&s, i);
-	to = nb_arena_array(t->env->arena, s.n, sizeof(*to));
+	to = nb_arena_array(t->env->program.arena, s.n, sizeof(*to));
 	if (!to)
 		return;
 	for (uint32_t i = 0; i < s.n; i++)

@@ -2,7 +2,7 @@
 /*
  * The path to a finding: a search walks paths in the order of their number of
  * branches until it meets the finding, and a replay then walks only that path
- * and records its steps. Both are walks of explore.c, with env->seek set. They
+ * and records its steps. Both are walks of explore.c, with env->walk.how.seek set. They
  * cannot change the verdict, because their other findings are ignored.
  */
 #include "core/bpf/verify/witness/witness.h"
@@ -22,29 +22,14 @@ enum {
 	MAX_STEPS = 100000
 };
 
-/* Verifier state to restore after a search or a replay. */
-struct kept {
-	struct nb_verify_stats stats;
-	struct nb_verify_opts opts;
-	bool nomem;
-};
-
-/* Run one more walk with the search or replay @k. */
-static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
+/* Repeat the latest walk with the search or replay @k. */
+static void walk(struct nb_env *env, struct nb_seek *k)
 {
-	struct kept kept = { env->v->stats, env->opts, env->nomem };
+	struct nb_walk_how how = env->walk.how;
 
-	env->seek = k;
-	env->opts.max_insns = steps;
-	env->opts.trace = NULL;
-	if (!k->replay)
-		env->opts.observe = NULL;
-	nb_explore(env);
-	env->seek = NULL;
-	env->v->stats = kept.stats;
-	env->opts = kept.opts;
-	env->nomem = kept.nomem;
-	env->failed = true;
+	how.seek = k;
+	nb_explore(env, how);
+	env->walk.how.seek = NULL;
 }
 
 /* Copy the path on which the last walk ended; NULL if it is too long. */
@@ -52,12 +37,12 @@ static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;
 
-	*n = env->history.n;
+	*n = env->walk.history.n;
 	if (*n > MAX_BRANCHES)
 		return NULL;
 	to = malloc((*n + 1) * sizeof(*to));
 	if (to && *n)
-		memcpy(to, env->history.steps, *n * sizeof(*to));
+		memcpy(to, env->walk.history.steps, *n * sizeof(*to));
 	return to;
 }
 
@@ -67,11 +52,12 @@ static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 	struct nb_branch_step *to;
 
 	*n = 0;
-	for (uint32_t at = env->history.n; at; at = env->history.steps[at - 1].before)
+	for (uint32_t at = env->walk.history.n; at; at = env->walk.history.steps[at - 1].before)
 		++*n;
 	to = malloc((*n + 1) * sizeof(*to));
-	for (uint32_t at = env->history.n, i = *n; to && at; at = env->history.steps[at - 1].before)
-		to[--i] = env->history.steps[at - 1];
+	for (uint32_t at = env->walk.history.n, i = *n; to && at;
+	     at = env->walk.history.steps[at - 1].before)
+		to[--i] = env->walk.history.steps[at - 1];
 	return to;
 }
 
@@ -106,13 +92,13 @@ static uint32_t search_steps(const struct nb_env *env)
 static void shorten(struct nb_env *env, struct nb_branch_step **way, uint32_t *n)
 {
 	struct nb_finding was = env->v->finding;
-	struct nb_seek k = { .cls = was.cls, .pc = was.pc };
+	struct nb_seek k = { .cls = was.cls, .pc = was.pc, .steps = search_steps(env) };
 	struct nb_branch_step *best;
 	uint32_t nbest;
 
 	if (!*way || open_branches(*way, *n) < 2 || !has_ways(&was))
 		return;
-	walk(env, &k, search_steps(env));
+	walk(env, &k);
 	if (!k.found) {
 		env->v->finding = was;
 		return;
@@ -136,8 +122,8 @@ struct record {
 static void note_branch(struct record *r, uint32_t pc)
 {
 	const struct nb_env *env = r->trail.env;
-	uint32_t at = env->history.n - 1, skip = r->nturns - r->npath;
-	const struct nb_branch_step *t = &env->history.steps[at];
+	uint32_t at = env->walk.history.n - 1, skip = r->nturns - r->npath;
+	const struct nb_branch_step *t = &env->walk.history.steps[at];
 	struct nb_branch *b;
 
 	if (at < skip || at >= r->nturns || t->pc != pc)
@@ -155,10 +141,10 @@ static void record(void *arg, const struct nb_env *env, const struct nb_state *s
 	struct nb_trail *t = &r->trail;
 	struct nb_trail_step *to = &t->ring[t->n % NB_TRAIL_STEPS];
 	uint32_t before = t->n ? nb_trail_at(t, t->n - 1)->pc : 0;
-	bool branched = t->n && env->history.n &&
-			(env->insns[before].kind == NB_KIND_JMP ||
-			 env->insns[before].kind == NB_KIND_CALL ||
-			 env->insns[before].kind == NB_KIND_MAY_GOTO);
+	bool branched = t->n && env->walk.history.n &&
+			(env->program.insns[before].kind == NB_KIND_JMP ||
+			 env->program.insns[before].kind == NB_KIND_CALL ||
+			 env->program.insns[before].kind == NB_KIND_MAY_GOTO);
 
 	to->pc = pc;
 	to->nframes = st->nframes;
@@ -185,20 +171,23 @@ static void fill_plain(struct record *r, const struct nb_branch_step *way)
 static void repeat(struct nb_env *env, const struct nb_branch_step *way, uint32_t n)
 {
 	struct nb_finding *f = &env->v->finding;
-	struct nb_seek k = { .cls = f->cls, .pc = f->pc, .replay = true, .path = way, .npath = n };
 	struct record r = { { env, NULL, 0, 0 }, NULL, n, n };
-	struct nb_verify_opts was = env->opts;
+	struct nb_seek k = { .cls = f->cls,
+			     .pc = f->pc,
+			     .steps = search_steps(env) + env->program.opts.max_insns,
+			     .replay = true,
+			     .path = way,
+			     .npath = n,
+			     .observe = record,
+			     .observe_arg = &r };
 
 	if (n > NB_MAX_PATH)
 		r.npath = NB_MAX_PATH;
-	r.path = nb_arena_array(env->arena, r.npath, sizeof(*r.path));
+	r.path = nb_arena_array(env->program.arena, r.npath, sizeof(*r.path));
 	r.trail.ring = calloc(NB_TRAIL_STEPS, sizeof(*r.trail.ring));
 	if (r.path && r.trail.ring) {
 		fill_plain(&r, way);
-		env->opts.observe = record;
-		env->opts.observe_arg = &r;
-		walk(env, &k, search_steps(env) + was.max_insns);
-		env->opts = was;
+		walk(env, &k);
 		f->path = r.path;
 		f->npath = r.npath;
 		if (k.found)
