@@ -79,7 +79,7 @@ static int verify_one(const struct nb_image *img, uint32_t prog, struct nb_polic
 
 /* Make the cheap checks first: a policy whose maps do not fit is not
  * verified. */
-static int judge(const struct nb_image *img, struct nb_policy_opts *opts,
+static int program_judge(const struct nb_image *img, struct nb_policy_opts *opts,
 		 struct nb_policy_effort *effort, uint8_t **aux, struct nb_err *err)
 {
 	uint64_t bytes;
@@ -123,7 +123,7 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 	rc = nb_image_read(&img, bytes, size, err);
 	if (rc)
 		return rc;
-	rc = judge(img, &o, effort, aux, err);
+	rc = program_judge(img, &o, effort, aux, err);
 	if (!rc)
 		rc = nb_policy_make(out, img, effort, o.peers, o.npeers, err);
 	else

@@ -16,7 +16,8 @@ layers:
 lint:
 	@test/setup.sh build check lint
 	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
-		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-built lint-gone layers lint-suites
+		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-statics lint-built lint-gone layers \
+		lint-suites
 
 .PHONY: layers lint lint-suites fmt
 # The checks above refuse what they say; documents, pictures and manual pages are those of the tables.
@@ -24,7 +25,7 @@ lint-suites: lib policies $(B)/test/nursery
 	@test/run -b $(B) -a -t lint
 
 .PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes \
-	lint-clocks lint-built lint-gone
+	lint-clocks lint-statics lint-built lint-gone
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -46,6 +47,10 @@ lint-clocks:
 	@awk -f lint/clocks.awk plugin/runtime/jobdir.c $(shell find $(addprefix plugin/,agent \
 		change comm control controller job policies process profiler relay store tuner) \
 		lua/core shell -name '*.[ch]' -not -path lua/core/wait/clock.c)
+
+# A static whose name another file has too is one that a search does not find.
+lint-statics:
+	@awk -f lint/statics.awk lint/statics.txt $(shell find core lua/core plugin shell -name '*.c')
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:

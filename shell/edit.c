@@ -29,7 +29,7 @@ static struct editor {
 	EditLine *el;
 	History *history;
 	lua_State *L;
-	int callbacks; /* registry reference of the table that start() got */
+	int callbacks; /* registry reference of the table that edit_start() got */
 	char prompt[512];
 	mbstate_t mb;
 	bool modes_saved, ended, stopped, typed;
@@ -84,7 +84,7 @@ static void set_prompt(const char *text)
  * Call callbacks[name] with @nargs values on the stack. Returns false on
  * failure; otherwise @nresults values are on the stack.
  */
-static bool call(const char *name, int nargs, int nresults)
+static bool edit_call(const char *name, int nargs, int nresults)
 {
 	lua_State *L = ed.L;
 
@@ -107,12 +107,12 @@ static bool call(const char *name, int nargs, int nresults)
  */
 
 /* Descriptors that Lua watches, after the terminal's. */
-static unsigned wanted(struct pollfd *fds)
+static unsigned edit_wanted(struct pollfd *fds)
 {
 	unsigned n = 0;
 
 	fds[n++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
-	if (!call("descriptors", 0, 1))
+	if (!edit_call("descriptors", 0, 1))
 		return n;
 	for (lua_Integer i = 1; lua_istable(ed.L, -1) && n < MAX_FDS; i++) {
 		if (lua_rawgeti(ed.L, -1, i) == LUA_TNIL) {
@@ -136,7 +136,7 @@ static void event(void)
 {
 	lua_State *L = ed.L;
 
-	if (!call("event", 0, 2))
+	if (!edit_call("event", 0, 2))
 		return;
 	if (lua_isstring(L, -2)) {
 		fputs("\r\033[K", stdout);
@@ -183,7 +183,7 @@ static int get_byte(unsigned char *c)
 	static struct pollfd fds[MAX_FDS];
 
 	for (;;) {
-		unsigned n = wanted(fds);
+		unsigned n = edit_wanted(fds);
 		int rc = nb_lua_poll(fds, n, -1);
 
 		if (resized) {
@@ -257,7 +257,7 @@ static unsigned char complete(EditLine *el, int ch)
 
 	(void)ch;
 	lua_pushlstring(L, li->buffer, (size_t)(li->cursor - li->buffer));
-	if (!call("complete", 1, 2))
+	if (!edit_call("complete", 1, 2))
 		return CC_ERROR;
 	if (lua_isstring(L, -2) && lua_rawlen(L, -2) > 0 && !el_insertstr(el, lua_tostring(L, -2)))
 		rc = CC_REFRESH;
@@ -274,14 +274,14 @@ static unsigned char complete(EditLine *el, int ch)
 
 /* ---- the Lua side ---- */
 
-static int fail(lua_State *L)
+static int edit_fail(lua_State *L)
 {
 	nb_edit_close();
 	return luaL_error(L, "the line editor cannot start on this terminal");
 }
 
 /* start{complete=, descriptors=, event=} */
-static int start(lua_State *L)
+static int edit_start(lua_State *L)
 {
 	struct sigaction sa = { .sa_handler = on_resize };
 	HistEvent ev;
@@ -294,7 +294,7 @@ static int start(lua_State *L)
 	ed.el = el_init("ncclbpf-shell", stdin, stdout, stderr);
 	ed.history = history_init();
 	if (!ed.el || !ed.history)
-		return fail(L);
+		return edit_fail(L);
 	history(ed.history, &ev, H_SETSIZE, HISTORY_SIZE);
 	el_set(ed.el, EL_PROMPT_ESC, prompt, '\1');
 	el_set(ed.el, EL_EDITOR, "emacs");
@@ -320,7 +320,7 @@ static int start(lua_State *L)
  * line(prompt) -> text without its newline | nil at the end | false after
  * Ctrl-C, and whether Ctrl-C discarded a text
  */
-static int line(lua_State *L)
+static int edit_line(lua_State *L)
 {
 	const char *text;
 	int n = 0;
@@ -362,7 +362,7 @@ static int line(lua_State *L)
 }
 
 /* remember(text): one line of history */
-static int remember(lua_State *L)
+static int edit_remember(lua_State *L)
 {
 	HistEvent ev;
 
@@ -373,9 +373,10 @@ static int remember(lua_State *L)
 
 int nb_edit_open(lua_State *L)
 {
-	static const luaL_Reg fns[] = {
-		{ "start", start }, { "line", line }, { "remember", remember }, { NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "start", edit_start },
+					{ "line", edit_line },
+					{ "remember", edit_remember },
+					{ NULL, NULL } };
 
 	luaL_newlib(L, fns);
 	return 1;

@@ -25,10 +25,10 @@ struct running {
 };
 static struct running first;
 static struct running *volatile running = &first;
-static volatile sig_atomic_t twice;
+static volatile sig_atomic_t came_twice;
 static double last_time; /* of a Ctrl-C; only the handler uses it */
 
-static void stop(lua_State *L, lua_Debug *ar)
+static void interrupt_stop(lua_State *L, lua_Debug *ar)
 {
 	(void)ar;
 	if (nb_lua_stopped())
@@ -38,9 +38,10 @@ static void stop(lua_State *L, lua_Debug *ar)
 		lua_sethook(L, NULL, 0, 0);
 }
 
-static void arm(lua_State *L)
+static void interrupt_arm(lua_State *L)
 {
-	lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+	lua_sethook(L, interrupt_stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
+		    1);
 }
 
 static void on_interrupt(int sig)
@@ -48,8 +49,8 @@ static void on_interrupt(int sig)
 	double now = nb_lua_mono();
 
 	(void)sig;
-	twice = last_time && now - last_time < 2;
-	if (twice && nb_lua_stop) {
+	came_twice = last_time && now - last_time < 2;
+	if (came_twice && nb_lua_stop) {
 		/* the first Ctrl-C is still pending, so it stopped nothing */
 		nb_edit_restore();
 		nb_screen_restore();
@@ -59,7 +60,7 @@ static void on_interrupt(int sig)
 	nb_edit_interrupted();
 	nb_lua_stop = 1;
 	for (const struct running *r = running; r; r = r->outer)
-		arm(r->L);
+		interrupt_arm(r->L);
 }
 
 /* Call the function below @nargs arguments, which resumes coroutine @co. */
@@ -69,7 +70,7 @@ static int call_resume(lua_State *L, lua_State *co, int nargs)
 	int rc;
 
 	if (nb_lua_stop)
-		arm(co);
+		interrupt_arm(co);
 	running = &frame;
 	rc = lua_pcall(L, nargs, LUA_MULTRET, 0);
 	running = frame.outer;
@@ -77,7 +78,7 @@ static int call_resume(lua_State *L, lua_State *co, int nargs)
 }
 
 /* coroutine.resume; upvalue 1: Lua's own */
-static int resume(lua_State *L)
+static int coroutine_resume(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTHREAD);
 	lua_pushvalue(L, lua_upvalueindex(1));
@@ -122,7 +123,7 @@ void nb_interrupt_install(lua_State *L)
 
 	first.L = L;
 	lua_getglobal(L, "coroutine");
-	replace(L, "resume", resume);
+	replace(L, "resume", coroutine_resume);
 	replace(L, "wrap", wrap);
 	lua_pop(L, 1);
 	sigemptyset(&sa.sa_mask);
@@ -145,5 +146,5 @@ bool nb_interrupt_deep(int calls)
 
 int nb_interrupt_twice(void)
 {
-	return twice;
+	return came_twice;
 }

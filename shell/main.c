@@ -50,13 +50,13 @@ static void preload(lua_State *L)
 	lua_pop(L, 1);
 }
 
-static int clear(lua_State *L)
+static int interrupt_clear(lua_State *L)
 {
 	nb_interrupt_clear(L);
 	return 0;
 }
 
-static int twice(lua_State *L)
+static int interrupt_twice(lua_State *L)
 {
 	lua_pushboolean(L, nb_interrupt_twice());
 	return 1;
@@ -77,11 +77,11 @@ static int deep(lua_State *L)
 /* Run ncclbpf.shell.host.main(arguments, {clear, twice, deep, pipe, screen}) ->
  * status
  */
-static int run(lua_State *L)
+static int shell_run(lua_State *L)
 {
 	static const luaL_Reg host[] = {
-		{ "clear", clear },	  { "twice", twice },		{ "deep", deep },
-		{ "pipe", nb_pipe_open }, { "screen", nb_screen_open }, { NULL, NULL }
+		{ "clear", interrupt_clear }, { "twice", interrupt_twice }, { "deep", deep },
+		{ "pipe", nb_pipe_open },     { "screen", nb_screen_open }, { NULL, NULL }
 	};
 	int argc = (int)lua_tointeger(L, 1);
 	char **argv = lua_touserdata(L, 2);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 		fputs("ncclbpf-shell: not enough memory\n", stderr);
 		return EX_BUG;
 	}
-	lua_pushcfunction(L, run);
+	lua_pushcfunction(L, shell_run);
 	lua_pushinteger(L, argc);
 	lua_pushlightuserdata(L, argv);
 	int failed = lua_pcall(L, 2, 1, 0);

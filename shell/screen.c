@@ -118,7 +118,7 @@ static attr_t style_of(const char *word)
 }
 
 /* Write @text from column @x on, no further than the right edge. -> column */
-static int put_text(int y, int x, const char *text, size_t size)
+static int screen_put_text(int y, int x, const char *text, size_t size)
 {
 	mbstate_t st = { 0 };
 	int limit = COLS < MAX_COLUMNS ? COLS : MAX_COLUMNS;
@@ -152,7 +152,7 @@ static int put_text(int y, int x, const char *text, size_t size)
  * Draw the row on top of the stack, a text or a list {text, style, text,
  * style...}.
  */
-static void put_row(lua_State *L, int y)
+static void screen_put_row(lua_State *L, int y)
 {
 	int x = 0;
 	size_t size;
@@ -161,7 +161,7 @@ static void put_row(lua_State *L, int y)
 		const char *text = lua_tolstring(L, -1, &size);
 
 		if (text)
-			put_text(y, 0, text, size);
+			screen_put_text(y, 0, text, size);
 		return;
 	}
 	for (lua_Integer i = 1;; i += 2) {
@@ -172,7 +172,7 @@ static void put_row(lua_State *L, int y)
 
 		if (text) {
 			attrset((int)style);
-			x = put_text(y, x, text, size);
+			x = screen_put_text(y, x, text, size);
 			attrset(A_NORMAL);
 		}
 		lua_pop(L, 2);
@@ -190,7 +190,7 @@ static int screen_draw(lua_State *L)
 	erase();
 	for (int y = 0; y < LINES; y++) {
 		lua_rawgeti(L, 2, y + 1);
-		put_row(L, y);
+		screen_put_row(L, y);
 		lua_pop(L, 1);
 	}
 	refresh();

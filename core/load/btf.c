@@ -53,7 +53,7 @@ static int bad_type(const struct btf *b, uint32_t at, const char *what, uint32_t
 	return nb_fail(b->err, NB_E_BTF, b->off + at, ".BTF: type %u: %s", id, what);
 }
 
-static int check_header(struct btf *b)
+static int btf_check_header(struct btf *b)
 {
 	uint16_t magic = 0;
 	uint8_t version = 0;
@@ -420,7 +420,7 @@ static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a, struct nb_err *err)
 {
 	struct btf b = { .v = v, .off = off, .err = err };
-	int rc = check_header(&b);
+	int rc = btf_check_header(&b);
 
 	if (!rc)
 		rc = read_types(&b, a);
@@ -454,7 +454,7 @@ static const struct {
 enum { GROUPS_MAX = 1024 };
 
 /* Return the bytes of a part; empty if the header is too short to have it. */
-static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
+static struct nb_view btf_part_of(struct nb_view v, enum nb_btf_part p)
 {
 	uint32_t header = nb_view_word(v, 4), at = parts[p].at;
 
@@ -466,7 +466,7 @@ static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 static int check_part(struct nb_view v, struct nb_view strings, enum nb_btf_part p, uint32_t off,
 		      struct nb_err *err)
 {
-	struct nb_view part = part_of(v, p);
+	struct nb_view part = btf_part_of(v, p);
 	uint32_t size = nb_view_word(part, 0), groups = 0;
 	uint64_t at = 4;
 
@@ -527,7 +527,7 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off, str
 int nb_btf_ext_each(struct nb_view v, struct nb_view strings, enum nb_btf_part p,
 		    nb_btf_record_fn *fn, void *arg)
 {
-	struct nb_view part = part_of(v, p);
+	struct nb_view part = btf_part_of(v, p);
 	uint32_t size = nb_view_word(part, 0);
 	uint64_t at = 4;
 

@@ -47,7 +47,7 @@ static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
 		       known);
 }
 
-static int check_section(const struct nb_elf_section *s, struct nb_err *err)
+static int code_check_section(const struct nb_elf_section *s, struct nb_err *err)
 {
 	if (strcmp(s->name, ".text") != 0 && !nb_spec_hook_section(s->name))
 		return bad_hook(s, err);
@@ -59,7 +59,7 @@ static int check_section(const struct nb_elf_section *s, struct nb_err *err)
 	return 0;
 }
 
-static int read_sections(struct nb_front *f, struct nb_err *err)
+static int code_read_sections(struct nb_front *f, struct nb_err *err)
 {
 	f->code = nb_arena_array(&f->arena, f->elf.nsec, sizeof(*f->code));
 	if (!f->code)
@@ -71,7 +71,7 @@ static int read_sections(struct nb_front *f, struct nb_err *err)
 
 		if (!nb_elf_is_code(s) || !s->size)
 			continue;
-		rc = check_section(s, err);
+		rc = code_check_section(s, err);
 		if (rc)
 			return rc;
 		c->sec = i;
@@ -224,7 +224,7 @@ int nb_front_code(struct nb_front *f, struct nb_err *err)
 	int rc = refuse_externs(f, err);
 
 	if (!rc)
-		rc = read_sections(f, err);
+		rc = code_read_sections(f, err);
 	for (uint32_t i = 1; !rc && i < f->elf.nsec; i++)
 		if (f->elf.sec[i].type == SHT_REL && f->code[f->elf.sec[i].info].slots)
 			rc = read_relocs(f, i, err);

@@ -34,7 +34,7 @@ static int check_ident(struct nb_view v, struct nb_err *err)
 	return 0;
 }
 
-static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
+static int elf_check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 {
 	int rc = check_ident(v, err);
 
@@ -62,8 +62,8 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 
 /* Check that offset and size are inside the file, and that BPF objects have
  * sections of this type. */
-static int check_section(const struct nb_elf *e, uint32_t i, const Elf64_Shdr *h,
-			 struct nb_err *err)
+static int elf_check_section(const struct nb_elf *e, uint32_t i, const Elf64_Shdr *h,
+			     struct nb_err *err)
 {
 	unsigned long long off = h->sh_offset, size = h->sh_size;
 	uint64_t align = h->sh_addralign;
@@ -92,8 +92,8 @@ static int check_section(const struct nb_elf *e, uint32_t i, const Elf64_Shdr *h
 	return 0;
 }
 
-static int read_sections(struct nb_elf *e, const Elf64_Ehdr *eh, struct nb_arena *a,
-			 struct nb_err *err)
+static int elf_read_sections(struct nb_elf *e, const Elf64_Ehdr *eh, struct nb_arena *a,
+			     struct nb_err *err)
 {
 	uint32_t n = eh->e_shnum;
 
@@ -117,7 +117,7 @@ static int read_sections(struct nb_elf *e, const Elf64_Ehdr *eh, struct nb_arena
 		int rc;
 
 		nb_view_get(e->all, e->shoff + i * NB_ELF_SHDR, &h, sizeof(h));
-		rc = check_section(e, i, &h, err);
+		rc = elf_check_section(e, i, &h, err);
 		if (rc)
 			return rc;
 		*s = (struct nb_elf_section){
@@ -288,9 +288,9 @@ int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes, size_t 
 	int rc;
 
 	*e = (struct nb_elf){ .all = nb_view(bytes, size) };
-	rc = check_header(e->all, &h, err);
+	rc = elf_check_header(e->all, &h, err);
 	if (!rc)
-		rc = read_sections(e, &h, a, err);
+		rc = elf_read_sections(e, &h, a, err);
 	if (!rc)
 		rc = read_names(e, h.e_shstrndx, err);
 	if (!rc)

@@ -251,7 +251,7 @@ static int refuse_lock(const struct nb_front *f, const struct nb_map_spec *m, st
 		       m->name);
 }
 
-static int read_map(struct nb_map_spec *m, const struct bpf_map *from, struct nb_err *err)
+static int maps_read_map(struct nb_map_spec *m, const struct bpf_map *from, struct nb_err *err)
 {
 	*m = (struct nb_map_spec){
 		.name = bpf_map__name(from),
@@ -295,7 +295,7 @@ static int defined_maps(struct nb_front *f, struct nb_err *err)
 		if (bpf_map__is_internal(from))
 			continue;
 		if (!rc)
-			rc = read_map(m, from, err);
+			rc = maps_read_map(m, from, err);
 		if (!rc)
 			rc = find_place(f, m->name, &f->places[f->nmaps], err);
 		if (!rc)

@@ -16,7 +16,7 @@ struct walk {
 	bool full;
 };
 
-static const char *name_of(const struct nb_front *f, uint32_t off)
+static const char *names_name_of(const struct nb_front *f, uint32_t off)
 {
 	const char *name = btf__name_by_offset(f->btf, off);
 
@@ -34,14 +34,14 @@ static const char *type_name(struct nb_front *f, uint32_t id)
 		id = t->type;
 		t = btf__type_by_id(f->btf, id);
 	}
-	if (btf_is_datasec(t) || btf_is_array(t) || !*name_of(f, t->name_off))
+	if (btf_is_datasec(t) || btf_is_array(t) || !*names_name_of(f, t->name_off))
 		return "";
 	snprintf(text, sizeof(text), "%s%.128s",
 		 btf_is_struct(t)     ? "struct "
 		 : btf_is_union(t)    ? "union "
 		 : btf_is_any_enum(t) ? "enum "
 				      : "",
-		 name_of(f, t->name_off));
+		 names_name_of(f, t->name_off));
 	return nb_arena_str(&f->arena, text, sizeof(text));
 }
 
@@ -69,7 +69,7 @@ static void add_members(struct walk *w, uint32_t level, uint32_t off, const stru
 	for (uint32_t i = 0; i < btf_vlen(t) && !w->full; i++) {
 		uint32_t bit = btf_member_bit_offset(t, i);
 		const struct btf_type *of = nb_front_bare(w->f->btf, m[i].type);
-		const char *name = name_of(w->f, m[i].name_off);
+		const char *name = names_name_of(w->f, m[i].name_off);
 
 		if (btf_member_bitfield_size(t, i) || bit % 8)
 			continue;
@@ -120,7 +120,7 @@ static void add_variables(struct walk *w, const struct btf_type *sec)
 			continue;
 		size = btf__resolve_size(w->f->btf, var->type);
 		if (size > 0 && v[i].offset <= end && size <= end - v[i].offset)
-			add_type(w, 1, name_of(w->f, var->name_off), v[i].offset, var->type);
+			add_type(w, 1, names_name_of(w->f, var->name_off), v[i].offset, var->type);
 	}
 }
 

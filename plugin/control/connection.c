@@ -126,7 +126,7 @@ void nb_conn_greet(struct nb_conn *c)
 	c->peer.greeted = true;
 }
 
-static bool has_output(const struct nb_conn *c)
+static bool conn_has_output(const struct nb_conn *c)
 {
 	return c->sent < c->out.size;
 }
@@ -155,21 +155,21 @@ static ssize_t whole_line(struct nb_conn *c)
 
 static bool wants_input(const struct nb_conn *c)
 {
-	return !c->closing && !c->eof && !has_output(c) && c->nin < NB_WIRE_LINE &&
+	return !c->closing && !c->eof && !conn_has_output(c) && c->nin < NB_WIRE_LINE &&
 	       c->scanned == c->nin;
 }
 
 short nb_conn_events(const struct nb_conn *c)
 {
-	return (short)((wants_input(c) ? POLLIN : 0) | (has_output(c) ? POLLOUT : 0));
+	return (short)((wants_input(c) ? POLLIN : 0) | (conn_has_output(c) ? POLLOUT : 0));
 }
 
 int nb_conn_patience(const struct nb_conn *c)
 {
 	/* complete lines are waiting, which the last call left unhandled */
-	if (!has_output(c) && !c->closing && c->scanned < c->nin)
+	if (!conn_has_output(c) && !c->closing && c->scanned < c->nin)
 		return 0;
-	if (has_stream(c) && !has_output(c))
+	if (has_stream(c) && !conn_has_output(c))
 		return NB_CONN_POLL_MS;
 	return 500; /* wake up twice a second to check time limits */
 }
@@ -177,7 +177,7 @@ int nb_conn_patience(const struct nb_conn *c)
 /* Write pending output. Returns false if the peer is gone. */
 static bool write_output(struct nb_conn *c)
 {
-	while (has_output(c)) {
+	while (conn_has_output(c)) {
 		ssize_t n = nb_wire_send(c->fd, (char *)c->out.data + c->sent,
 					 c->out.size - c->sent, c->fd_out);
 
@@ -197,7 +197,7 @@ static bool write_output(struct nb_conn *c)
 }
 
 /* Queue an error line, and close the connection when the line is sent. */
-static void close_with(struct nb_conn *c, const struct nb_err *err)
+static void conn_close_with(struct nb_conn *c, const struct nb_err *err)
 {
 	nb_reply_error(&c->out, NULL, err, NULL, NULL);
 	c->owes = true;
@@ -211,7 +211,7 @@ static void close_long(struct nb_conn *c)
 
 	nb_fail(&err, NB_E_LIMIT, 0, "a request line is longer than %d bytes, the limit",
 		NB_WIRE_LINE);
-	close_with(c, &err);
+	conn_close_with(c, &err);
 }
 
 static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
@@ -219,7 +219,7 @@ static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 	struct nb_err err;
 
 	nb_fail(&err, NB_E_TIMEOUT, 0, "%s within %d ms", what, allowed_ms);
-	close_with(c, &err);
+	conn_close_with(c, &err);
 }
 
 /* Read input from the socket. Returns false if the peer is gone. */
@@ -268,7 +268,7 @@ static void end_streams(struct nb_conn *c)
 }
 
 /* Answer the first line, which has @size bytes before its line feed. */
-static bool answer_line(struct nb_conn *c, size_t size)
+static bool conn_answer(struct nb_conn *c, size_t size)
 {
 	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out, &c->fd_out);
 
@@ -290,14 +290,14 @@ static bool answer_lines(struct nb_conn *c)
 {
 	ssize_t size;
 
-	for (int i = 0; i < 16 && !has_output(c) && !c->closing; i++) {
+	for (int i = 0; i < 16 && !conn_has_output(c) && !c->closing; i++) {
 		size = whole_line(c);
 		if (size < 0)
 			break;
-		if (!answer_line(c, (size_t)size) || !write_output(c))
+		if (!conn_answer(c, (size_t)size) || !write_output(c))
 			return false;
 	}
-	if (!has_output(c) && !c->closing && c->nin == NB_WIRE_LINE && whole_line(c) < 0)
+	if (!conn_has_output(c) && !c->closing && c->nin == NB_WIRE_LINE && whole_line(c) < 0)
 		close_long(c);
 	if (!c->nin)
 		close_fds(c);
@@ -375,7 +375,7 @@ static bool poll_streams(struct nb_conn *c)
 		return true;
 	c->polled_ms = c->now_ms;
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
-		if (has_output(c) || c->closing)
+		if (conn_has_output(c) || c->closing)
 			return true;
 		if (!c->streams[i].used)
 			continue;
@@ -394,7 +394,7 @@ static bool in_time(struct nb_conn *c)
 {
 	uint64_t now = c->now_ms;
 
-	if (has_output(c))
+	if (conn_has_output(c))
 		return !c->owes || now - c->progress_ms < NB_CONN_READ_MS;
 	if (c->closing)
 		return true;
@@ -410,13 +410,13 @@ bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)
 	c->now_ms = now_ms;
 	if (revents & (POLLERR | POLLNVAL))
 		return false;
-	if (has_output(c) && (revents & (POLLOUT | POLLHUP)) && !write_output(c))
+	if (conn_has_output(c) && (revents & (POLLOUT | POLLHUP)) && !write_output(c))
 		return false;
 	if (wants_input(c) && (revents & (POLLIN | POLLHUP)) && !read_input(c))
 		return false;
 	if (!answer_lines(c) || !poll_streams(c) || !in_time(c) || !write_output(c))
 		return false;
-	if (has_output(c))
+	if (conn_has_output(c))
 		return true;
 	/* both directions are closed and no input is left */
 	if (c->eof && (revents & POLLHUP))

@@ -271,7 +271,7 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	return open_listener(c, err);
 }
 
-static bool is_there(const struct nb_control *c)
+static bool socket_is_there(const struct nb_control *c)
 {
 	struct stat st;
 
@@ -289,7 +289,7 @@ static void restore_socket(struct nb_control *c)
 	uint64_t now = socket_now_ms();
 	int old = c->listener;
 
-	if (is_there(c) || now < c->retry_ms)
+	if (socket_is_there(c) || now < c->retry_ms)
 		return;
 	c->retry_ms = now + RESTORE_MS;
 	accept_all(c, now); /* serve the clients of the deleted socket, too */
@@ -335,7 +335,7 @@ static void *serve_socket(void *arg)
 
 static void remove_socket(const struct nb_control *c)
 {
-	if (c->inode && is_there(c))
+	if (c->inode && socket_is_there(c))
 		unlinkat(c->place->dirfd, c->name, 0);
 }
 

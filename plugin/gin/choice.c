@@ -34,7 +34,7 @@ static struct {
  * Open the wrapped plugin. @device is set to the functions of its GIN v14, or
  * to NULL.
  */
-static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
+static const struct nb_gin_ops *gin_open_wrapped(const struct nb_gin_ops **device)
 {
 	const struct nb_gin_ops *ops;
 	const char *theirs = NULL;
@@ -67,13 +67,13 @@ bool nb_gin_wanted(void)
 }
 
 /* The caller holds choice.lock. */
-static void choose_transport(bool usable)
+static void gin_choose_transport(bool usable)
 {
 	const struct nb_gin_ops *ops, *device;
 
 	if (!usable || !nb_gin_wanted())
 		return;
-	ops = open_wrapped(&device);
+	ops = gin_open_wrapped(&device);
 	if (ops || device)
 		nb_events_clock();
 	__atomic_store_n(&choice.device, device, __ATOMIC_RELEASE);
@@ -84,7 +84,7 @@ void nb_gin_choose(bool usable)
 {
 	pthread_mutex_lock(&choice.lock);
 	if (!choice.made)
-		choose_transport(usable);
+		gin_choose_transport(usable);
 	__atomic_store_n(&choice.made, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&choice.lock);
 }

@@ -65,7 +65,7 @@ void nb_gin_forked(void)
  * Returns the functions of the transport for a kind of table, or NULL if there
  * is no device.
  */
-static const struct nb_gin_ops *ops_of(enum nb_gin_face face)
+static const struct nb_gin_ops *gin_ops_of(enum nb_gin_face face)
 {
 	return face == NB_GIN_DEVICE ? nb_gin_device_ops_used() : nb_gin_ops_used();
 }
@@ -138,7 +138,7 @@ int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id, nb_net_logg
 	nb_gin_choose(usable);
 	if (ctx)
 		*ctx = NULL;
-	ops = ops_of(face);
+	ops = gin_ops_of(face);
 	/* without a transport, do not allocate: NCCL calls no finalize */
 	i = ops && ctx ? calloc(1, sizeof(*i)) : NULL;
 	if (!i)
@@ -203,7 +203,7 @@ int nb_gin_finalize(void *ctx)
 
 int nb_gin_devices(enum nb_gin_face face, int *n)
 {
-	const struct nb_gin_ops *ops = ops_of(face);
+	const struct nb_gin_ops *ops = gin_ops_of(face);
 	int rc;
 
 	if (!n)
@@ -219,7 +219,7 @@ int nb_gin_devices(enum nb_gin_face face, int *n)
 
 int nb_gin_get_properties(enum nb_gin_face face, int dev, struct nb_net_props *props)
 {
-	return props_of(ops_of(face), dev, props);
+	return props_of(gin_ops_of(face), dev, props);
 }
 
 int nb_gin_get_signals(struct nb_gin_signals *signals)
@@ -233,7 +233,7 @@ int nb_gin_get_signals(struct nb_gin_signals *signals)
 
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void **listen_comm)
 {
-	const struct nb_gin_ops *ops = ops_of(face);
+	const struct nb_gin_ops *ops = gin_ops_of(face);
 	const struct instance *i = instance_find(ctx, false);
 	struct listener *l;
 	int rc;
@@ -301,7 +301,7 @@ static struct nb_gin_coll *coll_new(const struct nb_gin_mesh *mesh)
 	return c;
 }
 
-static void coll_free(struct nb_gin_coll *c)
+static void gin_coll_free(struct nb_gin_coll *c)
 {
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
 		nb_gin_context_free(c->context[i]);
@@ -346,7 +346,7 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	if (!rc)
 		rc = connect_inner(c, mesh);
 	if (rc) {
-		coll_free(c);
+		gin_coll_free(c);
 		return rc;
 	}
 	nb_gin_list_add(c);
@@ -370,7 +370,7 @@ int nb_gin_close_coll(void *coll)
 		if (c->context[i])
 			nb_gin_end_held(c->context[i]);
 	rc = nb_gin_count_lone_result("closeColl", c->ops->close_coll(c->inner));
-	coll_free(c);
+	gin_coll_free(c);
 	return rc;
 }
 

@@ -9,16 +9,16 @@
 
 #include "plugin/net/list.h"
 
-static struct nb_open_list list = NB_OPEN_LIST_INIT;
+static struct nb_open_list gin_colls = NB_OPEN_LIST_INIT;
 /* sums of closed collComms; field live is unused; protected by list.lock */
-static struct nb_gin_sums gone;
+static struct nb_gin_sums gin_closed;
 
 void nb_gin_list_add(struct nb_gin_coll *c)
 {
-	pthread_mutex_lock(&list.lock);
-	nb_open_list_add(&list, &c->open);
-	gone.opened++;
-	pthread_mutex_unlock(&list.lock);
+	pthread_mutex_lock(&gin_colls.lock);
+	nb_open_list_add(&gin_colls, &c->open);
+	gin_closed.opened++;
+	pthread_mutex_unlock(&gin_colls.lock);
 }
 
 static void peer_add(struct nb_gin_sums *to, const struct nb_gin_coll *c, int r)
@@ -46,7 +46,7 @@ static void peer_add(struct nb_gin_sums *to, const struct nb_gin_coll *c, int r)
 	to->broken++;
 }
 
-static void sums_add(struct nb_gin_sums *to, const struct nb_gin_coll *c)
+static void gin_sums_add(struct nb_gin_sums *to, const struct nb_gin_coll *c)
 {
 	for (int r = 0; r < c->nranks; r++)
 		peer_add(to, c, r);
@@ -54,45 +54,45 @@ static void sums_add(struct nb_gin_sums *to, const struct nb_gin_coll *c)
 
 void nb_gin_list_remove(struct nb_gin_coll *c)
 {
-	pthread_mutex_lock(&list.lock);
-	if (nb_open_list_remove(&list, &c->open)) {
-		sums_add(&gone, c);
-		gone.broken = 0;
+	pthread_mutex_lock(&gin_colls.lock);
+	if (nb_open_list_remove(&gin_colls, &c->open)) {
+		gin_sums_add(&gin_closed, c);
+		gin_closed.broken = 0;
 	}
-	pthread_mutex_unlock(&list.lock);
+	pthread_mutex_unlock(&gin_colls.lock);
 }
 
 void nb_gin_list_error(void)
 {
-	nb_open_list_error(&list);
+	nb_open_list_error(&gin_colls);
 }
 
 void nb_gin_list_forked(void)
 {
-	nb_open_list_forked(&list);
-	memset(&gone, 0, sizeof(gone));
+	nb_open_list_forked(&gin_colls);
+	memset(&gin_closed, 0, sizeof(gin_closed));
 }
 
 void nb_gin_list_sums(struct nb_gin_sums *out)
 {
-	pthread_mutex_lock(&list.lock);
-	*out = gone;
+	pthread_mutex_lock(&gin_colls.lock);
+	*out = gin_closed;
 	out->live = 0;
-	for (struct nb_open_link *at = list.first; at; at = at->behind) {
+	for (struct nb_open_link *at = gin_colls.first; at; at = at->behind) {
 		const struct nb_gin_coll *c = nb_open_of(at, struct nb_gin_coll, open);
 
 		out->live++;
-		sums_add(out, c);
+		gin_sums_add(out, c);
 	}
-	pthread_mutex_unlock(&list.lock);
-	out->errors += __atomic_load_n(&list.errors, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&gin_colls.lock);
+	out->errors += __atomic_load_n(&gin_colls.errors, __ATOMIC_RELAXED);
 }
 
 void nb_gin_list_each(nb_gin_coll_fn *fn, void *arg)
 {
-	pthread_mutex_lock(&list.lock);
-	for (struct nb_open_link *at = list.first;
+	pthread_mutex_lock(&gin_colls.lock);
+	for (struct nb_open_link *at = gin_colls.first;
 	     at && fn(nb_open_of(at, struct nb_gin_coll, open), arg); at = at->behind)
 		;
-	pthread_mutex_unlock(&list.lock);
+	pthread_mutex_unlock(&gin_colls.lock);
 }

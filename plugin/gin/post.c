@@ -213,7 +213,7 @@ static int op_decide(struct nb_gin_context *x, struct nb_gin_op *op)
 	return NB_NET_OK;
 }
 
-static void count_error(struct nb_gin_context *x, struct nb_gin_op *op)
+static void gin_count_error(struct nb_gin_context *x, struct nb_gin_op *op)
 {
 	NB_NET_COUNT(x->coll->peer[op->rank].errors, 1);
 	NB_NET_COUNT(lane_of(x, op)->counts.errors, 1);
@@ -222,7 +222,7 @@ static void count_error(struct nb_gin_context *x, struct nb_gin_op *op)
 
 static int post_failed(struct nb_gin_context *x, struct nb_gin_op *op, int rc)
 {
-	count_error(x, op);
+	gin_count_error(x, op);
 	op_release(x, op);
 	return rc;
 }
@@ -290,7 +290,7 @@ static void op_ended(struct nb_gin_context *x, struct nb_gin_op *op, int rc)
 	if (op->told)
 		return;
 	if (rc)
-		count_error(x, op);
+		gin_count_error(x, op);
 	if (op->post_ns && nb_gin_recorded())
 		nb_gin_observe_done(x, op, rc);
 	if (nb_events_hooked(NB_HOOK_GIN_DONE))

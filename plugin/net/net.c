@@ -56,7 +56,7 @@ static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
 
 const char nb_net_name[] = "ncclbpf";
 
-static const struct nb_net_ops *open_wrapped(void)
+static const struct nb_net_ops *net_open_wrapped(void)
 {
 	const struct nb_net_ops *ops;
 	const char *theirs = NULL;
@@ -88,14 +88,14 @@ static bool is_named(void)
 	return v && *v;
 }
 
-static void choose_transport(bool usable)
+static void net_choose_transport(bool usable)
 {
 	const struct nb_net_ops *ops;
 
 	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
 	nb_events_clock();
-	ops = open_wrapped();
+	ops = net_open_wrapped();
 	__atomic_store_n(&net.ops, ops, __ATOMIC_RELEASE);
 	if (!ops)
 		nb_log(NB_LOG_WARN, "net: NCCL uses its own network");
@@ -188,7 +188,7 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 
 	pthread_mutex_lock(&net.lock);
 	if (!net.chosen)
-		choose_transport(usable);
+		net_choose_transport(usable);
 	net.chosen = true;
 	pthread_mutex_unlock(&net.lock);
 	if (to)
@@ -437,7 +437,7 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	return NB_NET_OK;
 }
 
-static int close_with(void *comm, const char *what, int (*fn)(void *))
+static int net_close_with(void *comm, const char *what, int (*fn)(void *))
 {
 	struct nb_net_conn *c = comm;
 	int rc;
@@ -452,17 +452,17 @@ static int close_with(void *comm, const char *what, int (*fn)(void *))
 
 int nb_net_close_send(void *comm)
 {
-	return comm && net.ops ? close_with(comm, "closeSend", net.ops->close_send) : 0;
+	return comm && net.ops ? net_close_with(comm, "closeSend", net.ops->close_send) : 0;
 }
 
 int nb_net_close_recv(void *comm)
 {
-	return comm && net.ops ? close_with(comm, "closeRecv", net.ops->close_recv) : 0;
+	return comm && net.ops ? net_close_with(comm, "closeRecv", net.ops->close_recv) : 0;
 }
 
 int nb_net_close_listen(void *comm)
 {
-	return comm && net.ops ? close_with(comm, "closeListen", net.ops->close_listen) : 0;
+	return comm && net.ops ? net_close_with(comm, "closeListen", net.ops->close_listen) : 0;
 }
 
 static void *inner_of(void *comm)

@@ -16,9 +16,9 @@
 
 enum { DEFAULT_SPEED = 10000 };
 
-static struct nb_tcp_dev found[NB_TCP_MAX_DEVS];
+static struct nb_tcp_dev devices_found[NB_TCP_MAX_DEVS];
 static int nfound;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t devices_once = PTHREAD_ONCE_INIT;
 
 socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a)
 {
@@ -97,7 +97,7 @@ static int rank_of(const struct ifaddrs *a)
 static bool device_usable(const struct ifaddrs *a, const char *ifname, int family, int rank)
 {
 	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) ||
-	    strlen(a->ifa_name) >= sizeof(found[0].name))
+	    strlen(a->ifa_name) >= sizeof(devices_found[0].name))
 		return false;
 	if (a->ifa_addr->sa_family != family)
 		return false;
@@ -165,14 +165,14 @@ static void find_devices(void)
 		: !strcmp(family, "AF_INET6") ? AF_INET6
 					      : AF_UNSPEC;
 
-	nfound = nb_tcp_find_devs(getenv("NCCL_SOCKET_IFNAME"), f, found, NB_TCP_MAX_DEVS);
+	nfound = nb_tcp_find_devs(getenv("NCCL_SOCKET_IFNAME"), f, devices_found, NB_TCP_MAX_DEVS);
 	for (int i = 0; i < nfound; i++) {
 		char text[80];
 
-		nb_tcp_addr_text(&found[i].addr, text, sizeof(text));
+		nb_tcp_addr_text(&devices_found[i].addr, text, sizeof(text));
 		*strrchr(text, ':') = '\0';
-		nb_tcp_say(false, "net: device %d is %s, %s, %d Mbit/s", i, found[i].name, text,
-			   found[i].speed);
+		nb_tcp_say(false, "net: device %d is %s, %s, %d Mbit/s", i, devices_found[i].name,
+			   text, devices_found[i].speed);
 	}
 }
 
@@ -180,28 +180,28 @@ int nb_net_devices(int *n)
 {
 	if (!n)
 		return NB_NET_ARGUMENT;
-	pthread_once(&once, find_devices);
+	pthread_once(&devices_once, find_devices);
 	*n = nfound;
 	return NB_NET_OK;
 }
 
 const struct nb_tcp_dev *nb_tcp_dev(int dev)
 {
-	pthread_once(&once, find_devices);
-	return dev >= 0 && dev < nfound ? &found[dev] : NULL;
+	pthread_once(&devices_once, find_devices);
+	return dev >= 0 && dev < nfound ? &devices_found[dev] : NULL;
 }
 
 int nb_net_get_properties(int dev, struct nb_net_props *p)
 {
-	pthread_once(&once, find_devices);
+	pthread_once(&devices_once, find_devices);
 	memset(p, 0, sizeof(*p));
 	if (dev < 0 || dev >= nfound)
 		return NB_NET_ARGUMENT;
-	p->name = found[dev].name;
-	p->pci_path = found[dev].pci[0] ? found[dev].pci : NULL;
+	p->name = devices_found[dev].name;
+	p->pci_path = devices_found[dev].pci[0] ? devices_found[dev].pci : NULL;
 	p->guid = (uint64_t)dev;
 	p->ptr_support = NB_NET_HOST_MEMORY;
-	p->speed = found[dev].speed;
+	p->speed = devices_found[dev].speed;
 	p->max_comms = 65536;
 	p->max_recvs = 1;
 	p->v.ndevs = 1;

@@ -27,7 +27,7 @@ struct nb_gin_tcp_conf nb_gin_tcp_conf = {
 	.queue = 256,
 };
 
-static void coll_free(struct nb_gin_tcp *c)
+static void gin_tcp_free(struct nb_gin_tcp *c)
 {
 	for (int r = 0; c->peer && r < c->nranks; r++)
 		if (c->peer[r].fd >= 0)
@@ -69,7 +69,7 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	if (c->peer)
 		rc = nb_gin_tcp_join(c, mesh);
 	if (rc)
-		coll_free(c);
+		gin_tcp_free(c);
 	else
 		*coll = c;
 	return rc;
@@ -205,7 +205,7 @@ int nb_gin_close_coll(void *coll)
 	if (!c)
 		return NB_NET_OK;
 	say_goodbye(c);
-	coll_free(c);
+	gin_tcp_free(c);
 	return NB_NET_OK;
 }
 

@@ -188,7 +188,7 @@ int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void 
 	return NB_NET_OK;
 }
 
-static void name_missing(const struct join *j, const char *why)
+static void gin_name_missing(const struct join *j, const char *why)
 {
 	char list[160] = "";
 	size_t at = 0;
@@ -361,7 +361,7 @@ static int join_run(struct join *j, const struct nb_gin_mesh *mesh)
 		return NB_NET_ARGUMENT;
 	error = join_all(j);
 	if (error)
-		name_missing(j, strerror(error));
+		gin_name_missing(j, strerror(error));
 	else
 		error = peers_begin(j, mesh->traffic_class);
 	return error ? NB_NET_REMOTE : NB_NET_OK;

@@ -53,7 +53,7 @@ static void offend(struct nb_gin_tcp *c, struct nb_gin_peer *p, enum nb_gin_offe
 	nb_gin_lose(c, p, why);
 }
 
-static bool fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
+static bool gin_region_fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
 {
 	return offset <= r->size && size <= r->size - offset;
 }
@@ -62,14 +62,14 @@ static bool fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
  * Returns the address that a message targets, or NULL with the offence in
  * *@bad.
  */
-static char *target_of(const struct nb_gin_tcp *c, uint32_t region, uint64_t offset, uint64_t size,
-		       int *bad)
+static char *gin_target_of(const struct nb_gin_tcp *c, uint32_t region, uint64_t offset,
+			   uint64_t size, int *bad)
 {
 	const struct nb_gin_region *r = nb_gin_region(&c->regions, region);
 
 	if (!r)
 		*bad = NB_GIN_BAD_REGION;
-	else if (!fits(r, offset, size))
+	else if (!gin_region_fits(r, offset, size))
 		*bad = NB_GIN_BAD_BOUNDS;
 	else
 		return r->base + offset;
@@ -86,7 +86,7 @@ static int check_signal(const struct nb_gin_tcp *c, const struct nb_gin_head *h)
 	if (h->kind != NB_GIN_SIGNAL || h->signal_op == NB_GIN_NO_SIGNAL ||
 	    h->signal_op >= NB_GIN_NSIGNAL_OPS)
 		return NB_GIN_BAD_SIGNAL;
-	at = target_of(c, h->signal_region, h->signal_offset, 8, &bad);
+	at = gin_target_of(c, h->signal_region, h->signal_offset, 8, &bad);
 	if (at && (uintptr_t)at % 8)
 		bad = NB_GIN_BAD_ALIGNMENT;
 	return bad;
@@ -97,7 +97,7 @@ static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	int bad = check_signal(c, &p->in);
 
 	if (bad < 0 && p->in.size)
-		p->body = target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
+		p->body = gin_target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
 	return bad;
 }
 
@@ -105,7 +105,7 @@ static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  * Check the answer to our oldest get. Returns -1 if it is valid, else an enum
  * nb_gin_offence.
  */
-static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+static int gin_check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	const struct nb_gin_message *get = p->gets.first;
 	int bad = -1;
@@ -113,8 +113,8 @@ static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (!get || get->size != p->in.size || get->head.number != (uint32_t)p->in.value)
 		return NB_GIN_BAD_ANSWER;
 	if (get->size)
-		p->body =
-			target_of(c, nb_gin_region_number(get->dst), get->dst_off, get->size, &bad);
+		p->body = gin_target_of(c, nb_gin_region_number(get->dst), get->dst_off, get->size,
+					&bad);
 	return bad;
 }
 
@@ -125,7 +125,7 @@ static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (p->answers >= NB_GIN_MAX_GETS)
 		return NB_GIN_BAD_GETS;
 	if (p->in.size)
-		target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
+		gin_target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
 	return bad;
 }
 
@@ -165,7 +165,7 @@ static int check_head(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	case NB_GIN_GET:
 		return check_get(c, p);
 	case NB_GIN_ANSWER:
-		return check_answer(c, p);
+		return gin_check_answer(c, p);
 	case NB_GIN_REGION:
 	case NB_GIN_GOODBYE:
 		return -1;
@@ -211,7 +211,7 @@ static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p, const struct n
 	if (h->kind != NB_GIN_SIGNAL)
 		return -1;
 	/* another thread may have closed the region since the header arrived */
-	at = target_of(c, h->signal_region, h->signal_offset, 8, &bad);
+	at = gin_target_of(c, h->signal_region, h->signal_offset, 8, &bad);
 	if (at)
 		apply_signal(c, p, h, at);
 	return bad;
@@ -237,7 +237,7 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return NB_GIN_BAD_GETS;
 	op->kind = NB_GIN_ANSWER;
 	if (p->in.size)
-		op->data = target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
+		op->data = gin_target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
 	op->src = nb_gin_region_handle(p->in.region);
 	op->head.region = NB_GIN_NO_REGION;
 	op->head.size = p->in.size;
@@ -448,9 +448,10 @@ int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_message *op)
 	op->head.kind = (uint8_t)op->kind;
 	if (op->kind == NB_GIN_GET) {
 		int why = NB_GIN_BAD_REGION;
-		char *to = target_of(c, nb_gin_region_number(op->dst), op->dst_off, op->size, &why);
-		char *from =
-			target_of(c, nb_gin_region_number(op->src), op->src_off, op->size, &why);
+		char *to = gin_target_of(c, nb_gin_region_number(op->dst), op->dst_off, op->size,
+					 &why);
+		char *from = gin_target_of(c, nb_gin_region_number(op->src), op->src_off, op->size,
+					   &why);
 
 		if (op->size && (!to || !from))
 			return self_bad(op, why);

@@ -27,14 +27,14 @@ struct nb_tcp_conf nb_tcp_conf = {
 /* counts of the process's events; accessed atomically */
 static uint64_t counts[NB_NET_NCOUNTS];
 /* NCCL's logger; NULL: no init has passed one; accessed atomically */
-static nb_net_logger *log_target;
+static nb_net_logger *tcp_log_target;
 
 bool nb_net_ready(nb_net_logger *logger)
 {
 	nb_net_logger *none = NULL;
 
 	if (logger)
-		__atomic_compare_exchange_n(&log_target, &none, logger, false, __ATOMIC_RELEASE,
+		__atomic_compare_exchange_n(&tcp_log_target, &none, logger, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 	return true;
 }
@@ -61,7 +61,7 @@ void nb_tcp_log_to(void (*say)(bool warn, const char *line))
 
 void nb_tcp_say(bool warn, const char *fmt, ...)
 {
-	nb_net_logger *logger = __atomic_load_n(&log_target, __ATOMIC_ACQUIRE);
+	nb_net_logger *logger = __atomic_load_n(&tcp_log_target, __ATOMIC_ACQUIRE);
 	void (*say)(bool, const char *) = __atomic_load_n(&nb_tcp_conf.say, __ATOMIC_ACQUIRE);
 	char line[512];
 	va_list ap;

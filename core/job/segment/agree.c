@@ -16,7 +16,7 @@
 
 #include "core/job/segment/bycalls.h"
 
-static const char *const words[] = {
+static const char *const agree_words[] = {
 	[NB_AGREED] = "agreed",
 	[NB_DIVERGED] = "diverged",
 	[NB_DIVERGED_BEFORE] = "diverged_before",
@@ -30,10 +30,10 @@ static const char *const words[] = {
 
 const char *nb_agreement_word(enum nb_agreement a)
 {
-	return words[a];
+	return agree_words[a];
 }
 
-static int read_all(int fd, char *to, size_t size)
+static int agree_read_all(int fd, char *to, size_t size)
 {
 	size_t at = 0;
 
@@ -56,7 +56,7 @@ static int read_all(int fd, char *to, size_t size)
 	return 0;
 }
 
-static int check_header(const struct nb_job *job, const char *path, struct nb_err *err)
+static int agree_check_header(const struct nb_job *job, const char *path, struct nb_err *err)
 {
 	const struct nb_seg *seg = job->seg;
 
@@ -93,10 +93,10 @@ int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
 		if (!out->memory)
 			rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for %.200s (%zu bytes)", path,
 				     out->size);
-		else if (read_all(fd, out->memory, out->size))
+		else if (agree_read_all(fd, out->memory, out->size))
 			rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path, strerror(errno));
 		else
-			rc = check_header(out, path, err);
+			rc = agree_check_header(out, path, err);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -123,7 +123,7 @@ static void compare_call(const struct part p[2], int s, struct nb_bycalls *out)
 		note_extra(out, !s, nmany - nfew, many->from + nfew);
 }
 
-static struct part part_of(const struct nb_track *r, uint64_t from)
+static struct part calls_part_of(const struct nb_track *r, uint64_t from)
 {
 	struct part p = { r, from, next_call(r, from), true };
 
@@ -150,8 +150,8 @@ void nb_bycalls(const struct nb_track *a, const struct nb_track *b, struct nb_by
 				note_extra(out, side, at[side] - from, from);
 			continue;
 		}
-		p[0] = part_of(a, at[0]);
-		p[1] = part_of(b, at[1]);
+		p[0] = calls_part_of(a, at[0]);
+		p[1] = calls_part_of(b, at[1]);
 		compare_call(p, p[1].to - p[1].from < p[0].to - p[0].from, out);
 		out->compared = true;
 		at[0] = next_call(a, at[0]);

@@ -63,7 +63,7 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 			 one[0], one[1]);
 }
 
-static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
+static void report_put_decision(const struct nb_agree_rank *r, struct nb_json *j)
 {
 	const struct nb_decision *d = &r->decision;
 
@@ -83,8 +83,8 @@ static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void put_member(const char *site, const char *policies, const struct nb_agree_rank *r,
-		       struct nb_json *j)
+static void report_put_member(const char *site, const char *policies, const struct nb_agree_rank *r,
+			      struct nb_json *j)
 {
 	char hash[24];
 
@@ -103,7 +103,7 @@ static void put_member(const char *site, const char *policies, const struct nb_a
 	nb_json_kstr(j, "hash", hash);
 	nb_json_kbool(j, "waits", r->waits);
 	nb_json_kbool(j, "differs", r->differs);
-	put_decision(r, j);
+	report_put_decision(r, j);
 	nb_json_end_obj(j);
 }
 
@@ -114,7 +114,7 @@ bool nb_agreement_fine(enum nb_agreement v)
 }
 
 /* Write the object's members before "members". */
-static void put_comm(const struct nb_agree *a, struct nb_json *j)
+static void report_put_comm(const struct nb_agree *a, struct nb_json *j)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", a->comm_id);
@@ -144,10 +144,10 @@ static void put_here(const struct nb_job *job, const struct nb_agree *a, bool me
 {
 	char policies[216];
 
-	put_comm(a, j);
+	report_put_comm(a, j);
 	for (uint32_t i = 0; members && i < a->n; i++) {
 		nb_job_policies(job, a->rank[i].generation, policies, sizeof(policies));
-		put_member(NULL, policies, &a->rank[i], j);
+		report_put_member(NULL, policies, &a->rank[i], j);
 	}
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
@@ -158,9 +158,9 @@ void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s, bo
 {
 	uint32_t sites = 0;
 
-	put_comm(a, j);
+	report_put_comm(a, j);
 	for (uint32_t i = 0; members && i < a->n; i++)
-		put_member(s->name[a->rank[i].site], s->policies[i], &a->rank[i], j);
+		report_put_member(s->name[a->rank[i].site], s->policies[i], &a->rank[i], j);
 	nb_json_end_arr(j);
 	for (uint32_t i = 0; i < a->n; i++)
 		sites += !i || a->rank[i].site != a->rank[i - 1].site;

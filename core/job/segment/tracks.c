@@ -61,8 +61,9 @@ static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 	}
 }
 
-static void put_rank(struct nb_buf *out, const struct nb_job *job, const struct nb_agree_rank *r,
-		     const struct nb_packed *ring, bool agrees)
+static void tracks_put_rank(struct nb_buf *out, const struct nb_job *job,
+			    const struct nb_agree_rank *r, const struct nb_packed *ring,
+			    bool agrees)
 {
 	struct rank to = { .decisions = r->decisions,
 			   .hash = r->hash,
@@ -80,8 +81,8 @@ static void put_rank(struct nb_buf *out, const struct nb_job *job, const struct 
 		put_ring(out, ring);
 }
 
-static const struct nb_packed *ring_of(const struct nb_job *job, const struct nb_seg_comm *c,
-				       const struct nb_agree_rank *r)
+static const struct nb_packed *tracks_ring_of(const struct nb_job *job, const struct nb_seg_comm *c,
+					      const struct nb_agree_rank *r)
 {
 	return r->decisions ? nb_job_ring(job, &c->slot[r->slot]) : NULL;
 }
@@ -92,14 +93,14 @@ static uint32_t furthest(const struct nb_job *job, const struct nb_seg_comm *c,
 	uint32_t best = a->n;
 
 	for (uint32_t i = 0; i < a->n; i++)
-		if (ring_of(job, c, &a->rank[i]) &&
+		if (tracks_ring_of(job, c, &a->rank[i]) &&
 		    (best == a->n || a->rank[i].decisions > a->rank[best].decisions))
 			best = i;
 	return best;
 }
 
-static void put_comm(struct nb_buf *out, const struct nb_job *job, const struct nb_seg_comm *c,
-		     const struct nb_agree *a)
+static void tracks_put_comm(struct nb_buf *out, const struct nb_job *job,
+			    const struct nb_seg_comm *c, const struct nb_agree *a)
 {
 	bool alike = a->verdict == NB_AGREED || a->verdict == NB_MISMATCHED;
 	uint32_t best = furthest(job, c, a);
@@ -113,9 +114,9 @@ static void put_comm(struct nb_buf *out, const struct nb_job *job, const struct 
 
 	nb_buf_bytes(out, &to, sizeof(to));
 	for (uint32_t i = 0; i < a->n; i++)
-		put_rank(out, job, &a->rank[i],
-			 alike && i != best ? NULL : ring_of(job, c, &a->rank[i]),
-			 alike && i != best);
+		tracks_put_rank(out, job, &a->rank[i],
+				alike && i != best ? NULL : tracks_ring_of(job, c, &a->rank[i]),
+				alike && i != best);
 }
 
 bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only, size_t room,
@@ -133,7 +134,7 @@ bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only, size_t r
 		if (!c || (one && c->comm_id != only) || !nb_agree_at_rest(job, i, a) ||
 		    a->ranks <= a->here)
 			continue;
-		put_comm(out, job, c, a);
+		tracks_put_comm(out, job, c, a);
 		if (nb_buf_ok(out) && out->size - start > room) {
 			out->size = before;
 			head.left_out++;
@@ -183,8 +184,8 @@ static int bad_tracks(const struct nb_tracks *t, struct nb_err *err)
 		       t->size);
 }
 
-static int read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site, uint64_t *at,
-		     struct nb_err *err)
+static int tracks_read_comm(struct reader *r, const struct nb_tracks *t, uint32_t site,
+			    uint64_t *at, struct nb_err *err)
 {
 	struct nb_view v = nb_view(t->bytes, t->size);
 	struct comm c;
@@ -226,7 +227,7 @@ static int read_site(struct reader *r, const struct nb_tracks *t, uint32_t site,
 			       t->site, h.version, VERSION);
 	r->left_out += h.left_out;
 	for (uint32_t i = 0; !rc && i < h.ncomms; i++)
-		rc = read_comm(r, t, site, &at, err);
+		rc = tracks_read_comm(r, t, site, &at, err);
 	return rc;
 }
 

@@ -109,7 +109,7 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 }
 
 /* Check that the line is UTF-8 without control characters except the tab. */
-static int check_text(const char *line, size_t size, struct nb_err *err)
+static int wire_check_text(const char *line, size_t size, struct nb_err *err)
 {
 	const unsigned char *s = (const unsigned char *)line;
 
@@ -335,7 +335,7 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_
 	line[size] = '\0';
 	rc = take_id(req, &l, err);
 	if (!rc)
-		rc = check_text(line, size, err);
+		rc = wire_check_text(line, size, err);
 	if (!rc)
 		rc = collect_words(&ws, &l, err);
 	if (rc)
@@ -359,7 +359,7 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size, struct nb_
 	return rc;
 }
 
-static int hex_digit(char c)
+static int wire_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -376,7 +376,7 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what, stru
 	unsigned char *to = out;
 
 	for (size_t i = 0; i < n; i++)
-		if (hex_digit(text[i]) < 0)
+		if (wire_hex_digit(text[i]) < 0)
 			return nb_fail(err, NB_E_ARG, 0,
 				       "%s \"%.40s\": character %zu is no hexadecimal digit", what,
 				       text, i + 1);
@@ -385,7 +385,8 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what, stru
 			       "%s \"%.40s\": %zu hexadecimal digits, %zu needed for %zu bytes",
 			       what, text, n, 2 * size, size);
 	for (size_t i = 0; i < size; i++)
-		to[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+		to[i] = (unsigned char)(wire_hex_digit(text[2 * i]) << 4 |
+					wire_hex_digit(text[2 * i + 1]));
 	return 0;
 }
 

@@ -30,7 +30,7 @@ static char *slurp(const char *path, size_t *size)
 	return all;
 }
 
-static int save(const char *path, const struct nb_buf *b)
+static int build_save(const char *path, const struct nb_buf *b)
 {
 	FILE *f = fopen(path, "wb");
 	int ok;
@@ -46,7 +46,7 @@ static int save(const char *path, const struct nb_buf *b)
 }
 
 /* Compute the policy's name: the file's name without folders and .bpf.o. */
-static void policy_name(char *to, size_t size, const char *path)
+static void build_policy_name(char *to, size_t size, const char *path)
 {
 	const char *base = strrchr(path, '/');
 	char *end;
@@ -74,12 +74,12 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 66;
 	}
-	policy_name(name, sizeof(name), argv[1]);
+	build_policy_name(name, sizeof(name), argv[1]);
 	nb_buf_init(&out, 0);
 	rc = nb_object_image(&out, bytes, size, name, &err);
 	if (rc)
 		fprintf(stderr, "%s: %s\n", argv[1], err.text);
-	else if (save(argv[2], &out)) {
+	else if (build_save(argv[2], &out)) {
 		perror(argv[2]);
 		rc = NB_E_IO;
 	}

@@ -21,7 +21,7 @@
 enum { MOST = 16 << 20 };
 
 /* Get a communicator's identity; false: an error is pushed. */
-static bool read_comm(lua_State *L, const char *comm, uint64_t *id)
+static bool segment_read_comm(lua_State *L, const char *comm, uint64_t *id)
 {
 	char *end;
 
@@ -49,7 +49,7 @@ static int agreement(lua_State *L)
 	struct nb_json j;
 	uint64_t id;
 
-	if (!read_comm(L, comm, &id))
+	if (!segment_read_comm(L, comm, &id))
 		return 2;
 	if (nb_job_read(&job, path, &err))
 		return nb_lua_fail(L, &err);
@@ -92,7 +92,7 @@ static int agreement_of(lua_State *L)
 		all[i].bytes = luaL_checklstring(L, -1, &all[i].size);
 		lua_pop(L, 3); /* the table holds the strings */
 	}
-	if (!read_comm(L, comm, &id))
+	if (!segment_read_comm(L, comm, &id))
 		return 2;
 	nb_json_init(&j, text);
 	nb_json_obj(&j);

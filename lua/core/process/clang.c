@@ -38,7 +38,7 @@ static void close_fd(int *fd)
 }
 
 /* Start @argv with both outputs in pipes. Returns 0 or an errno. */
-static int start(struct child *c, char **argv)
+static int child_start(struct child *c, char **argv)
 {
 	posix_spawn_file_actions_t files;
 	int ends[2][2] = { { -1, -1 }, { -1, -1 } }, rc = 0;
@@ -65,7 +65,7 @@ static int start(struct child *c, char **argv)
 }
 
 /* Read from one pipe, and close it at its end. */
-static void take(int *fd, struct nb_buf *to)
+static void child_read(int *fd, struct nb_buf *to)
 {
 	char bytes[4096];
 	ssize_t n = read(*fd, bytes, sizeof(bytes));
@@ -87,9 +87,9 @@ static bool drain(struct child *c, struct nb_buf *out, struct nb_buf *messages)
 		if (nb_lua_poll(fds, 2, -1) < 0)
 			return false;
 		if (fds[0].revents)
-			take(&c->fd[0], out);
+			child_read(&c->fd[0], out);
 		if (fds[1].revents)
-			take(&c->fd[1], messages);
+			child_read(&c->fd[1], messages);
 	}
 	return true;
 }
@@ -97,7 +97,7 @@ static bool drain(struct child *c, struct nb_buf *out, struct nb_buf *messages)
 /* Wait for the end of the child; with @kill_it, kill it first. -> exit status;
  * 128
  * and the number of the signal that ended it */
-static int finish(struct child *c, bool kill_it)
+static int child_finish(struct child *c, bool kill_it)
 {
 	int status = 0;
 
@@ -123,7 +123,7 @@ enum { NFIXED = sizeof(fixed) / sizeof(*fixed) };
  * may not begin with @: clang makes it an argument of its second stage, which
  * reads @FILE as more arguments.
  */
-static const char *const allowed[] = {
+static const char *const allowed_flags[] = {
 	"-[IDU][!@]*", "-std=*",    "-O",	    "-O[0-3sgz]",
 	"-g",	       "-g[0-3]",   "-W*",	    "-gdwarf-[2-5]",
 	"-w",	       "-pedantic", "-ansi",	    "-pedantic-errors",
@@ -174,7 +174,8 @@ static bool is_allowed(const char *flag)
 	if (strchr(flag, ',') && fnmatch("-[IDU]*", flag, 0))
 		return false;
 	if (strncmp(flag, "-f", 2) != 0)
-		return matches_one(allowed, sizeof(allowed) / sizeof(*allowed), flag);
+		return matches_one(allowed_flags, sizeof(allowed_flags) / sizeof(*allowed_flags),
+				   flag);
 	flag += strncmp(flag, "-fno-", 5) != 0 ? 2 : 5;
 	return matches_one(features, sizeof(features) / sizeof(*features), flag);
 }
@@ -278,13 +279,13 @@ static int do_clang(lua_State *L)
 	add_argument(L, flags);
 	out = nb_lua_buf(L, MAX_OUT);
 	messages = nb_lua_buf(L, MAX_MESSAGES);
-	rc = start(&c, argv);
+	rc = child_start(&c, argv);
 	if (rc == ENOENT)
 		return nb_lua_failf(L, NB_E_NOINPUT, "%s: no such program", program);
 	if (rc)
 		return nb_lua_failf(L, NB_E_IO, "%s: %s", program, strerror(rc));
 	ended = drain(&c, out, messages);
-	rc = finish(&c, !ended);
+	rc = child_finish(&c, !ended);
 	if (!ended)
 		return nb_lua_interrupted(L);
 	if (!nb_buf_ok(out))

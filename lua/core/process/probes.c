@@ -82,7 +82,7 @@ static int read_ring(lua_State *L)
 }
 
 /* probes:dropped() -> number of records for which the ring had no room */
-static int count_dropped(lua_State *L)
+static int probes_dropped(lua_State *L)
 {
 	struct nb_probes *p = luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
 	unsigned zero = 0;
@@ -103,7 +103,7 @@ static int close_probes(lua_State *L)
 void nb_probes_type(lua_State *L, const char *type)
 {
 	static const luaL_Reg methods[] = { { "read", read_ring },
-					    { "dropped", count_dropped },
+					    { "dropped", probes_dropped },
 					    { "close", close_probes },
 					    { "__gc", close_probes },
 					    { NULL, NULL } };

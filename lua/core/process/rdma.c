@@ -15,12 +15,12 @@
 extern const unsigned char nb_rdma_bpf[];
 extern const unsigned long nb_rdma_bpf_size;
 
-static const char *const events[] = { [NB_RDMA_CREATE] = "create",
-				      [NB_RDMA_CHANGE] = "change",
-				      [NB_RDMA_DESTROY] = "destroy",
-				      [NB_RDMA_POST] = "post",
-				      [NB_RDMA_DONE] = "done" };
-enum { NEVENTS = sizeof(events) / sizeof(events[0]) };
+static const char *const rdma_events[] = { [NB_RDMA_CREATE] = "create",
+					   [NB_RDMA_CHANGE] = "change",
+					   [NB_RDMA_DESTROY] = "destroy",
+					   [NB_RDMA_POST] = "post",
+					   [NB_RDMA_DONE] = "done" };
+enum { NEVENTS = sizeof(rdma_events) / sizeof(rdma_events[0]) };
 
 static const char *state_of(unsigned state)
 {
@@ -38,7 +38,7 @@ static int take_event(void *arg, void *data, size_t size)
 	if (size < sizeof(*s) || s->event >= NEVENTS)
 		return 0;
 	lua_createtable(L, 0, 12);
-	lua_pushstring(L, events[s->event]);
+	lua_pushstring(L, rdma_events[s->event]);
 	lua_setfield(L, -2, "event");
 	nb_lua_set_bytes(L, "device", s->qp.device, strnlen(s->qp.device, sizeof(s->qp.device)));
 	nb_lua_set_int(L, "qp", s->qp.number);
@@ -62,7 +62,7 @@ static int take_event(void *arg, void *data, size_t size)
 
 /* ---- what is traced ---- */
 
-static int put(struct nb_probes *p, const char *map, const void *key, unsigned value)
+static int rdma_put(struct nb_probes *p, const char *map, const void *key, unsigned value)
 {
 	int fd = bpf_object__find_map_fd_by_name(p->obj, map);
 
@@ -79,7 +79,7 @@ static int trace_process(lua_State *L, struct nb_probes *p)
 	lua_getfield(L, -1, "pid");
 	pid = (unsigned)luaL_checkinteger(L, -1);
 	lua_pop(L, 1);
-	rc = put(p, "pids", &pid, 0);
+	rc = rdma_put(p, "pids", &pid, 0);
 	lua_getfield(L, -1, "qps");
 	for (lua_Integer i = 1; !rc && lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
 		struct nb_rdma_qp key = { 0 };
@@ -88,7 +88,7 @@ static int trace_process(lua_State *L, struct nb_probes *p)
 		key.number = (unsigned)luaL_checkinteger(L, -1);
 		lua_getfield(L, -2, "device");
 		strncpy(key.device, luaL_checkstring(L, -1), sizeof(key.device) - 1);
-		rc = put(p, "qps", &key, pid);
+		rc = rdma_put(p, "qps", &key, pid);
 		lua_pop(L, 3);
 	}
 	return rc;

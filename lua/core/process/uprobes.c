@@ -15,17 +15,17 @@
 extern const unsigned char nb_calls_bpf[];
 extern const unsigned long nb_calls_bpf_size;
 
-static const char *const funcs[] = { "ncclAllReduce", "ncclBroadcast",	   "ncclReduce",
-				     "ncclAllGather", "ncclReduceScatter", "ncclSend",
-				     "ncclRecv",      "ncclGroupStart",	   "ncclGroupEnd" };
-enum { NFUNCS = sizeof(funcs) / sizeof(funcs[0]) };
+static const char *const calls_funcs[] = { "ncclAllReduce", "ncclBroadcast",	 "ncclReduce",
+					   "ncclAllGather", "ncclReduceScatter", "ncclSend",
+					   "ncclRecv",	    "ncclGroupStart",	 "ncclGroupEnd" };
+enum { NFUNCS = sizeof(calls_funcs) / sizeof(calls_funcs[0]) };
 
 static void set(lua_State *L, const char *key, unsigned long long v)
 {
 	nb_lua_set_int(L, key, (lua_Integer)v);
 }
 
-static int take(void *arg, void *data, size_t size)
+static int calls_take(void *arg, void *data, size_t size)
 {
 	struct nb_probes *c = arg;
 	const struct nb_call_seen *s = data;
@@ -33,7 +33,7 @@ static int take(void *arg, void *data, size_t size)
 	if (size < sizeof(*s) || s->func >= NFUNCS)
 		return 0;
 	lua_createtable(c->L, 0, 8);
-	lua_pushstring(c->L, funcs[s->func]);
+	lua_pushstring(c->L, calls_funcs[s->func]);
 	lua_setfield(c->L, -2, "func");
 	set(c->L, "start_ns", s->start);
 	set(c->L, "end_ns", s->end);
@@ -54,9 +54,10 @@ static int attach_one(struct nb_probes *c, int pid, const char *path, unsigned f
 	 * attach the return probe first, so that each recorded call also ends
 	 */
 	for (int ret = 1; ret >= 0 && !rc; ret--) {
-		struct bpf_uprobe_opts o = {
-			.sz = sizeof(o), .func_name = funcs[f], .retprobe = ret, .bpf_cookie = f
-		};
+		struct bpf_uprobe_opts o = { .sz = sizeof(o),
+					     .func_name = calls_funcs[f],
+					     .retprobe = ret,
+					     .bpf_cookie = f };
 		struct bpf_program *p =
 			bpf_object__find_program_by_name(c->obj, ret ? "leave" : "enter");
 
@@ -65,7 +66,7 @@ static int attach_one(struct nb_probes *c, int pid, const char *path, unsigned f
 	return rc;
 }
 
-static int load(struct nb_probes *c)
+static int calls_load(struct nb_probes *c)
 {
 	struct bpf_object_open_opts o = { .sz = sizeof(o), .object_name = "ncclbpf_calls" };
 
@@ -85,10 +86,10 @@ static int open_uprobes(lua_State *L)
 	c = nb_probes_new(L, CALLS);
 	if (!c)
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
-	rc = load(c);
+	rc = calls_load(c);
 	if (rc)
 		return nb_probes_refuse(L, c, "the kernel refuses our BPF programs", rc);
-	rc = nb_probes_listen(c, take);
+	rc = nb_probes_listen(c, calls_take);
 	if (rc)
 		return nb_probes_refuse(L, c, "no ring buffer", rc);
 	rc = nb_probes_keep(c,

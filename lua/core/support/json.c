@@ -216,7 +216,7 @@ int nb_lua_json_push(lua_State *L, const char *text, size_t size)
 }
 
 /* decode(text) -> value | nil, err */
-static int decode(lua_State *L)
+static int json_decode_lua(lua_State *L)
 {
 	size_t size;
 	const char *text = luaL_checklstring(L, 1, &size);
@@ -226,7 +226,7 @@ static int decode(lua_State *L)
 
 /* ---- encoding ---- */
 
-static void put(lua_State *L, struct nb_json *j, int depth);
+static void json_put(lua_State *L, struct nb_json *j, int depth);
 
 static bool is_array(lua_State *L)
 {
@@ -247,12 +247,12 @@ static bool is_array(lua_State *L)
 /*
  * Write the key and the value, which is at the top of the stack; pop the value.
  */
-static void put_member(lua_State *L, struct nb_json *j, int depth)
+static void json_put_member(lua_State *L, struct nb_json *j, int depth)
 {
 	lua_pushvalue(L, -2);
 	nb_json_key(j, luaL_tolstring(L, -1, NULL));
 	lua_pop(L, 2);
-	put(L, j, depth + 1);
+	json_put(L, j, depth + 1);
 	lua_pop(L, 1);
 }
 
@@ -289,7 +289,7 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen, int de
 			lua_pop(L, 2);
 			continue;
 		}
-		put_member(L, j, depth);
+		json_put_member(L, j, depth);
 		lua_pushboolean(L, 1);
 		lua_rawset(L, seen);
 	}
@@ -349,7 +349,7 @@ static void put_rest(lua_State *L, struct nb_json *j, int t, int seen, int depth
 		lua_rawgeti(L, keys, i);
 		lua_pushvalue(L, -1);
 		lua_rawget(L, t);
-		put_member(L, j, depth);
+		json_put_member(L, j, depth);
 		lua_pop(L, 1);
 	}
 	lua_pop(L, 1);
@@ -365,7 +365,7 @@ static void put_table(lua_State *L, struct nb_json *j, int depth)
 		nb_json_arr(j);
 		for (lua_Integer i = 1; i <= n; i++) {
 			lua_rawgeti(L, t, i);
-			put(L, j, depth + 1);
+			json_put(L, j, depth + 1);
 			lua_pop(L, 1);
 		}
 		nb_json_end_arr(j);
@@ -379,7 +379,7 @@ static void put_table(lua_State *L, struct nb_json *j, int depth)
 	lua_settop(L, t);
 }
 
-static void put(lua_State *L, struct nb_json *j, int depth)
+static void json_put(lua_State *L, struct nb_json *j, int depth)
 {
 	unsigned long long *box;
 	size_t size;
@@ -424,7 +424,7 @@ static void put(lua_State *L, struct nb_json *j, int depth)
 }
 
 /* encode(value) -> text */
-static int encode(lua_State *L)
+static int json_encode_lua(lua_State *L)
 {
 	struct nb_json j;
 	struct nb_buf *b;
@@ -434,7 +434,7 @@ static int encode(lua_State *L)
 	b = nb_lua_buf(L, 0);
 	lua_insert(L, 1);
 	nb_json_init(&j, b);
-	put(L, &j, 0);
+	json_put(L, &j, 0);
 	if (!nb_buf_ok(b))
 		return luaL_error(L, "not enough memory");
 	lua_pushlstring(L, nb_buf_text(b), b->size);
@@ -445,7 +445,7 @@ static int encode(lua_State *L)
  * array(table) -> the same table, marked as a list: an empty one is written as
  * []
  */
-static int array(lua_State *L)
+static int json_mark_array(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
 	lua_settop(L, 1);
@@ -455,9 +455,10 @@ static int array(lua_State *L)
 
 void nb_lua_open_json(lua_State *L)
 {
-	static const luaL_Reg fns[] = {
-		{ "decode", decode }, { "encode", encode }, { "array", array }, { NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "decode", json_decode_lua },
+					{ "encode", json_encode_lua },
+					{ "array", json_mark_array },
+					{ NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, ARRAY);

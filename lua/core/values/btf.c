@@ -222,7 +222,7 @@ void nb_btf_push_order(lua_State *L, const struct btf *btf, const struct btf_typ
 
 /* Write the name of a type: "struct row", "int[4]", "char *". */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static void name_of(const struct btf *btf, uint32_t id, char *out, size_t size)
+static void btf_name_of(const struct btf *btf, uint32_t id, char *out, size_t size)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
 	const char *name = t ? nb_btf_str(btf, t->name_off) : "";
@@ -237,13 +237,13 @@ static void name_of(const struct btf *btf, uint32_t id, char *out, size_t size)
 					   : "enum",
 			 *name ? name : "{...}");
 	} else if (btf_is_ptr(t)) {
-		name_of(btf, t->type, in, sizeof(in));
+		btf_name_of(btf, t->type, in, sizeof(in));
 		snprintf(out, size, "%.100s *", in);
 	} else if (btf_is_array(t)) {
-		name_of(btf, btf_array(t)->type, in, sizeof(in));
+		btf_name_of(btf, btf_array(t)->type, in, sizeof(in));
 		snprintf(out, size, "%.100s[%u]", in, btf_array(t)->nelems);
 	} else if (btf_is_mod(t) || btf_is_type_tag(t)) {
-		name_of(btf, t->type, out, size);
+		btf_name_of(btf, t->type, out, size);
 	} else {
 		snprintf(out, size, "%s", *name ? name : "?");
 	}
@@ -321,7 +321,7 @@ static int btf_name(lua_State *L)
 {
 	char text[256];
 
-	name_of(to_btf(L), to_id(L, 2), text, sizeof(text));
+	btf_name_of(to_btf(L), to_id(L, 2), text, sizeof(text));
 	lua_pushstring(L, text);
 	return 1;
 }

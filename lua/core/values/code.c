@@ -32,7 +32,7 @@ static const char *text(lua_State *L, int table, const char *name)
 /* Fields of a hook's context. */
 
 /* fields(hook) -> [{name type off size access}] */
-static int fields(lua_State *L)
+static int hook_fields(lua_State *L)
 {
 	const struct nb_hook_spec *h = nb_spec_hook_section(luaL_checkstring(L, 1));
 
@@ -296,7 +296,7 @@ static int policy_run(lua_State *L)
 
 void nb_lua_open_code(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "fields", fields },
+	static const luaL_Reg fns[] = { { "fields", hook_fields },
 					{ "image_none", image_none },
 					{ "image_front", image_front },
 					{ "policy_run", policy_run },

@@ -203,7 +203,7 @@ static bool put_float(struct nb_walk *w, struct place to)
 	return true;
 }
 
-static bool put_text(struct nb_walk *w, struct place to, uint32_t n)
+static bool value_put_text(struct nb_walk *w, struct place to, uint32_t n)
 {
 	size_t size;
 	const char *s = lua_tolstring(w->L, -1, &size);
@@ -222,7 +222,7 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t, struct place 
 	size_t have;
 
 	if (nb_btf_is_char(w->btf, elem) && lua_type(w->L, -1) == LUA_TSTRING)
-		return put_text(w, to, n);
+		return value_put_text(w, to, n);
 	if (!lua_istable(w->L, -1))
 		return nb_walk_fail(w, "a list of %u expected, found %s", n,
 				    luaL_typename(w->L, -1));
@@ -248,8 +248,8 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t, struct place 
 
 /* Store the field whose name and value are at the top. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static bool put_field(struct nb_walk *w, const struct btf_type *t, struct place to,
-		      struct nb_member *m)
+static bool value_put_field(struct nb_walk *w, const struct btf_type *t, struct place to,
+			    struct nb_member *m)
 {
 	struct place part = { .p = to.p, .size = to.size };
 	const char *name;
@@ -287,7 +287,7 @@ static bool put_struct(struct nb_walk *w, const struct btf_type *t, struct place
 
 	lua_pushnil(w->L);
 	while (lua_next(w->L, -2)) {
-		if (!nb_walk_count(w) || !put_field(w, t, to, &m))
+		if (!nb_walk_count(w) || !value_put_field(w, t, to, &m))
 			return false;
 		lua_pop(w->L, 1);
 	}
@@ -331,7 +331,7 @@ static bool put_union(struct nb_walk *w, const struct btf_type *t, struct place 
 		int64_t own;
 
 		memset(tmp, 0, to.size);
-		if (!nb_walk_count(w) || !put_field(w, t, alone, &m))
+		if (!nb_walk_count(w) || !value_put_field(w, t, alone, &m))
 			return false;
 		/*
 		 * Store an unnamed struct's field, which may begin after bit

@@ -47,7 +47,7 @@ static int verdict_gc(lua_State *L)
 }
 
 /* object_image(bytes, name) -> image bytes | nil, err */
-static int object_image(lua_State *L)
+static int image_of_object(lua_State *L)
 {
 	size_t size;
 	const char *bytes = luaL_checklstring(L, 1, &size);
@@ -203,7 +203,7 @@ static int image_btf(lua_State *L)
 	return 1;
 }
 
-static const char *map_name(void *arg, uint32_t index)
+static const char *image_map_name(void *arg, uint32_t index)
 {
 	const struct nb_image *img = arg;
 
@@ -225,7 +225,7 @@ static void push_line(lua_State *L, const struct nb_image *img, const struct nb_
 	const struct nb_func *f = nb_prog_func(p, pc);
 	char text[256];
 
-	nb_disasm(text, sizeof(text), insn, map_name, (void *)(uintptr_t)img);
+	nb_disasm(text, sizeof(text), insn, image_map_name, (void *)(uintptr_t)img);
 	lua_createtable(L, 0, 6);
 	nb_lua_set_int(L, "pc", pc);
 	nb_lua_set_str(L, "insn", text);
@@ -455,11 +455,12 @@ void nb_lua_open_image(lua_State *L)
 					    { "__gc", image_gc },
 					    { "__close", image_gc },
 					    { NULL, NULL } };
-	static const luaL_Reg fns[] = {
-		{ "object_image", object_image }, { "image_object", image_object },
-		{ "image_named", image_named },	  { "image", image_new },
-		{ "is_image", is_image },	  { NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "object_image", image_of_object },
+					{ "image_object", image_object },
+					{ "image_named", image_named },
+					{ "image", image_new },
+					{ "is_image", is_image },
+					{ NULL, NULL } };
 
 	nb_lua_class(L, IMAGE, methods);
 	luaL_setfuncs(L, fns, 0);

@@ -47,7 +47,7 @@ static struct {
 } lib;
 
 static char load_error[200];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
 /* dlsym returns an object pointer; memcpy makes it a function pointer. */
 static void look_up(void *library, const char *name, void *function)
@@ -59,7 +59,7 @@ static void look_up(void *library, const char *name, void *function)
 	memcpy(function, &found, sizeof(found));
 }
 
-static void load(void)
+static void curl_load(void)
 {
 	void *library = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
 
@@ -77,7 +77,7 @@ static void load(void)
  */
 CURLcode curl_global_init(long flags)
 {
-	pthread_once(&once, load);
+	pthread_once(&curl_once, curl_load);
 	return load_error[0] ? CURLE_FAILED_INIT : lib.curl_global_init(flags);
 }
 

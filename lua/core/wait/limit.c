@@ -42,10 +42,10 @@ static void *limited_alloc(void *ud, void *p, size_t old, size_t size)
 	return q;
 }
 
-static void stop(lua_State *L, lua_Debug *ar)
+static void limit_stop(lua_State *L, lua_Debug *ar)
 {
 	(void)ar;
-	lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+	lua_sethook(L, limit_stop, LUA_MASKCOUNT, 1);
 	luaL_error(L, "runs too long");
 }
 
@@ -55,7 +55,7 @@ static void on_alarm(int sig)
 	limit.late = 1;
 	/* Ctrl-C has armed its own hook, which ends the call too */
 	if (limit.L && !lua_gethook(limit.L))
-		lua_sethook(limit.L, stop,
+		lua_sethook(limit.L, limit_stop,
 			    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
@@ -64,7 +64,7 @@ bool nb_lua_late(void)
 	return limit.running && limit.late;
 }
 
-static void arm(double seconds, struct itimerval *old)
+static void limit_arm(double seconds, struct itimerval *old)
 {
 	struct itimerval t = { .it_value = {
 				       .tv_sec = (time_t)seconds,
@@ -113,12 +113,12 @@ static int do_limited(lua_State *L)
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGALRM, &sa, &old);
 	lua_setallocf(L, limited_alloc, &limit);
-	arm(seconds, &timer);
+	limit_arm(seconds, &timer);
 	rc = lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, 0);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	sigaction(SIGALRM, &old, NULL);
 	limit.L = NULL;
-	if (lua_gethook(L) == stop)
+	if (lua_gethook(L) == limit_stop)
 		lua_sethook(L, NULL, 0, 0);
 	lua_setallocf(L, limit.alloc, limit.ud);
 	limit.running = false;

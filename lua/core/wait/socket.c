@@ -167,7 +167,7 @@ static int conn_open(lua_State *L)
  * Send bytes, with descriptor @fd if it is not -1. Returns 0, NB_E_TIMEOUT,
  * NB_E_NOTARGET, or 1 after an interruption.
  */
-static int send_all(struct conn *c, const char *p, size_t size, int fd, double timeout)
+static int conn_send_all(struct conn *c, const char *p, size_t size, int fd, double timeout)
 {
 	double end = nb_lua_mono() + timeout;
 
@@ -233,7 +233,7 @@ static int conn_send(lua_State *L)
 		}
 	}
 	line = lua_tolstring(L, -1, &size);
-	rc = send_all(c, line, size, object ? fd : shared, timeout);
+	rc = conn_send_all(c, line, size, object ? fd : shared, timeout);
 	if (fd >= 0)
 		close(fd);
 	if (rc == 1)

@@ -90,7 +90,7 @@ static int wait_step(lua_State *L)
 	return 0;
 }
 
-static void wait_reply(lua_State *L, struct nb_fleet *f, struct waiting *w)
+static void store_wait_reply(lua_State *L, struct nb_fleet *f, struct waiting *w)
 {
 	while (!w->done) {
 		lua_pushcfunction(L, wait_step);
@@ -127,7 +127,7 @@ static int reply_push(lua_State *L, struct nb_fleet *f, int rc, struct waiting *
 		waiting_free(w);
 		return nb_fleet_fail(L, err);
 	}
-	wait_reply(L, f, w);
+	store_wait_reply(L, f, w);
 	if (w->failed) {
 		nb_fleet_fail(L, &w->err);
 		nb_lua_set_bool(L, "unknown", w->unknown);
@@ -174,7 +174,7 @@ static int fleet_get(lua_State *L)
 
 /* One operation of a list: {put=KEY, value=, lease=}, {delete=KEY},
  * {delete_prefix=KEY}, {get=KEY}, {range=PREFIX} */
-static void read_op(lua_State *L, int at, struct nb_store_op *op)
+static void store_read_op(lua_State *L, int at, struct nb_store_op *op)
 {
 	static const struct {
 		const char *word;
@@ -215,7 +215,7 @@ static size_t read_ops(lua_State *L, const char *name, struct nb_store_op *ops)
 		for (size_t i = 0; i < n; i++) {
 			lua_rawgeti(L, -1, (lua_Integer)i + 1);
 			luaL_checktype(L, -1, LUA_TTABLE);
-			read_op(L, lua_gettop(L), &ops[i]);
+			store_read_op(L, lua_gettop(L), &ops[i]);
 			lua_pop(L, 1);
 		}
 	}

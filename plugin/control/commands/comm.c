@@ -17,7 +17,7 @@
 #include "plugin/wrap/wrapped.h"
 
 /* Write one rank of a communicator as members of the open JSON object. */
-static void put_comm(struct nb_json *j, const struct nb_comm *c)
+static void comm_put(struct nb_json *j, const struct nb_comm *c)
 {
 	char why[NB_STARTUP_WHY];
 	uint32_t number = 0;
@@ -52,7 +52,7 @@ int nb_cmd_comm_list(struct nb_call *call)
 		if (!nb_page_takes(&page, j))
 			continue;
 		nb_json_obj(j);
-		put_comm(j, c);
+		comm_put(j, c);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);
@@ -123,7 +123,7 @@ int nb_cmd_comm_show(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	put_comm(j, c);
+	comm_put(j, c);
 	nb_json_karr(j, "table");
 	for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
 		for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
@@ -187,7 +187,7 @@ static int pick_comm(struct nb_call *call, int coll, uint64_t bytes, const struc
  * Write @name, or @number if NCCL has no such name, or null for -1 (no
  * opinion).
  */
-static void put_word(struct nb_json *j, const char *key, const char *name, int number)
+static void comm_put_word(struct nb_json *j, const char *key, const char *name, int number)
 {
 	char text[16];
 
@@ -203,8 +203,8 @@ static void put_steps(struct nb_json *j, const struct nb_explain *e)
 
 		nb_json_obj(j);
 		nb_json_kstr(j, "name", s->policy);
-		put_word(j, "algo", nb_nccl_algo(s->algo), s->algo);
-		put_word(j, "proto", nb_nccl_proto(s->proto), s->proto);
+		comm_put_word(j, "algo", nb_nccl_algo(s->algo), s->algo);
+		comm_put_word(j, "proto", nb_nccl_proto(s->proto), s->proto);
 		nb_json_ku64(j, "channels", s->channels);
 		nb_json_kbool(j, "changed", s->changed);
 		nb_json_end_obj(j);

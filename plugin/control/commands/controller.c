@@ -18,7 +18,7 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/digest.h"
 
-static void put_controllers(struct nb_json *j, const struct nb_controllers_info *i)
+static void controller_put_all(struct nb_json *j, const struct nb_controllers_info *i)
 {
 	const struct nb_controllers_state *s = &i->state;
 
@@ -48,7 +48,7 @@ static int reply_status(struct nb_call *call)
 	nb_json_ku64_if(j, "elected", i.pid, i.pid);
 	nb_json_kbool(j, "here", i.here);
 	nb_json_kbool(j, "known", i.known);
-	put_controllers(j, &i);
+	controller_put_all(j, &i);
 	return 0;
 }
 

@@ -606,7 +606,7 @@ static const struct nb_comm *waiting_comm(void)
 	return NULL;
 }
 
-static void check_fleet(struct nb_json *j)
+static void doctor_check_fleet(struct nb_json *j)
 {
 	const struct nb_seg_agent *a;
 	const struct nb_comm *waits = waiting_comm();
@@ -678,7 +678,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_segment(j);
 	check_directory(j);
 	check_leftovers(j);
-	check_fleet(j);
+	doctor_check_fleet(j);
 	check_hosts(j);
 	nb_json_end_arr(j);
 	return 0;

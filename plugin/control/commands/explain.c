@@ -297,8 +297,8 @@ static void put_operand(struct nb_json *j, const struct why *w, const char *key,
 	nb_json_end_obj(j);
 }
 
-static void put_branch(struct nb_json *j, const struct why *w, const struct nb_image *img,
-		       const struct nb_path_branch *b)
+static void explain_put_branch(struct nb_json *j, const struct why *w, const struct nb_image *img,
+			       const struct nb_path_branch *b)
 {
 	nb_json_obj(j);
 	put_operand(j, w, "left", b->a, b->width, &b->from_a);
@@ -328,7 +328,7 @@ static void put_policy(struct nb_json *j, const struct why *w, uint32_t p,
 	nb_json_end_arr(j);
 	nb_json_karr(j, "branches");
 	for (uint32_t i = 0; i < x->nbranches && nb_cmd_room(j); i++)
-		put_branch(j, w, img, &x->branch[i]);
+		explain_put_branch(j, w, img, &x->branch[i]);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "left_out", x->left_out);
 	nb_json_end_obj(j);

@@ -117,7 +117,7 @@ static void put_link(struct nb_json *j, const struct nb_gin_coll *c, uint32_t pe
 	nb_json_ku64(j, "in_bytes", l.in_bytes);
 }
 
-static void put_owner(struct nb_json *j, const struct nb_gin_coll *c, int peer)
+static void gin_put_owner(struct nb_json *j, const struct nb_gin_coll *c, int peer)
 {
 	nb_json_ku64(j, "coll", c->id);
 	nb_json_kid(j, "comm", c->comm_id);
@@ -138,7 +138,7 @@ static void put_counts(struct nb_json *j, const struct nb_gin_counts *p)
 	nb_json_ku64(j, "errors", NB_NET_COUNTED(p->errors));
 }
 
-static void put_times(struct nb_json *j, const struct nb_gin_times *t)
+static void gin_put_times(struct nb_json *j, const struct nb_gin_times *t)
 {
 	nb_cmd_time_json(j, "put", &t->of[NB_GIN_TIME_PUT]);
 	nb_cmd_time_json(j, "get", &t->of[NB_GIN_TIME_GET]);
@@ -176,12 +176,12 @@ static void put_peer(struct listing *l, const struct nb_gin_coll *c, int peer)
 	struct nb_json *j = l->j;
 
 	nb_json_obj(j);
-	put_owner(j, c, peer);
+	gin_put_owner(j, c, peer);
 	nb_json_ku64(j, "contexts", count_contexts(c));
 	nb_json_ku64(j, "age_ms", (l->now - c->born_ns) / 1000000);
 	put_counts(j, &c->peer[peer]);
 	sum_times(&l->sum, c, (uint32_t)peer);
-	put_times(j, &l->sum);
+	gin_put_times(j, &l->sum);
 	put_link(j, c, (uint32_t)peer);
 	nb_json_end_obj(j);
 }
@@ -195,11 +195,11 @@ static void put_lane(struct listing *l, const struct nb_gin_context *x, uint32_t
 	if (!lane_used(n) || !nb_page_takes(&l->page, j))
 		return;
 	nb_json_obj(j);
-	put_owner(j, x->coll, peer);
+	gin_put_owner(j, x->coll, peer);
 	nb_json_ku64(j, "devcomm", x->slot);
 	nb_json_ku64(j, "context", context);
 	put_counts(j, n);
-	put_times(j, &x->times[at]);
+	gin_put_times(j, &x->times[at]);
 	nb_json_end_obj(j);
 }
 

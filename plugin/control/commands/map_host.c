@@ -40,7 +40,7 @@ static void free_change(void *change)
 }
 
 /* Stage a change, and commit it unless the client will. */
-static int begin(struct nb_call *call, int fd, bool stage, const char *state)
+static int map_host_begin(struct nb_call *call, int fd, bool stage, const char *state)
 {
 	struct nb_host_change *c;
 	int rc = nb_host_stage(&c, call->req->arg[0], fd, call->err);
@@ -118,7 +118,7 @@ int nb_cmd_map_attach(struct nb_call *call)
 			"send the descriptor of a frozen BPF array or of a sealed memory file "
 			"(SCM_RIGHTS) with the line's first byte");
 	}
-	return begin(call, fd, stage, "attached");
+	return map_host_begin(call, fd, stage, "attached");
 }
 
 int nb_cmd_map_detach(struct nb_call *call)
@@ -128,5 +128,5 @@ int nb_cmd_map_detach(struct nb_call *call)
 
 	if (step && !stage)
 		return go_on(call, step, "detached");
-	return begin(call, -1, stage, "detached");
+	return map_host_begin(call, -1, stage, "detached");
 }

@@ -93,7 +93,7 @@ static int take_records(struct pop *p, struct nb_json *j, uint64_t most, struct 
 	return n || rc > 0 ? (int)n : rc;
 }
 
-static void pop_free(void *state)
+static void map_pop_free(void *state)
 {
 	struct pop *p = state;
 
@@ -132,14 +132,14 @@ static struct pop *pop_new(struct nb_call *call)
 		return NULL;
 	}
 	if (check_kind(&p->t, call->err)) {
-		pop_free(p);
+		map_pop_free(p);
 		return NULL;
 	}
 	p->value = malloc(NB_MAP_RECORD);
 	if (p->value)
 		return p;
 	nb_fail(call->err, NB_E_NOMEM, 0, "map pop: no memory");
-	pop_free(p);
+	map_pop_free(p);
 	return NULL;
 }
 
@@ -166,8 +166,8 @@ int nb_cmd_map_pop(struct nb_call *call)
 	p = pop_new(call);
 	if (!p)
 		return call->err->code;
-	if (follow && nb_conn_follow(call->conn, req, poll_pop, p, pop_free, call->err)) {
-		pop_free(p);
+	if (follow && nb_conn_follow(call->conn, req, poll_pop, p, map_pop_free, call->err)) {
+		map_pop_free(p);
 		return call->err->code;
 	}
 	nb_map_members(call->out, &p->t.ref);
@@ -182,6 +182,6 @@ int nb_cmd_map_pop(struct nb_call *call)
 	}
 	snprintf(call->note, sizeof(call->note), "%d taken of %.100s", rc < 0 ? 0 : rc, p->t.name);
 	if (!follow)
-		pop_free(p);
+		map_pop_free(p);
 	return rc < 0 ? rc : 0;
 }

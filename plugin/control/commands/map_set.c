@@ -25,7 +25,7 @@ struct ops {
  * Refuse a map of read-only data, because programs were verified with its
  * bytes.
  */
-static int check_writable(const struct nb_map_target *t, struct nb_err *err)
+static int map_set_check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
 	if (t->ref.spec->tags & NB_MAPF_HOST)
 		return nb_fail(err, NB_E_READONLY, 1,
@@ -107,8 +107,8 @@ static int parse_del(struct nb_call *call, const struct nb_map_target *t, struct
  * Parse the record at *@at and advance *@at. A record is a byte (0: store, 1:
  * remove), the key, and for a store the value.
  */
-static int read_record(const struct nb_map_target *t, const struct ops *ops, size_t size,
-		       size_t *at, struct nb_map_op *op, struct nb_err *err)
+static int map_set_read(const struct nb_map_target *t, const struct ops *ops, size_t size,
+			size_t *at, struct nb_map_op *op, struct nb_err *err)
 {
 	size_t key = t->ref.spec->key_size, value = nb_map_target_value_size(t);
 	unsigned char how = ops->bytes[*at];
@@ -172,7 +172,7 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t, struc
 			return nb_fail(call->err, NB_E_LIMIT, (uint32_t)at,
 				       "map load: more than %d elements; load them in parts",
 				       LOAD_MOST);
-		rc = read_record(t, ops, size, &at, op, call->err);
+		rc = map_set_read(t, ops, size, &at, op, call->err);
 		if (!rc && !op->erase)
 			op->flags = update_flags(call->req);
 		ops->n += !rc;
@@ -233,7 +233,7 @@ static int written_map(struct nb_call *call, const struct nb_map_target *t, stru
 	return 0;
 }
 
-static int apply_ops(struct nb_call *call, struct nb_map *to, const struct ops *ops)
+static int map_set_apply(struct nb_call *call, struct nb_map *to, const struct ops *ops)
 {
 	struct nb_err *err = call->err;
 
@@ -260,7 +260,7 @@ static int apply_local(struct nb_call *call, const struct nb_map_target *t, cons
 			       call->req->spec->words, t->name);
 	rc = written_map(call, t, &copy, &to);
 	if (!rc)
-		rc = apply_ops(call, to, ops);
+		rc = map_set_apply(call, to, ops);
 	if (!rc)
 		reply_local(call, t, ops->n, "elements", copy ? 0 : ops->n);
 	nb_map_put(copy);
@@ -291,7 +291,7 @@ static int change_map(struct nb_call *call, parse_fn *parse)
 
 	if (rc)
 		return rc;
-	rc = check_writable(&t, call->err);
+	rc = map_set_check_writable(&t, call->err);
 	if (!rc)
 		rc = parse(call, &t, &ops);
 	if (!rc)
@@ -333,7 +333,7 @@ static int set_part(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	rc = check_writable(&t, call->err);
+	rc = map_set_check_writable(&t, call->err);
 	if (!rc && (call->req->narg != 3 || t.ref.coherent))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,
 			     "map set %s at=: allowed for one KEY and VALUE of a local array; "

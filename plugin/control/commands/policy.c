@@ -59,7 +59,7 @@ static uint64_t mean_ns(const struct nb_gen_sum *sum)
 }
 
 /* Write the histogram of measured run times. */
-static void put_times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+static void policy_put_times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_gen_times t = nb_held_times(p, i);
 
@@ -93,7 +93,7 @@ static void put_program(struct nb_json *j, const struct nb_policy *p, uint32_t i
 	nb_json_ku64_if(j, "mean_ns", sum.samples, mean_ns(&sum));
 	nb_json_key(j, "times");
 	if (sum.samples)
-		put_times(j, p, i);
+		policy_put_times(j, p, i);
 	else
 		nb_json_null(j);
 	nb_json_end_obj(j);
@@ -217,7 +217,7 @@ int nb_cmd_policy_time(struct nb_call *call)
  * Check a policy's name, which appears in commands and in paths like
  * "policy/map".
  */
-static int check_name(const char *name, struct nb_err *err)
+static int policy_check_name(const char *name, struct nb_err *err)
 {
 	if (!strcmp(name, "common"))
 		return nb_fail(err, NB_E_ARG, 1,
@@ -256,7 +256,7 @@ int nb_cmd_policy_load(struct nb_call *call)
 	int rc = nb_sealed_take(call, "the image", &bytes, &size);
 
 	if (!rc)
-		rc = check_name(call->req->arg[0], call->err);
+		rc = policy_check_name(call->req->arg[0], call->err);
 	if (!rc)
 		rc = load_image(call, bytes, size);
 	free(bytes);
@@ -307,7 +307,7 @@ int nb_cmd_policy_export(struct nb_call *call)
 }
 
 /* Returns the name of map @index. @arg: address of a pointer to the image */
-static const char *map_name(void *arg, uint32_t index)
+static const char *policy_map_name(void *arg, uint32_t index)
 {
 	const struct nb_image *img = *(const struct nb_image **)arg;
 
@@ -321,7 +321,7 @@ static void put_insn(struct nb_json *j, const struct nb_image *img, const struct
 	const struct nb_func *f = nb_prog_func(prog, pc);
 	char text[160];
 
-	nb_disasm(text, sizeof(text), insn, map_name, &img);
+	nb_disasm(text, sizeof(text), insn, policy_map_name, &img);
 	nb_json_obj(j);
 	nb_json_ku64(j, "pc", pc);
 	nb_json_kstr(j, "insn", text);

@@ -34,7 +34,7 @@ static const char *role_word(enum nb_role role)
 	return role == NB_ROLE_CONTROL ? "control" : "observe";
 }
 
-static void put_rank(struct nb_json *j)
+static void session_put_rank(struct nb_json *j)
 {
 	nb_json_ku64_if(j, "rank", nb_self.dir.rank >= 0, (uint64_t)nb_self.dir.rank);
 }
@@ -65,7 +65,7 @@ int nb_cmd_hello(struct nb_call *call)
 	nb_json_ku64(j, "uid", geteuid());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
-	put_rank(j);
+	session_put_rank(j);
 	nb_json_kstr(j, "role", role_word(NB_ROLE_CONTROL));
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
 	return 0;
@@ -151,7 +151,7 @@ static uint64_t uptime_s(void)
 	return (nb_clock_system() - nb_self.started_ns) / 1000000000;
 }
 
-static void put_generation(struct nb_json *j)
+static void session_put_generation(struct nb_json *j)
 {
 	static const uint8_t none[NB_SHA256_SIZE];
 
@@ -239,7 +239,7 @@ static void put_overdue(struct nb_json *j)
  * Write the state of the controllers, or null if no policy in use has
  * controllers.
  */
-static void put_controllers(struct nb_json *j, const struct nb_controllers_info *i)
+static void session_put_controllers(struct nb_json *j, const struct nb_controllers_info *i)
 {
 	if (!i->wanted) {
 		nb_json_knull(j, "controllers");
@@ -288,13 +288,13 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_ku64(j, "pid_ns", nb_pid_namespace());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
-	put_rank(j);
+	session_put_rank(j);
 	nb_json_kstr(j, "socket", nb_control_path(control));
 	nb_json_ku64(j, "uptime_s", uptime_s());
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
 	nb_json_kstr(j, "coherence", nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
 	nb_cmd_times_json(j);
-	put_generation(j);
+	session_put_generation(j);
 	nb_json_kstr(j, "uncompiled",
 		     nb_gens.baseline ? nb_gen_uncompiled(nb_gens.baseline) : NULL);
 	put_notice(j);
@@ -307,7 +307,7 @@ int nb_cmd_status(struct nb_call *call)
 	put_load_error(j);
 	put_segment(j);
 	nb_wrapped_json(j);
-	put_controllers(j, &loop);
+	session_put_controllers(j, &loop);
 	nb_cmd_net_json(j);
 	nb_cmd_gin_json(j);
 	nb_cmd_verbs_json(j);

@@ -133,7 +133,7 @@ static void put_bandwidth(struct nb_json *j, const struct nb_tel_row *r, uint32_
 	nb_json_kf64(j, "busbw_gbs", ranks > 0 ? alg * factor : (double)NAN);
 }
 
-static void put_owner(struct nb_json *j, const struct nb_pcomm *pc)
+static void stats_put_owner(struct nb_json *j, const struct nb_pcomm *pc)
 {
 	nb_json_kid(j, "comm", GET(pc->comm_id));
 	nb_json_kstr(j, "name", pc->name[0] ? pc->name : NULL);
@@ -142,14 +142,14 @@ static void put_owner(struct nb_json *j, const struct nb_pcomm *pc)
 	nb_json_ki64(j, "nodes", GET(pc->nodes));
 }
 
-static void put_row(struct listing *l, const struct nb_pcomm *pc, const struct nb_tel_row *r)
+static void stats_put_row(struct listing *l, const struct nb_pcomm *pc, const struct nb_tel_row *r)
 {
 	uint64_t key = GET(r->key), bucket = key >> 16 & 63;
 	uint32_t func = (uint32_t)(key >> 24) & 255;
 	struct nb_json *j = l->j;
 
 	nb_json_obj(j);
-	put_owner(j, pc);
+	stats_put_owner(j, pc);
 	nb_json_kstr(j, "coll", nb_tel_func_word(func));
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
 	nb_json_ku64(j, "bytes_to", (UINT64_C(2) << bucket) - 1);
@@ -179,7 +179,7 @@ static void put_rows(struct nb_pcomm *pc, void *arg)
 
 		if (GET(r->key) && GET(r->time[NB_TEL_ENQUEUE].count) &&
 		    nb_page_takes(&l->page, l->j))
-			put_row(l, pc, r);
+			stats_put_row(l, pc, r);
 	}
 }
 
@@ -238,7 +238,7 @@ static void put_samples(struct nb_pcomm *pc, void *arg)
 	if (!nb_comm_wanted(&l->comm, GET(pc->comm_id)) || !nb_cmd_room(j))
 		return;
 	nb_json_obj(j);
-	put_owner(j, pc);
+	stats_put_owner(j, pc);
 	nb_json_karr(j, "samples");
 	for (; n < end && nb_cmd_room(j); n++) {
 		struct nb_tel_recent r;

@@ -36,7 +36,8 @@ struct decisions {
 	uint64_t lost, given;
 };
 
-static void put_decision(struct nb_json *j, const struct nb_comm *c, const struct nb_decision *d)
+static void tail_put_decision(struct nb_json *j, const struct nb_comm *c,
+			      const struct nb_decision *d)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", c->init.comm_id);
@@ -54,7 +55,7 @@ static bool comm_wanted(const struct decisions *ds, const struct nb_comm *c)
 	return nb_comm_wanted(&ds->only, c->init.comm_id);
 }
 
-static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c, uint64_t from)
+static struct seen *tail_seen_of(struct decisions *ds, const struct nb_comm *c, uint64_t from)
 {
 	struct seen *s;
 
@@ -107,7 +108,7 @@ static void rank_news(struct nb_json *j, struct decisions *ds, const struct nb_c
 			ds->lost++;
 			continue;
 		}
-		put_decision(j, c, &d);
+		tail_put_decision(j, c, &d);
 		ds->given++;
 	}
 }
@@ -140,7 +141,7 @@ static void put_decisions(struct nb_json *j, struct decisions *ds, uint64_t tota
 
 		if (!comm_wanted(ds, c))
 			continue;
-		s = seen_of(ds, c, n > back ? n - back : 0);
+		s = tail_seen_of(ds, c, n > back ? n - back : 0);
 		if (!s)
 			/*
 			 * no memory: the next line will contain these decisions

@@ -21,17 +21,18 @@
 #include "plugin/runtime/wall_clock.h"
 #include "plugin/verbs/verbs.h"
 
-static const char *const fields[] = { "event", "start_ns", "end_ns", "comm",  "comm_rank", "peer",
-				      "id",    "parent",   "seq",    "bytes", "coll",	   "algo",
-				      "proto", "channel",  "send",   "x0",    "x1",	   "x2",
-				      "x3",    "decision", "error",  "device" };
+static const char *const trace_fields[] = { "event", "start_ns", "end_ns", "comm",    "comm_rank",
+					    "peer",  "id",	 "parent", "seq",     "bytes",
+					    "coll",  "algo",	 "proto",  "channel", "send",
+					    "x0",    "x1",	 "x2",	   "x3",      "decision",
+					    "error", "device" };
 
 static uint64_t span_byte(const struct nb_trace_span *s, int at)
 {
 	return s->word[NB_SPAN_WHAT] >> at & 255;
 }
 
-static void put_decision(struct nb_json *j, const struct nb_trace_span *s)
+static void trace_put_decision(struct nb_json *j, const struct nb_trace_span *s)
 {
 	struct nb_packed packed;
 	struct nb_decision d;
@@ -92,7 +93,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 		nb_json_str(j, nb_tel_source_word((unsigned)s->word[NB_SPAN_SOURCE]));
 		nb_json_u64(j, s->word[NB_SPAN_DONE]);
 		nb_json_u64(j, s->word[NB_SPAN_DECIDED]);
-		put_decision(j, s);
+		trace_put_decision(j, s);
 	} else {
 		for (int i = 1; i < 4; i++)
 			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
@@ -119,8 +120,8 @@ static void put_fields(struct nb_json *j)
 	/* hosts start their monotonic clocks at different times */
 	nb_json_ku64(j, "wall_ns", nb_wall_us() * 1000 - nb_clock_system());
 	nb_json_karr(j, "fields");
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		nb_json_str(j, fields[i]);
+	for (size_t i = 0; i < sizeof(trace_fields) / sizeof(trace_fields[0]); i++)
+		nb_json_str(j, trace_fields[i]);
 	nb_json_end_arr(j);
 }
 

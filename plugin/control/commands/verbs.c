@@ -7,7 +7,7 @@
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
 
-static const char *state_word(uint32_t state)
+static const char *verbs_state_word(uint32_t state)
 {
 	static const char *const words[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
@@ -73,7 +73,7 @@ static bool put_qp(const struct nb_tap_qp_view *v, void *arg)
 	nb_json_obj(j);
 	nb_json_ku64(j, "qp", v->qp);
 	nb_json_kstr(j, "device", v->device_name);
-	nb_json_kstr(j, "state", state_word(v->state));
+	nb_json_kstr(j, "state", verbs_state_word(v->state));
 	nb_json_ku64(j, "peer_qp", v->peer_qp);
 	nb_json_kid(j, "gid", v->gid);
 	nb_json_ku64(j, "age_ms", v->age_ns / 1000000);
