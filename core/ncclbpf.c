@@ -80,7 +80,7 @@ static int verify_one(const struct nb_image *img, uint32_t prog, struct nb_polic
 /* Make the cheap checks first: a policy whose maps do not fit is not
  * verified. */
 static int program_judge(const struct nb_image *img, struct nb_policy_opts *opts,
-		 struct nb_policy_effort *effort, uint8_t **aux, struct nb_err *err)
+			 struct nb_policy_effort *effort, uint8_t **aux, struct nb_err *err)
 {
 	uint64_t bytes;
 	int rc = nb_policy_memory(&bytes, img, opts->max_memory, err);

@@ -9,21 +9,6 @@
 
 #include "plugin/abi/gin_abi.h"
 
-static int gin_init(void **ctx, uint64_t comm_id, nb_net_logger *log)
-{
-	return nb_gin_init(NB_GIN_DATA, ctx, comm_id, log, nb_net_ready(log));
-}
-
-static int devices(int *n)
-{
-	return nb_gin_devices(NB_GIN_DATA, n);
-}
-
-static int listen_data(void *ctx, int dev, void *handle, void **listen_comm)
-{
-	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
-}
-
 int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props, int version)
 {
 	struct nb_net_props p;
@@ -37,14 +22,11 @@ int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props, int versi
 	return rc;
 }
 
+NB_GIN_FACE(gin_data, NB_GIN_DATA)
+
 static int properties_v11(int dev, void *props)
 {
 	return nb_gin_put_properties(NB_GIN_DATA, dev, props, 11);
-}
-
-static int properties_v13(int dev, void *props)
-{
-	return nb_gin_put_properties(NB_GIN_DATA, dev, props, 12);
 }
 
 static int connect_any(struct nb_gin_mesh *m, void **coll)
@@ -109,18 +91,25 @@ static int create_v11(void *coll, int nsignals, int ncounters, void **ctx, void 
 	return create_v12(coll, nsignals, ncounters, 1, ctx, devh);
 }
 
+struct nb_gin_config nb_gin_config_of(const void *v13)
+{
+	const struct nb_gin_config_v13 *config = v13;
+
+	if (!config)
+		return (struct nb_gin_config){ .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
+	return (struct nb_gin_config){
+		.nsignals = config->nsignals,
+		.ncounters = config->ncounters,
+		.ncontexts = config->ncontexts,
+		.queue_depth = config->queue_depth,
+		.traffic_class = config->traffic_class,
+	};
+}
+
 static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx, void **devh)
 {
-	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_gin_config k = nb_gin_config_of(config);
 
-	if (config)
-		k = (struct nb_gin_config){
-			.nsignals = config->nsignals,
-			.ncounters = config->ncounters,
-			.ncontexts = config->ncontexts,
-			.queue_depth = config->queue_depth,
-			.traffic_class = config->traffic_class,
-		};
 	return nb_gin_create_context(coll, &k, ctx, devh);
 }
 
@@ -279,8 +268,8 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank, void **r
 }
 
 #define HEAD(props, conn, create, reg, dmabuf, put, signal)                                     \
-	.name = nb_net_name, .init = gin_init, .devices = devices,                              \
-	.get_properties = properties_##props, .listen = listen_data, .connect = { conn },       \
+	.name = nb_net_name, .init = gin_data_init, .devices = gin_data_devices,                \
+	.get_properties = props, .listen = gin_data_listen, .connect = { conn },                \
 	.create_context = { create }, .reg_mr = { reg }, .reg_mr_dmabuf = { dmabuf },           \
 	.dereg_mr = nb_gin_dereg_mr, .destroy_context = nb_gin_destroy_context,                 \
 	.close_coll = nb_gin_close_coll, .close_listen = nb_gin_close_listen, .iput = { put },  \
@@ -288,36 +277,39 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank, void **r
 	.finalize = nb_gin_finalize
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v11 = {
-	HEAD(v11, .v11 = connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
+	HEAD(properties_v11, .v11 = connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
 	     .v11 = nb_gin_reg_dmabuf_v11, .v11 = iput_v11, .v11 = iput_signal_v11),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v12 = {
-	HEAD(v11, .v12 = connect_v12, .v12 = create_v12, .v11 = nb_gin_reg_v11,
+	HEAD(properties_v11, .v12 = connect_v12, .v12 = create_v12, .v11 = nb_gin_reg_v11,
 	     .v11 = nb_gin_reg_dmabuf_v11, .v12 = iput_v12, .v12 = iput_signal_v12),
 	.progress = nb_gin_progress_coll,
 };
 
 NB_EXPORT struct nb_gin_table ncclGinPlugin_v13 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .v13 = create_v13, .v11 = nb_gin_reg_v11,
-	     .v11 = nb_gin_reg_dmabuf_v11, .v13 = iput_v13, .v13 = iput_signal_v13),
+	HEAD(gin_data_properties, .v11 = nb_gin_connect_v13, .v13 = create_v13,
+	     .v11 = nb_gin_reg_v11, .v11 = nb_gin_reg_dmabuf_v11, .v13 = iput_v13,
+	     .v13 = iput_signal_v13),
 	.iget = { .v13 = iget_v13 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v14 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma, .rma_v14 = reg_mr_rma,
-	     .rma_v14 = reg_dmabuf_rma, .v13 = iput_v13, .rma_v14 = iput_signal_rma_v14),
+	HEAD(gin_data_properties, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
+	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .v13 = iput_v13,
+	     .rma_v14 = iput_signal_rma_v14),
 	.iget = { .v13 = iget_v13 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
 };
 
 NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
-	HEAD(v13, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma, .rma_v14 = reg_mr_rma,
-	     .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15, .rma_v15 = iput_signal_rma_v15),
+	HEAD(gin_data_properties, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
+	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15,
+	     .rma_v15 = iput_signal_rma_v15),
 	.iget = { .rma_v15 = iget_rma_v15 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,

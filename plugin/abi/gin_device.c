@@ -5,50 +5,26 @@
 #include "plugin/abi/gin_abi.h"
 #include "plugin/gin/gin.h"
 
-static int gin_init_v14(void **ctx, uint64_t comm_id, nb_net_logger *log)
-{
-	return nb_gin_init(NB_GIN_DEVICE, ctx, comm_id, log, nb_net_ready(log));
-}
-
-static int devices_v14(int *n)
-{
-	return nb_gin_devices(NB_GIN_DEVICE, n);
-}
-
-static int listen_v14(void *ctx, int dev, void *handle, void **listen_comm)
-{
-	return nb_gin_listen(NB_GIN_DEVICE, ctx, dev, handle, listen_comm);
-}
-
-static int properties_v14(int dev, void *props)
-{
-	return nb_gin_put_properties(NB_GIN_DEVICE, dev, props, 12);
-}
+NB_GIN_FACE(gin_device, NB_GIN_DEVICE)
 
 static int create_v14(void *coll, struct nb_gin_config_v14 *config, void **ctx, void **devh)
 {
-	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
+	struct nb_gin_config k = nb_gin_config_of(config);
 
-	if (config)
-		k = (struct nb_gin_config){
-			.nsignals = config->nsignals,
-			.ncounters = config->ncounters,
-			.ncontexts = config->ncontexts,
-			.queue_depth = config->queue_depth,
-			.traffic_class = config->traffic_class,
-			.backend_version = config->backend_version,
-			.rank_stride = config->rank_stride,
-		};
+	if (config) {
+		k.backend_version = config->backend_version;
+		k.rank_stride = config->rank_stride;
+	}
 	return nb_gin_create_context(coll, &k, ctx, devh);
 }
 
 NB_EXPORT struct nb_gin_table_v14 ncclGinPlugin_v14 = {
 	.name = nb_net_name,
-	.init = gin_init_v14,
-	.devices = devices_v14,
+	.init = gin_device_init,
+	.devices = gin_device_devices,
 	.get_gin_properties = nb_gin_get_signals,
-	.get_properties = properties_v14,
-	.listen = listen_v14,
+	.get_properties = gin_device_properties,
+	.listen = gin_device_listen,
 	.connect = nb_gin_connect_v13,
 	.create_context = create_v14,
 	.reg_mr = nb_gin_reg_v11,

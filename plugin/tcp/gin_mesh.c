@@ -28,11 +28,6 @@ struct instance {
 	uint64_t comm_id;
 };
 
-struct listener {
-	struct nb_tcp_door door;
-	uint64_t comm_id;
-};
-
 /* The connection to another rank. */
 struct joining {
 	struct nb_tcp_dial dial; /* not used for lower ranks */
@@ -148,13 +143,7 @@ int nb_gin_get_properties(enum nb_gin_face face, int dev, struct nb_net_props *p
 
 int nb_gin_close_listen(void *listen_comm)
 {
-	struct listener *l = listen_comm;
-
-	if (!l)
-		return NB_NET_OK;
-	nb_tcp_door_close(&l->door);
-	free(l);
-	return NB_NET_OK;
+	return nb_tcp_close_listen(listen_comm);
 }
 
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void **listen_comm)
@@ -164,28 +153,17 @@ int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle, void 
 	 * than this one
 	 */
 	const struct nb_tcp_dev *d = nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
-	struct nb_tcp_handle h;
-	struct listener *l;
-	int error;
+	struct nb_tcp_listener *l;
+	int rc;
 
 	(void)face;
 	if (!d || dev < 0 || !handle || !listen_comm)
 		return NB_NET_ARGUMENT;
-	*listen_comm = NULL;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return NB_NET_SYSTEM;
-	l->comm_id = ctx ? ((struct instance *)ctx)->comm_id : 0;
-	error = nb_tcp_door_open(&l->door, d, &h);
-	if (error) {
-		free(l);
-		nb_tcp_say(true, "gin: cannot listen on %s: %s", d->name, strerror(error));
-		return nb_tcp_result(error);
-	}
-	memset(handle, 0, NB_NET_HANDLE);
-	memcpy(handle, &h, sizeof(h));
+	rc = nb_tcp_listen(&l, "gin", d, handle);
+	if (l)
+		l->comm_id = ctx ? ((struct instance *)ctx)->comm_id : 0;
 	*listen_comm = l;
-	return NB_NET_OK;
+	return rc;
 }
 
 static void gin_name_missing(const struct join *j, const char *why)
@@ -369,7 +347,7 @@ static int join_run(struct join *j, const struct nb_gin_mesh *mesh)
 
 int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh)
 {
-	struct listener *l = mesh->listen_comm;
+	struct nb_tcp_listener *l = mesh->listen_comm;
 	struct join j = { .c = c, .door = &l->door, .missing = mesh->nranks - 1 };
 	int rc;
 

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -254,6 +255,38 @@ void nb_tcp_door_close(struct nb_tcp_door *d)
 	for (unsigned i = 0; i < d->n; i++)
 		close(d->guest[i].fd);
 	close(d->fd);
+}
+
+int nb_tcp_listen(struct nb_tcp_listener **to, const char *what, const struct nb_tcp_dev *dev,
+		  void *handle)
+{
+	struct nb_tcp_listener *l = calloc(1, sizeof(*l));
+	struct nb_tcp_handle h;
+	int error;
+
+	*to = NULL;
+	if (!l)
+		return NB_NET_SYSTEM;
+	error = nb_tcp_door_open(&l->door, dev, &h);
+	if (error) {
+		free(l);
+		nb_tcp_say(true, "%s: cannot listen on %s: %s", what, dev->name, strerror(error));
+		return nb_tcp_result(error);
+	}
+	memset(handle, 0, NB_NET_HANDLE);
+	memcpy(handle, &h, sizeof(h));
+	*to = l;
+	return NB_NET_OK;
+}
+
+int nb_tcp_close_listen(void *listen_comm)
+{
+	struct nb_tcp_listener *l = listen_comm;
+
+	if (l)
+		nb_tcp_door_close(&l->door);
+	free(l);
+	return NB_NET_OK;
 }
 
 static void guest_remove(struct nb_tcp_door *d, unsigned i)

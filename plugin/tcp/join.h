@@ -103,6 +103,22 @@ void nb_tcp_door_close(struct nb_tcp_door *d);
  */
 int nb_tcp_door_take(struct nb_tcp_door *d, struct nb_tcp_guest *g);
 
+/* A door for NCCL's connections, and what they inherit. */
+struct nb_tcp_listener {
+	struct nb_tcp_door door;
+	uint64_t comm_id;  /* of GIN */
+	int traffic_class; /* of net */
+};
+
+/*
+ * Listen on a device and fill NCCL's handle. @what: net or gin, for messages. Returns one of
+ * NCCL's results; on failure *@to is NULL.
+ */
+int nb_tcp_listen(struct nb_tcp_listener **to, const char *what, const struct nb_tcp_dev *dev,
+		  void *handle);
+/* Close a listener of NCCL, or NULL; always succeeds. */
+int nb_tcp_close_listen(void *listen_comm);
+
 /* Set the traffic class of a socket, unless @traffic_class is no class. */
 void nb_tcp_set_class(int fd, int traffic_class);
 /*

@@ -23,11 +23,6 @@ struct trip {
 	struct nb_tcp_dial dial;
 };
 
-struct listener {
-	struct nb_tcp_door door;
-	int traffic_class;
-};
-
 int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 {
 	struct ctx *c;
@@ -72,43 +67,24 @@ int nb_net_finalize(void *ctx)
 	return NB_NET_OK;
 }
 
-static int fail_errno(const char *what, int error)
-{
-	nb_tcp_say(true, "net: %s: %s", what, strerror(error));
-	return nb_tcp_result(error);
-}
-
 int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 {
 	const struct nb_tcp_dev *d = nb_tcp_dev(dev);
-	struct listener *l;
-	int error;
+	struct nb_tcp_listener *l;
+	int rc;
 
 	if (!d || !handle || !listen_comm)
 		return NB_NET_ARGUMENT;
-	*listen_comm = NULL;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return NB_NET_SYSTEM;
-	l->traffic_class = ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
-	error = nb_tcp_door_open(&l->door, d, handle);
-	if (error) {
-		free(l);
-		return fail_errno("cannot listen", error);
-	}
+	rc = nb_tcp_listen(&l, "net", d, handle);
+	if (l)
+		l->traffic_class = ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
 	*listen_comm = l;
-	return NB_NET_OK;
+	return rc;
 }
 
 int nb_net_close_listen(void *listen_comm)
 {
-	struct listener *l = listen_comm;
-
-	if (!l)
-		return NB_NET_OK;
-	nb_tcp_door_close(&l->door);
-	free(l);
-	return NB_NET_OK;
+	return nb_tcp_close_listen(listen_comm);
 }
 
 static struct trip *connecting_new(struct ctx *c, int traffic_class, const struct nb_tcp_handle *h)
@@ -179,7 +155,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle, void **s
 
 int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 {
-	struct listener *l = listen_comm;
+	struct nb_tcp_listener *l = listen_comm;
 	struct nb_tcp_guest g;
 	int error;
 
@@ -191,8 +167,10 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	if (!l)
 		return NB_NET_ARGUMENT;
 	error = nb_tcp_door_take(&l->door, &g);
-	if (error)
-		return fail_errno("cannot accept a connection", error);
+	if (error) {
+		nb_tcp_say(true, "net: cannot accept a connection: %s", strerror(error));
+		return nb_tcp_result(error);
+	}
 	if (g.fd < 0)
 		return NB_NET_OK;
 	nb_tcp_set_class(g.fd, l->traffic_class);

@@ -315,26 +315,6 @@ START_TEST(a_peer_that_closes_in_a_message_is_a_remote_error)
 }
 END_TEST
 
-START_TEST(a_peer_that_closes_between_messages_too)
-{
-	char data[8];
-	void *recv, *req;
-	int fd;
-
-	if (!set_up())
-		return;
-	fd = stranger();
-	put_hello(fd);
-	recv = accepted();
-	shutdown(fd, SHUT_WR); /* half closed: nothing will come */
-	req = post_recv(recv, data, 8);
-	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
-	close(fd);
-	t->close_recv(recv);
-	tear_down();
-}
-END_TEST
-
 START_TEST(sending_to_a_peer_that_is_gone_is_a_remote_error)
 {
 	static char data[1 << 20];
@@ -358,46 +338,66 @@ START_TEST(sending_to_a_peer_that_is_gone_is_a_remote_error)
 }
 END_TEST
 
-START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
+/* A receive of 64 bytes whose sender is a stranger that has said hello: its socket. */
+static int receive_of_stranger(void **recv, void **req)
 {
-	char data[64];
+	static char data[64];
+	int fd = stranger();
+
+	put_hello(fd);
+	*recv = accepted();
+	*req = post_recv(*recv, data, sizeof(data));
+	return fd;
+}
+
+/* What the stranger sent, its end included, is no message. */
+static void refused_of_stranger(int fd, void *recv, void *req)
+{
+	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
+	close(fd);
+	t->close_recv(recv);
+	tear_down();
+}
+
+START_TEST(a_peer_that_closes_between_messages_too)
+{
 	void *recv, *req;
 	int fd;
 
 	if (!set_up())
 		return;
-	fd = stranger();
-	put_hello(fd);
-	recv = accepted();
-	req = post_recv(recv, data, sizeof(data));
+	fd = receive_of_stranger(&recv, &req);
+	shutdown(fd, SHUT_WR); /* half closed: nothing will come */
+	refused_of_stranger(fd, recv, req);
+}
+END_TEST
+
+START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
+{
+	void *recv, *req;
+	int fd;
+
+	if (!set_up())
+		return;
+	fd = receive_of_stranger(&recv, &req);
 	put(fd, "0123456789abcdef0123456789", 26);
-	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
+	refused_of_stranger(fd, recv, req);
 	ck_assert_ptr_nonnull(strstr(said, "not a message header"));
-	close(fd);
-	t->close_recv(recv);
-	tear_down();
 }
 END_TEST
 
 /* A message that was lost or came twice. */
 START_TEST(a_message_of_another_number_is_a_remote_error)
 {
-	char data[64];
 	void *recv, *req;
 	int fd;
 
 	if (!set_up())
 		return;
-	fd = stranger();
-	put_hello(fd);
-	recv = accepted();
-	req = post_recv(recv, data, sizeof(data));
+	fd = receive_of_stranger(&recv, &req);
 	put_head(fd, 3, (uint32_t)_i);
 	put(fd, "abc", 3);
-	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
-	close(fd);
-	t->close_recv(recv);
-	tear_down();
+	refused_of_stranger(fd, recv, req);
 }
 END_TEST
 
@@ -422,17 +422,13 @@ END_TEST
 
 START_TEST(a_stall_is_said_once_and_waited_for)
 {
-	char data[64];
 	void *recv, *req;
 	int fd, size, done = 0;
 
 	if (!set_up())
 		return;
 	nb_tcp_conf.stall_ns = 1;
-	fd = stranger();
-	put_hello(fd);
-	recv = accepted();
-	req = post_recv(recv, data, sizeof(data));
+	fd = receive_of_stranger(&recv, &req);
 	put_head(fd, 4, 0);
 	while (!nb_tcp_counted(NB_NET_STALLS))
 		ck_assert_int_eq(t->test(req, &done, &size), 0);
