@@ -73,7 +73,7 @@ function heading(name) {
 		head("type", "number", "word", "map_flags", "meaning")
 	else if (name == "hooks")
 		head("section", "context", "runs")
-	else if (name == "findings")
+	else if (name == "rules")
 		head("word", "what it means", "what to do")
 }
 
@@ -89,8 +89,8 @@ function row(name) {
 		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[7]), arg[8]
 	else if (name == "hooks")
 		printf "| `SEC(\"%s\")` | `struct ncclbpf_%s` | %s |\n", arg[2], arg[3], arg[5]
-	else if (name == "findings")
-		printf "| `%s` | %s | %s |\n", arg[2], arg[3], arg[4] == "" ? "" : arg[4]
+	else if (name == "rules")
+		printf "| `%s` | %s | %s |\n", arg[2], arg[3], arg[6]
 }
 
 # A row begins in the first column; its other lines are indented.
@@ -98,8 +98,8 @@ function table(name,    file, line, text) {
 	file = "core/defs/" name ".h"
 	heading(name)
 	while ((getline line < file) > 0) {
-		text = line ~ /^[A-Z]+\(/ ? line : line ~ /^\t/ ? text line : ""
-		if (text ~ /\)$/ && arguments(text) > 2)
+		text = line ~ /^[A-Z]+\(/ && line !~ /^VARIANT/ ? line : line ~ /^\t/ ? text line : ""
+		if (text ~ /^[A-Z].*\)$/ && arguments(text) > 2)
 			row(name)
 	}
 	close(file)

@@ -82,12 +82,12 @@ check "each reason is one of test/differential/kcorpus/explained.txt" $bad
 
 bad=0
 for word in $(rows 'our finding, where' | cut -f1); do
-	grep -q "^FINDING([A-Z0-9_]*, *\"$word\"" core/defs/findings.h || {
+	grep -q "^RULE([A-Z0-9_]*, *\"$word\"" core/defs/rules.h || {
 		echo "# no such finding: $word"
 		bad=1
 	}
 done
-check "each finding is one of core/defs/findings.h" $bad
+check "each finding is one of core/defs/rules.h" $bad
 
 bad=0
 for word in $(sed -n 's/^NOTE([A-Z_]*, *"\([a-z_]*\)".*/\1/p' core/defs/notes.h); do

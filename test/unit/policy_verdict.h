@@ -15,6 +15,7 @@
 #include "core/bpf/image/image.h"
 #include "core/load/object.h"
 #include "core/defs/ctx.h"
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/verify.h"
 #include "test/unit/unit.h"
 
@@ -88,13 +89,7 @@ static inline struct nb_image *image_of(const char *path, const char *cpu)
 
 static inline const char *word(const struct nb_verdict *v)
 {
-	static const char *const words[] = {
-		[NB_FIND_NONE] = "accepted",
-#define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
-#include "core/defs/findings.h"
-	};
-
-	return v->accepted ? words[NB_FIND_NONE] : words[v->finding.cls];
+	return v->accepted ? "accepted" : nb_finding_words(v->finding.cls)->word;
 }
 
 /* The policy gets the verdict @want: all of its programs are accepted, or one

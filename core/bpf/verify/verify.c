@@ -64,8 +64,8 @@ static int decode(struct nb_env *env)
 		return NB_E_NOMEM;
 	rc = nb_decode(insns, env->program.prog->slots, env->program.prog->nslots, &err);
 	if (rc == NB_E_INSN)
-		return nb_refuse_program(env, NB_RULE_INSN, .pc = err.at, .name = err.text,
-					 .text = err.hint);
+		return nb_refuse_program(env, NB_RULE_ENCODING, .pc = err.at, .name = err.text,
+					 .hint = err.hint);
 	if (rc)
 		return rc;
 	env->program.insns = insns;
@@ -193,7 +193,7 @@ static int check_length(struct nb_env *env)
 	v->iter_steps = env->facts.needs.iter_steps;
 	note_loops(env);
 	if (v->iteration > NB_MAX_ITERATION_INSNS || v->first > NB_MAX_ITERATION_INSNS)
-		return nb_refuse_program(env, NB_RULE_RUN_FIRST, .pc = env->facts.length.call_pc,
+		return nb_refuse_program(env, NB_RULE_RUN_LENGTH, .pc = env->facts.length.call_pc,
 					 .limit = NB_MAX_ITERATION_INSNS,
 					 .count = env->facts.length.call);
 	if (v->iter_steps > nb_loop_limit(v->iteration, v->iter_steps))

@@ -9,6 +9,7 @@
 
 #include <bpf/btf.h>
 
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/verify.h"
 #include "test/differential/kcorpus/kcorpus.h"
 
@@ -255,12 +256,6 @@ static void make_image(struct made *m, const struct kc_prog *p, const struct kc_
 		m->img.btf = btf__raw_data(c->btf, &m->img.btf_size);
 }
 
-static const char *const words[] = {
-	"none",
-#define FINDING(name, word, text, hint) word,
-#include "core/defs/findings.h"
-};
-
 /* One verdict; the finding's class and words when there is one. */
 static bool judge(struct kc_prog *p, const struct nb_image *img, bool privileged,
 		  struct nb_arena *a, uint8_t *aux)
@@ -281,7 +276,7 @@ static bool judge(struct kc_prog *p, const struct nb_image *img, bool privileged
 	nb_buf_init(&out, 0);
 	if (!v->accepted)
 		nb_verdict_text(v, img, 0, &out);
-	p->cls = words[v->finding.cls];
+	p->cls = nb_finding_words(v->finding.cls)->word;
 	p->text = nb_arena_str(a, nb_buf_text(&out), 4096);
 	p->steps += v->stats.insns_walked;
 	accepted = v->accepted;

@@ -41,6 +41,7 @@ static void holds(bool ok)
 
 #include "test/unit/test_verify_programs.c"
 
+#include "core/bpf/verify/report/say.h"
 #include "core/load/object.h"
 
 enum { NAME = 160, SECONDS = 10, OBJECT = 1 << 20 };
@@ -72,13 +73,7 @@ static double now(void)
 
 static const char *word(const struct nb_verdict *v)
 {
-	static const char *const words[] = {
-		[NB_FIND_NONE] = "accepted",
-#define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
-#include "core/defs/findings.h"
-	};
-
-	return v->accepted ? words[NB_FIND_NONE] : words[v->finding.cls];
+	return v->accepted ? "accepted" : nb_finding_words(v->finding.cls)->word;
 }
 
 /* A program has the expected verdict, and the others have it or are accepted.

@@ -15,6 +15,7 @@
 #include "test/differential/oracle/gen.h"
 #include "test/differential/oracle/kernel.h"
 #include "test/differential/oracle/shadow.h"
+#include "core/bpf/verify/report/say.h"
 #include "test/unit/verify_image.h"
 
 enum { FIXED = 1500, MAX_SAMPLES = 512, TRIES = 6, SHOWN = 8, RUNS = 60, MAX_WALK = 20000 };
@@ -85,12 +86,6 @@ static struct shadow *shadow;
 
 /* Coherent maps are as others here: the kernel knows no such thing. */
 static struct nb_map_spec maps[CASE_PLAIN];
-
-static const char *const class_words[] = {
-	"none",
-#define FINDING(name, word, text, hint) word,
-#include "core/defs/findings.h"
-};
 
 /* Helpers with numbers of our own the kernel cannot judge. */
 static bool calls_ours(const struct case_image *c)
@@ -378,8 +373,9 @@ static void one(uint64_t seed, bool say)
 			both_refuse++;
 		}
 		if (say && theirs >= 0 && v->accepted != theirs) {
-			printf("# ours: %s %u %s; kernel: %s\n", class_words[v->finding.cls],
-			       v->finding.pc, v->accepted ? "" : v->finding.known,
+			printf("# ours: %s %u %s; kernel: %s\n",
+			       nb_finding_words(v->finding.cls)->word, v->finding.pc,
+			       v->accepted ? "" : v->finding.known,
 			       theirs ? "takes it" : kernel_reason(&kernel, text, sizeof(text)));
 			print_program();
 		}
@@ -460,7 +456,8 @@ static unsigned corpus(void)
 			laxer(v, i);
 		surprises += unexplained != was;
 		if (theirs == 1 && !v->accepted && !is_ours_alone(v->finding.cls)) {
-			printf("# only the kernel accepts (%s):\n", class_words[v->finding.cls]);
+			printf("# only the kernel accepts (%s):\n",
+			       nb_finding_words(v->finding.cls)->word);
 			print_program();
 			surprises++;
 		}
@@ -555,7 +552,8 @@ static int summary(void)
 			       exceptions[i].text, excused[i]);
 	for (int i = 1; i < NB_NFINDINGS; i++)
 		if (stricter[i])
-			printf("# we stricter: %s: %" PRIu64 "\n", class_words[i], stricter[i]);
+			printf("# we stricter: %s: %" PRIu64 "\n", nb_finding_words(i)->word,
+			       stricter[i]);
 	printf("%sok 1 - nothing accepted that the kernel refuses without a "
 	       "named reason (%" PRIu64 ")\n",
 	       unexplained ? "not " : "", unexplained);

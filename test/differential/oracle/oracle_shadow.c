@@ -19,6 +19,7 @@
 
 #include "test/differential/oracle/gen.h"
 #include "test/differential/oracle/shadow.h"
+#include "core/bpf/verify/report/say.h"
 #include "test/unit/verify_image.h"
 
 enum {
@@ -502,16 +503,10 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 
 static void print_refusals(void)
 {
-	static const char *const names[] = {
-		"none",
-#define FINDING(name, word, text, hint) word,
-#include "core/defs/findings.h"
-	};
-
 	printf("# refusals on the way:");
 	for (int i = 1; i < NB_NFINDINGS; i++)
 		if (refusals[i])
-			printf(" %s %" PRIu64, names[i], refusals[i]);
+			printf(" %s %" PRIu64, nb_finding_words(i)->word, refusals[i]);
 	printf("\n");
 }
 

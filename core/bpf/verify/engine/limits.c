@@ -97,7 +97,8 @@ int nb_over_steps(struct nb_walk *w)
 
 	if (!env->walk.how.seek && w->allowance == policy_rest(env))
 		return over_policy(w, busiest(w));
-	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_STEPS, env->program.opts.max_insns);
+	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_COMPLEXITY,
+				 env->program.opts.max_insns);
 }
 
 uint32_t nb_walk_allowance(const struct nb_env *env)

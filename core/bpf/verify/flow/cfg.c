@@ -51,7 +51,7 @@ static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 	};
 
 	return nb_refuse(
-		env, to >= 0 && to < env->program.n ? NB_RULE_JUMP_MIDDLE : NB_RULE_JUMP_RANGE, &x);
+		env, to >= 0 && to < env->program.n ? NB_RULE_JUMP_LDDW : NB_RULE_JUMP_RANGE, &x);
 }
 
 static bool lands(const struct nb_program *program, int64_t to)

@@ -45,7 +45,7 @@ static int check_move(const struct at *a, const struct nb_reg *ptr, const struct
 		      int number)
 {
 	struct nb_range to = nb_range_alu(a->insn->fn, 64, &ptr->r, by);
-	enum nb_rule rule = NB_RULE_MOVE;
+	enum nb_rule rule = NB_RULE_PTR_RANGE;
 
 	if (ptr->kind == NB_REG_CTX && !nb_range_is_const(by))
 		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = number);
@@ -153,7 +153,7 @@ static int check_stack_store(const struct at *a, int number, const struct nb_ran
 		return 0;
 	v = reg(a, value);
 	if (size != 8 || !nb_range_is_const(off))
-		return refuse(a, NB_RULE_POINTER_SPILL, .reg = value, .off = off, .size = size);
+		return refuse(a, NB_RULE_POINTER_STORE, .reg = value, .off = off, .size = size);
 	if (v->kind == NB_REG_STACK && v->frame > r->frame)
 		return refuse(a, NB_RULE_STACK_ESCAPE, .reg = value);
 	return 0;
@@ -305,7 +305,7 @@ static int refuse_nullable(const struct at *a, int number)
 	const struct nb_ref *ref = nb_ref_find(a->st, r->ref);
 
 	if (r->kind == NB_REG_VALUE_OR_NULL)
-		return refuse(a, NB_RULE_NULLABLE_LOOKUP, .reg = number, .map = r->map);
+		return refuse(a, NB_RULE_NULLABLE, .reg = number);
 	assert(ref); /* No other pointer to memory may be NULL. */
 	return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number, .where = ref->pc);
 }

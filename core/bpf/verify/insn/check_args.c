@@ -135,10 +135,10 @@ static int check_size_arg(const struct at *a, int number)
 	if (r->r.umax >= MAX_MOVE)
 		return refuse(a,
 			      r->r.smin < 0 && r->r.smax < MAX_MOVE ? NB_RULE_SIZE_NEGATIVE
-								    : NB_RULE_SIZE,
+								    : NB_RULE_ARG_SIZE,
 			      .reg = number);
 	if (a->helper->arg[number - 1] == NB_ARG_SIZE && !r->r.umin)
-		return refuse(a, NB_RULE_SIZE_ZERO, .reg = number);
+		return refuse(a, NB_RULE_ARG_ZERO, .reg = number);
 	return 0;
 }
 

@@ -17,12 +17,15 @@
 
 typedef unsigned long long ull;
 
-static const struct {
+static const struct rule_words {
 	enum nb_finding_class cls;
+	enum nb_rule of; /* The RULE whose texts stand for "". */
 	const char *required, *known, *hint;
 } rules[NB_NRULES] = {
-#define RULE(name, cls, required, known, hint) \
-	[NB_RULE_##name] = { NB_FIND_##cls, required, known, hint },
+#define RULE(name, word, text, required, known, hint) \
+	[NB_RULE_##name] = { NB_FIND_##name, NB_RULE_##name, required, known, hint },
+#define VARIANT(name, class, required, known, hint) \
+	[NB_RULE_##name] = { NB_FIND_##class, NB_RULE_##class, required, known, hint },
 #include "core/defs/rules.h"
 };
 
@@ -387,10 +390,16 @@ static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls, uint32
 	return true;
 }
 
+static const char *text_or(const char *text, const char *other)
+{
+	return *text ? text : other;
+}
+
 int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 {
 	struct nb_finding *f = &env->v->finding;
-	enum nb_finding_class cls = rules[rule].cls;
+	const struct rule_words *w = &rules[rule], *of = &rules[w->of];
+	enum nb_finding_class cls = w->cls;
 	const char *hint;
 
 	if (env->walk.how.seek && !finding_wanted(env, cls, x->pc))
@@ -404,10 +413,10 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	f->reg = x->reg;
 	f->from = x->where;
 	f->insn = nb_say_insn(env, x->pc);
-	f->required = nb_expand(env, rules[rule].required, x);
-	f->known = nb_expand(env, rules[rule].known, x);
-	hint = nb_expand(env, rules[rule].hint, x);
-	f->hint = *hint ? hint : nb_finding_words(cls)->hint;
+	f->required = nb_expand(env, text_or(w->required, of->required), x);
+	f->known = nb_expand(env, text_or(w->known, of->known), x);
+	hint = x->hint ? nb_expand(env, x->hint, x) : "";
+	f->hint = text_or(hint, nb_expand(env, text_or(w->hint, of->hint), x));
 	f->func = nb_say_func(env, x->pc);
 	f->line = nb_line_of(env->program.prog, x->pc);
 	return NB_E_VERIFY;
@@ -437,6 +446,7 @@ int nb_refuse_span(struct nb_env *env, struct nb_refusal *x)
 
 	if (nb_range_is_const(x->off) && is_element(env, x))
 		return nb_refuse(env, map ? NB_RULE_MAP_SHORT : NB_RULE_MEM_SHORT, x);
+	x->hint = "{bound}";
 	if (x->size > x->limit)
 		return nb_refuse(env, map ? NB_RULE_MAP_TOO_LARGE : NB_RULE_MEM_TOO_LARGE, x);
 	return nb_refuse(env, map ? NB_RULE_MAP_BOUNDS : NB_RULE_MEM_BOUNDS, x);
@@ -478,10 +488,8 @@ int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad)
 			x);
 	x->number -= x->off->smin;
 	x->to -= x->off->smin;
-	return nb_refuse(
-		env,
-		nb_member_at(env, x->map, x->part, (uint64_t)x->number, (uint64_t)x->number).padding
-			? NB_RULE_STACK_PADDING
-			: NB_RULE_STACK_UNINIT_ARG,
-		x);
+	if (missing(env, x).padding)
+		return nb_refuse(env, NB_RULE_STACK_PADDING, x);
+	x->hint = "{too_small}";
+	return nb_refuse(env, NB_RULE_STACK_UNINIT_ARG, x);
 }

@@ -21,6 +21,8 @@ struct nb_refusal {
 	/* A chain of @count functions in which each calls the next. */
 	const uint32_t *chain;
 	const char *name, *text;
+	/* A template that replaces the rule's hint, unless its text is "". */
+	const char *hint;
 	/* The index of a map, and the slot that uses it. */
 	uint32_t map, where;
 	enum nb_arg arg;

@@ -14,9 +14,9 @@
 enum { MARGIN = 64 << 10 };
 
 static const struct nb_finding_words classes[NB_NFINDINGS] = {
-	[NB_FIND_NONE] = { "none", "", "" },
-#define FINDING(name, word, text, hint) [NB_FIND_##name] = { word, text, hint },
-#include "core/defs/findings.h"
+	[NB_FIND_NONE] = { "none", "" },
+#define RULE(name, word, text, required, known, hint) [NB_FIND_##name] = { word, text },
+#include "core/defs/rules.h"
 };
 
 const struct nb_finding_words *nb_finding_words(enum nb_finding_class cls)

@@ -4,9 +4,9 @@
 
 #include "core/bpf/verify/state/env.h"
 
-/* The texts of a finding's class in core/defs/findings.h. */
+/* The stable word of a finding's class, and what the class means. */
 struct nb_finding_words {
-	const char *word, *text, *hint;
+	const char *word, *text;
 };
 const struct nb_finding_words *nb_finding_words(enum nb_finding_class cls);
 

@@ -9,18 +9,18 @@
 #include "core/base/buf.h"
 #include "core/bpf/image/image.h"
 
-/* Class of a rejection. core/defs/findings.h has one row for each: a stable
- * word, the general requirement and the hint. */
+/* Class of a rejection: a RULE of core/defs/rules.h, with its variants. */
 enum nb_finding_class {
 	NB_FIND_NONE,
-#define FINDING(name, word, text, hint) NB_FIND_##name,
-#include "core/defs/findings.h"
+#define RULE(name, ...) NB_FIND_##name,
+#include "core/defs/rules.h"
 	NB_NFINDINGS
 };
 
-/* The rule that a program broke. core/defs/rules.h has one row for each. */
+/* The rule that a program broke: any row of core/defs/rules.h. */
 enum nb_rule {
-#define RULE(name, cls, required, known, hint) NB_RULE_##name,
+#define RULE(name, ...) NB_RULE_##name,
+#define VARIANT(name, ...) NB_RULE_##name,
 #include "core/defs/rules.h"
 	NB_NRULES
 };
