@@ -10,7 +10,7 @@
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/runtime/lock.h"
 
 struct nb_last nb_last;

@@ -14,7 +14,7 @@
 
 #include "core/base/json.h"
 #include "core/defs/ctx.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/spec/spec.h"
 #include "plugin/gin/transport.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/runtime/open_list.h"
 
 /*

@@ -3,7 +3,7 @@
 #define NB_PLUGIN_GIN_OBSERVE_H
 
 #include "plugin/gin/hooks.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 
 /*
  * Latencies of operations from post to completion. Telemetry fills histograms

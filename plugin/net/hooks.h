@@ -5,7 +5,7 @@
 #include "core/spec/spec.h"
 #include "plugin/net/extension.h"
 #include "plugin/net/transport.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/runtime/open_list.h"
 
 /*

@@ -26,7 +26,7 @@
 #include "plugin/policies/host.h"
 #include "plugin/policies/load.h"
 #include "plugin/profiler/events.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/profiler/pools.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"

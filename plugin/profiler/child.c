@@ -5,7 +5,7 @@
  * finds its parent by number and adds its times to the parent.
  */
 #include "plugin/profiler/slots.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/profiler/spans.h"
 #include "plugin/runtime/hot.h"
 
 static void atomic_lower(uint64_t *p, uint64_t v)

@@ -15,7 +15,7 @@
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/profiler/pools.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/profiler/spans.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"

@@ -6,7 +6,7 @@
 #include "core/job/segment/format.h"
 
 #include "plugin/profiler/slots.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/profiler/spans.h"
 
 /*
  * The largest size that counts as valid. The sum over all ranks still fits into

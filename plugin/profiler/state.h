@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "plugin/profiler/telemetry.h"
+#include "plugin/trace/telemetry.h"
 
 struct nb_gen;
 struct nb_seg_slot;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "plugin/profiler/slots.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/profiler/spans.h"
 #include "plugin/runtime/hot.h"
 
 /* nb_clock may step back by at most this time during an event. */

@@ -7,7 +7,7 @@
 #include "plugin/verbs/spans.h"
 
 #include "core/defs/ctx.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 
 static bool wanted(enum nb_trace_event event)
 {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/profiler/hooks.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/hooks/hooks.h"
+#include "plugin/trace/ring.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/verbs/spans.h"

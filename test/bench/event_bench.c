@@ -12,7 +12,7 @@
 #include "core/ncclbpf.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/events.h"
-#include "plugin/profiler/hooks.h"
+#include "plugin/hooks/hooks.h"
 #include "test/bench/bench.h"
 #include "test/bench/event_peer.h"
 

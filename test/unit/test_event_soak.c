@@ -15,7 +15,7 @@
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/profiler/events.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 #include "test/fakes/host/prof.h"
 
 enum { WRITERS = 2, RATE = 1000000, BATCH = 500, WARM = 60000 };

@@ -28,7 +28,7 @@
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
 #include "plugin/process/process.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 #include "test/fakes/host/prof.h"
 #include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"

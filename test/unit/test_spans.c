@@ -14,7 +14,7 @@
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/mask.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 #include "test/fakes/host/prof.h"
 #include "test/unit/pools_room.h"
 #include "plugin/policies/held.h"

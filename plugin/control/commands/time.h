@@ -3,7 +3,7 @@
 #define NB_PLUGIN_CONTROL_COMMANDS_TIME_H
 
 #include "core/base/json.h"
-#include "plugin/profiler/telemetry.h"
+#include "plugin/trace/telemetry.h"
 
 /*
  * Write @key with the object

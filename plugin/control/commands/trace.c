@@ -15,7 +15,7 @@
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
 #include "plugin/profiler/events.h"
-#include "plugin/profiler/trace_ring.h"
+#include "plugin/trace/ring.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/wall_clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_PROFILER_TRACE_RING_H
-#define NB_PLUGIN_PROFILER_TRACE_RING_H
+#ifndef NB_PLUGIN_TRACE_RING_H
+#define NB_PLUGIN_TRACE_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -162,11 +162,5 @@ uint64_t nb_trace_ring_left_out(void);
 
 /* Close all traces in a forked child. */
 void nb_trace_ring_forked(void);
-
-/* Record a finished event as a span. @n: the event's running number */
-void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
-			const struct nb_sample *o, uint64_t n);
-void nb_trace_span_child(const struct nb_pcomm *pc, const struct nb_child_slot *c, uint64_t n,
-			 uint64_t now);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_PROFILER_TELEMETRY_H
-#define NB_PLUGIN_PROFILER_TELEMETRY_H
+#ifndef NB_PLUGIN_TRACE_TELEMETRY_H
+#define NB_PLUGIN_TRACE_TELEMETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Rows of histograms, which are found or created by key without a lock. */
-#include "plugin/profiler/telemetry.h"
+#include "plugin/trace/telemetry.h"
 
 #include <string.h>
 
