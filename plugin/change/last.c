@@ -11,6 +11,7 @@
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
 #include "plugin/hooks/hooks.h"
+#include "plugin/profiler/mask.h"
 #include "plugin/runtime/lock.h"
 
 struct nb_last nb_last;
@@ -137,7 +138,8 @@ void nb_change_sync(void)
 	nb_gens.baseline = g;
 	nb_gens.baseline_number = (uint32_t)n;
 	nb_gens_tell_baseline((uint32_t)n);
-	nb_events_use(g);
+	if (nb_hooks_use(g))
+		nb_events_ask();
 	if (nb_gens.staged == g)
 		nb_gens.staged = NULL;
 	nb_gens_remember((uint32_t)n, g);

@@ -153,7 +153,7 @@ static const char *ask_programs(const char *name, const char *value, const char 
 	c.length = (uint32_t)length;
 	if (value)
 		memcpy(&c.value, value, length < sizeof(c.value) ? length : sizeof(c.value) - 1);
-	nb_run_env(&c);
+	nb_hooks_run(NB_HOOK_ENV, &c, sizeof(c));
 	if (!c.answer)
 		return value;
 	memcpy(text, &c.answer0, sizeof(text));
@@ -184,7 +184,7 @@ const char *nb_override_get(const char *name)
 		note_read(&e->note, plain);
 		value = other == hidden ? NULL : other;
 	}
-	if (nb_events_hooked(NB_HOOK_ENV))
+	if (nb_hooks_on(NB_HOOK_ENV))
 		value = ask_programs(name, value, plain);
 	return value;
 }

@@ -10,7 +10,7 @@
 
 #include "plugin/gin/list.h"
 #include "plugin/net/net.h"
-#include "plugin/profiler/events.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 #include "plugin/wrap/wrapped.h"
@@ -75,7 +75,7 @@ static void gin_choose_transport(bool usable)
 		return;
 	ops = gin_open_wrapped(&device);
 	if (ops || device)
-		nb_events_clock();
+		nb_clock_init();
 	__atomic_store_n(&choice.device, device, __ATOMIC_RELEASE);
 	__atomic_store_n(&choice.ops, ops, __ATOMIC_RELEASE);
 }

@@ -15,7 +15,6 @@
 #include "plugin/gin/observe.h"
 #include "plugin/gin/post.h"
 #include "plugin/net/list.h"
-#include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 
 static struct {
@@ -275,7 +274,7 @@ static void signal_arrived(void *arg, const struct nb_gin_arrival *a)
 {
 	if (nb_trace_ring_wanted() >> NB_TRACE_GIN_SIGNAL & 1)
 		nb_gin_observe_signal(arg, a);
-	if (nb_events_hooked(NB_HOOK_GIN_SIGNAL))
+	if (nb_hooks_on(NB_HOOK_GIN_SIGNAL))
 		nb_gin_run_signal(arg, a);
 }
 
@@ -320,7 +319,7 @@ static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
 	m.listen_comm = l->inner;
 	m.arrived = signal_arrived;
 	m.arg = c;
-	if (nb_events_hooked(NB_HOOK_GIN_CONNECT)) {
+	if (nb_hooks_on(NB_HOOK_GIN_CONNECT)) {
 		int wanted = nb_gin_run_connect(c, false);
 
 		if (wanted >= 0 && ops->takes_class)
@@ -351,7 +350,7 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 	}
 	nb_gin_list_add(c);
 	*coll = c;
-	if (nb_events_hooked(NB_HOOK_GIN_CONNECT))
+	if (nb_hooks_on(NB_HOOK_GIN_CONNECT))
 		nb_gin_run_connect(c, true);
 	return NB_NET_OK;
 }
@@ -364,7 +363,7 @@ int nb_gin_close_coll(void *coll)
 	if (!c)
 		return NB_NET_OK;
 	nb_gin_list_remove(c);
-	if (nb_events_hooked(NB_HOOK_GIN_CLOSE))
+	if (nb_hooks_on(NB_HOOK_GIN_CLOSE))
 		nb_gin_run_close(c);
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
 		if (c->context[i])

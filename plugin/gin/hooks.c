@@ -19,7 +19,7 @@ int nb_gin_run_connect(const struct nb_gin_coll *c, bool done)
 		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
 	};
 
-	nb_events_run(NB_HOOK_GIN_CONNECT, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GIN_CONNECT, &ctx, sizeof(ctx));
 	return ctx.traffic_class;
 }
 
@@ -50,7 +50,7 @@ uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 		.more = op->flags & NB_GIN_MORE,
 	};
 
-	nb_events_run(NB_HOOK_GIN_PUT, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GIN_PUT, &ctx, sizeof(ctx));
 	return ctx.hold_ns < NB_GIN_MAX_HOLD_NS ? ctx.hold_ns : NB_GIN_MAX_HOLD_NS;
 }
 
@@ -73,7 +73,7 @@ void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op, in
 		.error = error,
 	};
 
-	nb_events_run(NB_HOOK_GIN_DONE, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GIN_DONE, &ctx, sizeof(ctx));
 }
 
 void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a)
@@ -92,7 +92,7 @@ void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival 
 		.op = a->op,
 	};
 
-	nb_events_run(NB_HOOK_GIN_SIGNAL, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GIN_SIGNAL, &ctx, sizeof(ctx));
 }
 
 void nb_gin_run_close(const struct nb_gin_coll *c)
@@ -118,5 +118,5 @@ void nb_gin_run_close(const struct nb_gin_coll *c)
 		ctx.in_signals += l.in_signals;
 		ctx.in_bytes += l.in_bytes;
 	}
-	nb_events_run(NB_HOOK_GIN_CLOSE, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GIN_CLOSE, &ctx, sizeof(ctx));
 }

@@ -7,11 +7,12 @@
 #include "core/spec/spec.h"
 #include "plugin/gin/transport.h"
 #include "plugin/hooks/hooks.h"
+#include "plugin/trace/telemetry.h"
 #include "plugin/runtime/open_list.h"
 
 /*
  * GIN objects (collComm, context, lane) and one function for each gin/... hook.
- * Callers check nb_events_hooked first, so a hook without programs costs one
+ * Callers check nb_hooks_on first, so a hook without programs costs one
  * load.
  */
 enum {

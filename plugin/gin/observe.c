@@ -6,7 +6,6 @@
 #include "plugin/gin/observe.h"
 
 #include "plugin/gin/list.h"
-#include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -19,13 +18,6 @@ static uint64_t span_what(enum nb_trace_event event, uint32_t context)
 static uint64_t span_who(const struct nb_gin_coll *c, uint32_t peer)
 {
 	return (uint64_t)(uint32_t)c->rank | (uint64_t)peer << 32;
-}
-
-/* Returns a span number that is unique among all collComms of the process. */
-static uint64_t span_id(const struct nb_gin_coll *c, enum nb_trace_event event, uint64_t number)
-{
-	return (uint64_t)event << NB_HANDLE_KIND | (c->id & (NB_MAX_PCOMMS - 1)) << NB_HANDLE_COMM |
-	       (number & NB_HANDLE_NUMBER);
 }
 
 static uint64_t held_ns(const struct nb_gin_op *op)
@@ -44,7 +36,7 @@ static void trace_op(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 			[NB_SPAN_END] = now,
 			[NB_SPAN_COMM] = c->comm_id,
 			[NB_SPAN_WHO] = span_who(c, op->rank),
-			[NB_SPAN_ID] = span_id(c, event, op->number),
+			[NB_SPAN_ID] = nb_event_id(event, c->id, op->number),
 			[NB_SPAN_SEQ] = op->number,
 			[NB_SPAN_BYTES] = op->size,
 			[NB_SPAN_GIN] = held_ns(op),
@@ -70,7 +62,7 @@ void nb_gin_observe_done(const struct nb_gin_context *x, const struct nb_gin_op 
 
 	if (op->kind == NB_GIN_FLUSH)
 		return;
-	if (!error && GET(nb_prof.telemetry) & NB_TEL_ON)
+	if (!error && nb_tel_wanted() & NB_TEL_ON)
 		nb_tel_time_add(&x->times[at].of[get ? NB_GIN_TIME_GET : NB_GIN_TIME_PUT], ns);
 	if (nb_trace_ring_wanted() >> event & 1)
 		trace_op(x->coll, op, event, op->post_ns + ns, error);
@@ -86,7 +78,7 @@ void nb_gin_observe_signal(const struct nb_gin_coll *c, const struct nb_gin_arri
 			[NB_SPAN_END] = now,
 			[NB_SPAN_COMM] = c->comm_id,
 			[NB_SPAN_WHO] = span_who(c, a->rank),
-			[NB_SPAN_ID] = span_id(c, NB_TRACE_GIN_SIGNAL, 0),
+			[NB_SPAN_ID] = nb_event_id(NB_TRACE_GIN_SIGNAL, c->id, 0),
 			[NB_SPAN_BYTES] = a->bytes,
 			[NB_SPAN_GIN] = a->puts,
 			[NB_SPAN_GIN + 1] = a->op,

@@ -14,8 +14,7 @@
 /* Returns true if telemetry or a trace needs the times of operations. */
 static inline bool nb_gin_recorded(void)
 {
-	return __atomic_load_n(&nb_prof.telemetry, __ATOMIC_RELAXED) |
-	       (nb_trace_ring_wanted() & NB_TRACE_GIN);
+	return nb_tel_wanted() | (nb_trace_ring_wanted() & NB_TRACE_GIN);
 }
 
 /*
@@ -26,7 +25,7 @@ static inline bool nb_gin_timed(void)
 {
 	enum { HOOKED = 1u << NB_HOOK_GIN_PUT | 1u << NB_HOOK_GIN_DONE };
 
-	return (__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) & HOOKED) || nb_gin_recorded();
+	return nb_hooks_any(HOOKED) || nb_gin_recorded();
 }
 
 /* Returns the index of @context and @peer in the lane arrays of @x. */

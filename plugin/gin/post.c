@@ -12,7 +12,6 @@
 #include "plugin/gin/choice.h"
 #include "plugin/gin/observe.h"
 #include "plugin/net/list.h"
-#include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
@@ -205,7 +204,7 @@ static int op_decide(struct nb_gin_context *x, struct nb_gin_op *op)
 	now = op->post_ns = nb_clock_ns();
 	if (l->first && l->release_ns > now)
 		behind = l->release_ns - now;
-	if (op->kind <= NB_GIN_SIGNAL && nb_events_hooked(NB_HOOK_GIN_PUT))
+	if (op->kind <= NB_GIN_SIGNAL && nb_hooks_on(NB_HOOK_GIN_PUT))
 		hold = nb_gin_run_put(x->coll, op, now, behind);
 	if (!hold && !l->first)
 		return op_send(x, op);
@@ -293,7 +292,7 @@ static void op_ended(struct nb_gin_context *x, struct nb_gin_op *op, int rc)
 		gin_count_error(x, op);
 	if (op->post_ns && nb_gin_recorded())
 		nb_gin_observe_done(x, op, rc);
-	if (nb_events_hooked(NB_HOOK_GIN_DONE))
+	if (nb_hooks_on(NB_HOOK_GIN_DONE))
 		nb_gin_run_done(x->coll, op, rc);
 }
 

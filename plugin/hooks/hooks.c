@@ -6,14 +6,20 @@
  */
 #include "plugin/hooks/hooks.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "core/defs/ctx.h"
 #include "core/bpf/generation/generation.h"
-#include "plugin/profiler/mask.h"
 #include "plugin/runtime/relaxed.h"
+
+struct nb_hooks nb_hooks;
+
+/* hooks that traces record, as bits; protected by tapped_lock */
+static uint32_t recorded;
+static pthread_mutex_t tapped_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * PATIENCE: attempts to find a free entry in leaving[] before a switch is
@@ -108,7 +114,7 @@ static inline __attribute__((always_inline)) void run(enum nb_hook hook, void *c
 
 	if (!took)
 		__atomic_fetch_add(&r->others, 1, __ATOMIC_SEQ_CST);
-	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
+	g = __atomic_load_n(&nb_hooks.gen, __ATOMIC_SEQ_CST);
 	if (g && (timed || !(g->timed >> hook & 1)))
 		nb_gen_run_event(gen_part(g, hook, ctx), hook, ctx, size,
 				 took ? (uint16_t)(r - reader + 1) : 0);
@@ -118,19 +124,14 @@ static inline __attribute__((always_inline)) void run(enum nb_hook hook, void *c
 		__atomic_fetch_sub(&r->others, 1, __ATOMIC_RELEASE);
 }
 
-void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
+void nb_hooks_run(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	run(hook, ctx, size, true);
 }
 
-void nb_events_run_untimed(enum nb_hook hook, void *ctx, uint64_t size)
+void nb_hooks_run_untimed(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	run(hook, ctx, size, false);
-}
-
-void nb_run_env(struct ncclbpf_env *c)
-{
-	nb_events_run(NB_HOOK_ENV, c, sizeof(*c));
 }
 
 /*
@@ -177,9 +178,34 @@ static int place_to_leave(void)
 	return -1;
 }
 
-bool nb_events_use(struct nb_gen *gen)
+/* Compute which hooks the tap must report. The caller holds tapped_lock. */
+static void update_tapped(void)
 {
-	struct nb_gen *old = nb_prof.gen;
+	SET(nb_hooks.tap_timed, GET(nb_hooks.timed) | recorded);
+	SET(nb_hooks.tapped, GET(nb_hooks.used) | recorded);
+}
+
+void nb_hooks_record(uint32_t hooks)
+{
+	pthread_mutex_lock(&tapped_lock);
+	recorded = hooks;
+	update_tapped();
+	pthread_mutex_unlock(&tapped_lock);
+}
+
+static void set_programs(struct nb_gen *gen)
+{
+	__atomic_store_n(&nb_hooks.gen, gen, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&tapped_lock);
+	SET(nb_hooks.used, gen ? gen->hooks : 0);
+	SET(nb_hooks.timed, gen ? gen->timed : 0);
+	update_tapped();
+	pthread_mutex_unlock(&tapped_lock);
+}
+
+bool nb_hooks_use(struct nb_gen *gen)
+{
+	struct nb_gen *old = nb_hooks.gen;
 	int place = 0;
 
 	if (gen && !gen->hooks)
@@ -191,21 +217,19 @@ bool nb_events_use(struct nb_gen *gen)
 	if (gen != old) {
 		if (gen)
 			nb_gen_get(gen);
-		__atomic_store_n(&nb_prof.gen, gen, __ATOMIC_SEQ_CST);
-		SET(nb_prof.hooks, gen ? gen->hooks : 0);
-		SET(nb_prof.timed, gen ? gen->timed : 0);
-		nb_events_ask();
+		set_programs(gen);
 		if (old) {
 			leaving[place].gen = old;
 			leaving[place].free = leaving[place].alone = 0;
 		}
 	}
 	drain_generations();
-	return true;
+	return gen != old;
 }
 
-void nb_event_progs_forked(void)
+void nb_hooks_forked(void)
 {
+	pthread_mutex_init(&tapped_lock, NULL);
 	for (int r = 0; r < READERS; r++)
 		reader[r] = (struct reader){ 0 };
 }

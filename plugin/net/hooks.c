@@ -19,7 +19,7 @@ void nb_net_run_listen(const struct nb_net_conn *c)
 {
 	struct ncclbpf_net_listen ctx = { CONN(c), .now_ns = nb_clock_ns(), .speed = c->speed };
 
-	nb_events_run(NB_HOOK_NET_LISTEN, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_NET_LISTEN, &ctx, sizeof(ctx));
 }
 
 int nb_net_run_connect(const struct nb_net_conn *c, bool done)
@@ -30,7 +30,7 @@ int nb_net_run_connect(const struct nb_net_conn *c, bool done)
 		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
 	};
 
-	nb_events_run(NB_HOOK_NET_CONNECT, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_NET_CONNECT, &ctx, sizeof(ctx));
 	return ctx.traffic_class;
 }
 
@@ -42,23 +42,23 @@ void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 		.speed = c->speed,
 	};
 
-	nb_events_run(NB_HOOK_NET_ACCEPT, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_NET_ACCEPT, &ctx, sizeof(ctx));
 }
 
 void nb_net_run_posted(struct nb_net_request *r)
 {
 	if (!r->start_ns) /* no program was attached when NCCL made the call */
 		r->start_ns = nb_clock_ns();
-	if (r->kind == NB_NET_SEND && nb_events_hooked(NB_HOOK_NET_ISEND)) {
+	if (r->kind == NB_NET_SEND && nb_hooks_on(NB_HOOK_NET_ISEND)) {
 		struct ncclbpf_net_isend ctx = { REQUEST(r), .now_ns = r->start_ns };
 
-		nb_events_run(NB_HOOK_NET_ISEND, &ctx, sizeof(ctx));
+		nb_hooks_run(NB_HOOK_NET_ISEND, &ctx, sizeof(ctx));
 	}
-	if (r->kind == NB_NET_RECV && nb_events_hooked(NB_HOOK_NET_IRECV)) {
+	if (r->kind == NB_NET_RECV && nb_hooks_on(NB_HOOK_NET_IRECV)) {
 		struct ncclbpf_net_irecv ctx = { REQUEST(r), .now_ns = r->start_ns,
 						 .buffers = r->buffers };
 
-		nb_events_run(NB_HOOK_NET_IRECV, &ctx, sizeof(ctx));
+		nb_hooks_run(NB_HOOK_NET_IRECV, &ctx, sizeof(ctx));
 	}
 }
 
@@ -70,7 +70,7 @@ void nb_net_run_test(const struct nb_net_request *r, int error)
 		.polls = r->polls, .kind = r->kind, .error = error,
 	};
 
-	nb_events_run(NB_HOOK_NET_TEST, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_NET_TEST, &ctx, sizeof(ctx));
 }
 
 void nb_net_run_close(const struct nb_net_conn *c)
@@ -87,5 +87,5 @@ void nb_net_run_close(const struct nb_net_conn *c)
 		.kind = c->kind,
 	};
 
-	nb_events_run(NB_HOOK_NET_CLOSE, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_NET_CLOSE, &ctx, sizeof(ctx));
 }

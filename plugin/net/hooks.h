@@ -10,7 +10,7 @@
 
 /*
  * Net objects (context, connection, request), and one function for each net/...
- * hook. Callers check nb_events_hooked first, so a hook without programs costs
+ * hook. Callers check nb_hooks_on first, so a hook without programs costs
  * one load.
  */
 enum { NB_NET_REQUESTS = 128 };

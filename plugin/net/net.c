@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "plugin/net/list.h"
-#include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -94,7 +93,7 @@ static void net_choose_transport(bool usable)
 
 	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
-	nb_events_clock();
+	nb_clock_init();
 	ops = net_open_wrapped();
 	__atomic_store_n(&net.ops, ops, __ATOMIC_RELEASE);
 	if (!ops)
@@ -306,7 +305,7 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	}
 	nb_net_list_add(c);
 	*listen_comm = c;
-	if (nb_events_hooked(NB_HOOK_NET_LISTEN))
+	if (nb_hooks_on(NB_HOOK_NET_LISTEN))
 		nb_net_run_listen(c);
 	return NB_NET_OK;
 }
@@ -343,7 +342,7 @@ static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev, 
 	if (c)
 		return c;
 	c = conn_new(NB_NET_SEND, dev, x->comm_id);
-	if (c && nb_events_hooked(NB_HOOK_NET_CONNECT)) {
+	if (c && nb_hooks_on(NB_HOOK_NET_CONNECT)) {
 		int wanted = nb_net_run_connect(c, false);
 
 		if (wanted >= 0 && (net.ops->takes_class || net.ops->extension))
@@ -403,7 +402,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle, void **s
 	learn_peer(c);
 	nb_net_list_add(c);
 	*send_comm = c;
-	if (nb_events_hooked(NB_HOOK_NET_CONNECT))
+	if (nb_hooks_on(NB_HOOK_NET_CONNECT))
 		nb_net_run_connect(c, true);
 	return NB_NET_OK;
 }
@@ -432,7 +431,7 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	learn_peer(c);
 	nb_net_list_add(c);
 	*recv_comm = c;
-	if (nb_events_hooked(NB_HOOK_NET_ACCEPT))
+	if (nb_hooks_on(NB_HOOK_NET_ACCEPT))
 		nb_net_run_accept(c, l->born_ns);
 	return NB_NET_OK;
 }
@@ -442,7 +441,7 @@ static int net_close_with(void *comm, const char *what, int (*fn)(void *))
 	struct nb_net_conn *c = comm;
 	int rc;
 
-	if (nb_events_hooked(NB_HOOK_NET_CLOSE))
+	if (nb_hooks_on(NB_HOOK_NET_CLOSE))
 		nb_net_run_close(c);
 	rc = count_lone_result(what, fn(c->inner));
 	nb_net_list_remove(c);
@@ -521,7 +520,7 @@ static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 
 static bool post_hooked(void)
 {
-	return __builtin_expect(__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) & HOOKED_POST, 0);
+	return __builtin_expect(nb_hooks_any(HOOKED_POST), 0);
 }
 
 /*
@@ -655,7 +654,7 @@ static void request_done(struct nb_net_request *r, const int *sizes)
 	if (r->kind != NB_NET_LISTENER) /* a flush moves no data of its own */
 		NB_NET_COUNT(c->bytes, r->bytes);
 	r->busy = false;
-	if (nb_events_hooked(NB_HOOK_NET_TEST))
+	if (nb_hooks_on(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, NB_NET_OK);
 }
 
@@ -666,7 +665,7 @@ static void request_failed(struct nb_net_request *r, int error)
 {
 	NB_NET_COUNT(r->conn->errors, 1);
 	r->bytes = 0;
-	if (!r->failed && nb_events_hooked(NB_HOOK_NET_TEST))
+	if (!r->failed && nb_hooks_on(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, error);
 	r->failed = true;
 }

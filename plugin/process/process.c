@@ -33,6 +33,7 @@
 #include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/room.h"
+#include "plugin/trace/ring.h"
 #include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
@@ -50,7 +51,8 @@ void nb_process_tick(void)
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	nb_gens_sweep();
-	nb_events_use(nb_gens.baseline);
+	if (nb_hooks_use(nb_gens.baseline))
+		nb_events_ask();
 	for (struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		nb_comm_tell_mismatch(c);
 		nb_comm_tell_fleet(c);
@@ -100,6 +102,8 @@ static void after_fork_child(void)
 	nb_control_forked(control);
 	nb_controllers_forked();
 	forked = made == MADE;
+	nb_hooks_forked();
+	nb_trace_ring_forked();
 	nb_events_forked();
 	nb_net_forked();
 	nb_gin_forked();
@@ -129,7 +133,8 @@ static void load_first(void)
 	if (g)
 		nb_gens.baseline = g;
 	nb_gens.first = nb_gens.baseline;
-	nb_events_use(nb_gens.baseline);
+	if (nb_hooks_use(nb_gens.baseline))
+		nb_events_ask();
 	nb_unlock(NB_LOCK_STATE);
 }
 

@@ -373,7 +373,7 @@ static bool child_hooked(void)
 	const uint32_t of = UINT32_C(1) << NB_HOOK_KERNEL_CH | UINT32_C(1) << NB_HOOK_PROXY_STEP |
 			    UINT32_C(1) << NB_HOOK_GROUP;
 
-	return GET(nb_prof.hooks) & of;
+	return nb_hooks_any(of);
 }
 
 void nb_child_stop(uint64_t h)

@@ -13,9 +13,7 @@
 
 #include "core/job/segment/format.h"
 #include "plugin/profiler/event_pairs.h"
-#include "plugin/profiler/hooks.h"
 #include "plugin/profiler/pools.h"
-#include "plugin/profiler/spans.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -105,13 +103,6 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->abi, init->abi);
 	SET(pc->mask, init->mask);
 	snprintf(pc->name, sizeof(pc->name), "%s", init->name ? init->name : "");
-}
-
-void nb_events_clock(void)
-{
-	pthread_mutex_lock(&nb_prof.lock);
-	nb_clock_init();
-	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usable)
@@ -297,8 +288,6 @@ void nb_events_forked(void)
 {
 	pthread_mutex_init(&nb_prof.lock, NULL);
 	nb_prof.unseen = 0;
-	nb_event_progs_forked();
-	nb_trace_ring_forked();
 	nb_event_pair_forked();
 	nb_pools_forked();
 	if (GET(nb_prof.nonce))

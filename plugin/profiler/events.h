@@ -34,8 +34,6 @@ struct nb_pcomm_init {
  * *@init->mask. If @usable is false, NCCL is asked for no events.
  */
 void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usable);
-/* Initialise nb_clock_ns. Any thread may call it, any number of times. */
-void nb_events_clock(void);
 void nb_events_finalize(void *context);
 /*
  * Start event @d. Returns its handle, or 0 if the event is dropped. It uses no

@@ -26,7 +26,7 @@ static uint32_t positive_or_0(int32_t n)
 
 void nb_run_sample(const struct nb_sample *s, bool p2p)
 {
-	if (p2p && nb_events_hooked(NB_HOOK_P2P_DONE)) {
+	if (p2p && nb_hooks_on(NB_HOOK_P2P_DONE)) {
 		struct ncclbpf_p2p_done c = {
 			.comm_id = s->comm_id,
 			.bytes = s->bytes,
@@ -43,8 +43,8 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.source = s->source,
 		};
 
-		nb_events_run(NB_HOOK_P2P_DONE, &c, sizeof(c));
-	} else if (!p2p && nb_events_hooked(NB_HOOK_COLL_DONE)) {
+		nb_hooks_run(NB_HOOK_P2P_DONE, &c, sizeof(c));
+	} else if (!p2p && nb_hooks_on(NB_HOOK_COLL_DONE)) {
 		struct ncclbpf_coll_done c = {
 			.comm_id = s->comm_id,
 			.seq = s->seq,
@@ -64,7 +64,7 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.source = s->source,
 		};
 
-		nb_events_run(NB_HOOK_COLL_DONE, &c, sizeof(c));
+		nb_hooks_run(NB_HOOK_COLL_DONE, &c, sizeof(c));
 	}
 }
 
@@ -89,7 +89,7 @@ static void run_kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.ranks = positive_or_0(GET(pc->ranks)),
 	};
 
-	nb_events_run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
 }
 
 static void run_step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
@@ -113,7 +113,7 @@ static void run_step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.rank = GET(pc->rank),
 	};
 
-	nb_events_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
 }
 
 static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c, uint64_t now)
@@ -126,7 +126,7 @@ static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c, 
 		.ranks = positive_or_0(GET(pc->ranks)),
 	};
 
-	nb_events_run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
+	nb_hooks_run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
 }
 
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
@@ -134,15 +134,15 @@ void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 {
 	switch (byte_at(GET(c->what), C_KIND)) {
 	case NB_EVENT_KERNEL_CH:
-		if (nb_events_hooked(NB_HOOK_KERNEL_CH))
+		if (nb_hooks_on(NB_HOOK_KERNEL_CH))
 			run_kernel(pc, c, task, now);
 		break;
 	case NB_EVENT_PROXY_STEP:
-		if (nb_events_hooked(NB_HOOK_PROXY_STEP))
+		if (nb_hooks_on(NB_HOOK_PROXY_STEP))
 			run_step(pc, c, op, task, now);
 		break;
 	case NB_EVENT_GROUP:
-		if (nb_events_hooked(NB_HOOK_GROUP))
+		if (nb_hooks_on(NB_HOOK_GROUP))
 			run_group(pc, c, now);
 		break;
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/spec/spec.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/profiler/pools.h"
 #include "plugin/profiler/state.h"
 #include "plugin/runtime/relaxed.h"
@@ -83,27 +84,10 @@ static uint32_t traces_need(uint32_t events)
 	return events;
 }
 
-/*
- * Returns a bit for each hook that must run for a trace of @events, because the
- * trace records the contexts of this hook.
- */
-static uint32_t traced_hooks(uint32_t events)
-{
-	uint32_t hooks = 0;
-
-	if (events & NB_TRACE_BIT(VERBS_QP))
-		hooks |= 1u << NB_HOOK_VERBS_QP;
-	if (events & NB_TRACE_BIT(VERBS_POST))
-		hooks |= 1u << NB_HOOK_VERBS_POST;
-	if (events & NB_TRACE_BIT(VERBS_DONE))
-		hooks |= 1u << NB_HOOK_VERBS_DONE;
-	return hooks;
-}
-
 static uint32_t events_needed(void)
 {
-	uint32_t tel = GET(nb_prof.telemetry);
-	uint32_t need = hooks_need(GET(nb_prof.hooks));
+	uint32_t tel = nb_tel_wanted();
+	uint32_t need = hooks_need(GET(nb_hooks.used));
 
 	if (tel & NB_TEL_ON)
 		need |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
@@ -113,7 +97,7 @@ static uint32_t events_needed(void)
 		need |= NB_EVENT_BIT(PROXY_OP);
 	if (calls_counted())
 		need |= NB_EVENT_BIT(COLL_API);
-	return need | traces_need(GET(nb_prof.traced));
+	return need | traces_need(nb_trace_ring_wanted());
 }
 
 /*
@@ -168,9 +152,9 @@ static uint32_t kernel_reasons(uint32_t connect)
 
 	if (GET(nb_prof.chained))
 		other = (uint32_t)GET(nb_prof.chained_mask);
-	return (GET(nb_prof.telemetry) & NB_TEL_GPU ? BY_TELEMETRY : 0) |
-	       (hooks_need(GET(nb_prof.hooks)) & bit ? BY_HOOKS : 0) |
-	       (traces_need(GET(nb_prof.traced)) & bit ? BY_TRACES : 0) |
+	return (nb_tel_wanted() & NB_TEL_GPU ? BY_TELEMETRY : 0) |
+	       (hooks_need(GET(nb_hooks.used)) & bit ? BY_HOOKS : 0) |
+	       (traces_need(nb_trace_ring_wanted()) & bit ? BY_TRACES : 0) |
 	       (connect & bit ? BY_CONNECT : 0) | (other & bit ? BY_WRAPPED : 0);
 }
 
@@ -258,12 +242,9 @@ bool nb_events_refused(struct nb_err *why)
  */
 void nb_mask_write(void)
 {
-	uint32_t traced = traced_hooks(GET(nb_prof.traced));
 	uint32_t connect =
 		GET(nb_prof.connect_left) && nb_events_unconnected() ? NB_EVENT_BIT(KERNEL_CH) : 0;
 
-	SET(nb_prof.tap_timed, GET(nb_prof.timed) | traced);
-	SET(nb_prof.tapped, GET(nb_prof.hooks) | traced);
 	kernels_decide(connect);
 	SET(nb_prof.need, events_needed() & ~GET(nb_prof.withheld));
 	SET(nb_prof.connect, connect & ~GET(nb_prof.withheld));
@@ -278,7 +259,7 @@ void nb_mask_write(void)
 void nb_events_telemetry(unsigned what)
 {
 	pthread_mutex_lock(&nb_prof.lock);
-	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
+	SET(nb_trace.telemetry, what & NB_TEL_ON ? what : 0);
 	nb_prof.kernels_for &= ~(uint32_t)BY_TELEMETRY;
 	nb_mask_write();
 	pthread_mutex_unlock(&nb_prof.lock);
@@ -289,11 +270,6 @@ void nb_events_ask(void)
 	pthread_mutex_lock(&nb_prof.lock);
 	nb_mask_write();
 	pthread_mutex_unlock(&nb_prof.lock);
-}
-
-unsigned nb_events_telemetry_now(void)
-{
-	return GET(nb_prof.telemetry);
 }
 
 unsigned nb_events_mask(void)

@@ -12,23 +12,17 @@
  * events.
  */
 
-enum {
-	/* measure the times of collectives, sends and receives */
-	NB_TEL_ON = 1,
-	NB_TEL_GPU = 2, /* also measure kernels */
-	/* also measure the times of the network proxies' operations */
-	NB_TEL_PROXY = 4,
-};
-
 /*
  * nb_events_telemetry - enable or disable telemetry, and update NCCL's mask
- * @what: NB_TEL_* or 0
+ * @what: NB_TEL_* (plugin/trace/telemetry.h) or 0
  *
  * Any thread may call it. It affects later calls of NCCL.
  */
 void nb_events_telemetry(unsigned what);
-unsigned nb_events_telemetry_now(void);
-/* Recompute the needed events and update NCCL's mask. */
+/*
+ * Recompute the needed events and update NCCL's mask, after the programs
+ * (nb_hooks_use) or the traces (nb_trace_ring_open) have changed.
+ */
 void nb_events_ask(void);
 /* Returns the activation mask that all communicators have now. */
 unsigned nb_events_mask(void);

@@ -16,11 +16,6 @@ static uint64_t id_of(uint64_t h)
 	return h & ((UINT64_C(1) << (NB_HANDLE_KIND + 4)) - 1);
 }
 
-static uint64_t make_id(const struct nb_pcomm *pc, uint64_t kind, uint64_t n)
-{
-	return kind << NB_HANDLE_KIND | (uint64_t)pc->index << NB_HANDLE_COMM | n;
-}
-
 static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
 {
 	return (uint64_t)(uint32_t)GET(pc->rank) | peer << 32;
@@ -97,7 +92,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	w[NB_SPAN_END] = GET(s->stop);
 	w[NB_SPAN_COMM] = o->comm_id;
 	w[NB_SPAN_WHO] = rank_and_peer(pc, (uint32_t)o->peer);
-	w[NB_SPAN_ID] = make_id(pc, event, n);
+	w[NB_SPAN_ID] = nb_event_id((uint32_t)event, pc->index, n);
 	w[NB_SPAN_PARENT] = id_of(GET(s->parent));
 	w[NB_SPAN_SEQ] = o->seq;
 	w[NB_SPAN_BYTES] = o->bytes;
@@ -164,7 +159,7 @@ void nb_trace_span_child(const struct nb_pcomm *pc, const struct nb_child_slot *
 	w[NB_SPAN_END] = now;
 	w[NB_SPAN_COMM] = GET(pc->comm_id);
 	w[NB_SPAN_WHO] = rank_and_peer(pc, GET(c->peer));
-	w[NB_SPAN_ID] = make_id(pc, event, n);
+	w[NB_SPAN_ID] = nb_event_id((uint32_t)event, pc->index, n);
 	w[NB_SPAN_PARENT] = id_of(GET(c->parent));
 	w[NB_SPAN_BYTES] = GET(c->bytes);
 	put_details(&p, c, event);

@@ -7,16 +7,6 @@
 
 struct nb_prof nb_prof = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-const char *nb_event_word(unsigned event)
-{
-	static const char *const words[NB_NEVENTS] = {
-#define PROF_EVENT(name, bit, since, word) [bit] = word,
-#include "core/defs/profiler.h"
-	};
-
-	return event < NB_NEVENTS ? words[event] : NULL;
-}
-
 void nb_events_lose(enum nb_lost why)
 {
 	__atomic_fetch_add(&nb_prof.lost[why], 1, __ATOMIC_RELAXED);

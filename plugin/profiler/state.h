@@ -2,7 +2,6 @@
 #ifndef NB_PLUGIN_PROFILER_STATE_H
 #define NB_PLUGIN_PROFILER_STATE_H
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,13 +9,11 @@
 #include <sys/types.h>
 
 #include "plugin/trace/telemetry.h"
+#include "plugin/trace/trace.h"
 
-struct nb_gen;
 struct nb_seg_slot;
 
 /*
- * NCCL's profiler events, in one form for all versions of the interface.
- *
  * NCCL gets numbers, not pointers, as contexts and handles. A number contains a
  * nonce of this process, the kind of event, the communicator's index and a
  * running number. The running number selects a slot of a ring, and the slot's
@@ -28,39 +25,6 @@ struct nb_seg_slot;
  * of it is open, and, if GPU times were requested, each of its channels has
  * reported its time (nb_task_settle).
  */
-enum nb_event {
-#define PROF_EVENT(name, bit, since, word) NB_EVENT_##name = bit,
-#include "core/defs/profiler.h"
-	NB_NEVENTS,
-	/* not an event: the kind of the context that NCCL holds */
-	NB_EVENT_CONTEXT = 15
-};
-#define NB_EVENT_BIT(name) (1u << NB_EVENT_##name)
-
-/*
- * Events that the plugin itself records. Their bits follow those of NCCL's
- * profiler events; no version of the interface has them, so NCCL is never asked
- * for them.
- */
-enum nb_trace_event {
-	/* a put, with or without a signal, from post to completion */
-	NB_TRACE_GIN_PUT = 16,
-	NB_TRACE_GIN_GET,
-	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied to our memory */
-	/* a queue pair was created, changed or is being destroyed */
-	NB_TRACE_VERBS_QP,
-	NB_TRACE_VERBS_POST, /* a call that posted work requests */
-	/* a message, from its post to its completion */
-	NB_TRACE_VERBS_DONE,
-	NB_TRACE_NEVENTS
-};
-static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT, "NCCL's events are below");
-#define NB_TRACE_BIT(name) (1u << NB_TRACE_##name)
-#define NB_TRACE_GIN (NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | NB_TRACE_BIT(GIN_SIGNAL))
-#define NB_TRACE_VERBS \
-	(NB_TRACE_BIT(VERBS_QP) | NB_TRACE_BIT(VERBS_POST) | NB_TRACE_BIT(VERBS_DONE))
-/* Returns the name of an event, such as "coll", or NULL for other numbers. */
-const char *nb_event_word(unsigned event);
 
 /* The fields of NCCL's event descriptor that we use. */
 struct nb_descr {
@@ -76,7 +40,6 @@ struct nb_descr {
 	uint32_t channel, channels, send;
 	bool has_timer;
 };
-enum { NB_WORD_NONE = 255 };
 
 /*
  * Reasons why an event was not measured. core/defs/lost.h has a row for each.
@@ -206,17 +169,6 @@ enum {
 };
 
 struct nb_prof {
-	/* bit set of hooks that have programs; accessed atomically */
-	uint32_t hooks;
-	/* bit set of hooks whose programs read times; accessed atomically */
-	uint32_t timed;
-	/*
-	 * bit sets of hooks that the tap must report, and of hooks that it must
-	 * report with times. Programs and traces need them; accessed atomically
-	 */
-	uint32_t tapped, tap_timed;
-	/* generation whose programs run, or NULL; accessed atomically */
-	struct nb_gen *gen;
 	/* bit set of events that we need from NCCL; accessed atomically */
 	uint32_t need;
 	/*
@@ -246,10 +198,6 @@ struct nb_prof {
 	/* communicators that live and found the table full; protected by lock
 	 */
 	uint32_t unseen;
-	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */
-	uint32_t telemetry;
-	/* bit set of events that traces record; accessed atomically */
-	uint32_t traced;
 	uint32_t abi;
 	/* value of NCCLBPF_API_CLOCK; accessed atomically */
 	uint32_t api_clock;
@@ -274,9 +222,6 @@ struct nb_prof {
 	pthread_mutex_t lock;
 };
 extern struct nb_prof nb_prof;
-
-enum { NB_HANDLE_KIND = 46, NB_HANDLE_COMM = 36 };
-#define NB_HANDLE_NUMBER ((UINT64_C(1) << 36) - 1)
 
 /*
  * Returns true if events of this type are needed. If not, their descriptor is

@@ -81,9 +81,9 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool wh
 	o.has[NB_TEL_NETWORK] =
 		sample_span(GET(s->proxy_first), GET(s->proxy_last), &o.ns[NB_TEL_NETWORK]);
 	sample_choose_exec(&o, gpu);
-	if (GET(nb_prof.telemetry))
+	if (nb_tel_wanted())
 		nb_tel_add(&pc->tel, &o);
-	if (GET(nb_prof.hooks))
+	if (GET(nb_hooks.used))
 		nb_run_sample(&o, what >> W_P2P & 1);
 	if (nb_trace_ring_wanted())
 		nb_trace_span_task(pc, s, &o, nb_slot_number(GET(s->word)));

@@ -121,9 +121,10 @@ static void set_rate(void)
  */
 void nb_clock_init(void)
 {
+	static bool begun; /* accessed atomically */
 	double mult = 0, least = 0;
 
-	if (nb_clock.ns0 || !counter_is_steady())
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_RELAXED) || !counter_is_steady())
 		return;
 	for (int i = 0; i < FIRST_TRIES; i++) {
 		uint64_t ns0, ticks0, ns, ticks;

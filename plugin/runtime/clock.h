@@ -27,8 +27,9 @@ struct nb_clock {
 extern struct nb_clock nb_clock;
 
 /*
- * Measure the counter's rate once. It sleeps for two milliseconds, or for up to
- * ten if the thread loses the processor each time.
+ * Measure the counter's rate at the first call. It sleeps for two milliseconds,
+ * or for up to ten if the thread loses the processor each time. Any thread may
+ * call it, and its clock is the system's while another thread measures.
  */
 void nb_clock_init(void);
 /*

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "plugin/profiler/mask.h"
+#include "plugin/hooks/hooks.h"
 #include "plugin/runtime/relaxed.h"
 
 struct place {
@@ -26,19 +26,6 @@ static uint64_t left_out __attribute__((aligned(64)));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* counts of open traces, protected by the lock above */
 static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
-
-const char *nb_trace_event_word(unsigned event)
-{
-	static const char *const words[NB_TRACE_NEVENTS] = {
-		[NB_TRACE_GIN_PUT] = "gin_put",	      [NB_TRACE_GIN_GET] = "gin_get",
-		[NB_TRACE_GIN_SIGNAL] = "gin_signal", [NB_TRACE_VERBS_QP] = "verbs_qp",
-		[NB_TRACE_VERBS_POST] = "verbs_post", [NB_TRACE_VERBS_DONE] = "verbs_done",
-	};
-
-	if (event < NB_TRACE_GIN_PUT)
-		return nb_event_word(event);
-	return event < NB_TRACE_NEVENTS ? words[event] : NULL;
-}
 
 void nb_trace_ring_add(const struct nb_trace_span *s)
 {
@@ -85,6 +72,23 @@ bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)
 	return GET(p->stamp) == 2 * n + 2;
 }
 
+/*
+ * Returns a bit for each hook that must run for a trace of @events, because the
+ * trace records the contexts of this hook.
+ */
+static uint32_t traced_hooks(uint32_t events)
+{
+	uint32_t hooks = 0;
+
+	if (events & NB_TRACE_BIT(VERBS_QP))
+		hooks |= 1u << NB_HOOK_VERBS_QP;
+	if (events & NB_TRACE_BIT(VERBS_POST))
+		hooks |= 1u << NB_HOOK_VERBS_POST;
+	if (events & NB_TRACE_BIT(VERBS_DONE))
+		hooks |= 1u << NB_HOOK_VERBS_DONE;
+	return hooks;
+}
+
 /* Recompute which events are traced. The caller holds the lock. */
 static void update_traced(void)
 {
@@ -93,7 +97,8 @@ static void update_traced(void)
 	for (int i = 0; i < NB_TRACE_NEVENTS; i++)
 		if (opens[i])
 			bits |= 1u << i;
-	SET(nb_prof.traced, bits);
+	SET(nb_trace.events, bits);
+	nb_hooks_record(traced_hooks(bits));
 }
 
 static bool make_ring(void)
@@ -125,7 +130,6 @@ int nb_trace_ring_open(uint32_t events, struct nb_err *err)
 	pthread_mutex_unlock(&lock);
 	if (!good)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a ring of %d events", NB_SPANS);
-	nb_events_ask();
 	return 0;
 }
 
@@ -137,7 +141,6 @@ void nb_trace_ring_close(uint32_t events)
 	SET(traces, traces - 1);
 	update_traced();
 	pthread_mutex_unlock(&lock);
-	nb_events_ask();
 }
 
 int nb_trace_ring_record(uint32_t events, struct nb_err *err)

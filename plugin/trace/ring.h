@@ -7,10 +7,10 @@
 
 #include "core/base/err.h"
 #include "core/job/segment/packed.h"
-#include "plugin/profiler/state.h"
+#include "plugin/trace/trace.h"
 
 /*
- * The process's ring of finished profiler events, which `trace start` records.
+ * The process's ring of finished events, which `trace start` records.
  * NCCL's threads write and never wait: a writer drops and counts a span if
  * another thread still writes its entry. Each reader has its own position. A
  * reader that is a whole ring behind misses spans.
@@ -18,9 +18,6 @@
  * The first trace allocates the ring.
  */
 enum { NB_SPANS = 1 << 15 };
-
-/* Returns an event's name, such as "gin_put", or NULL for other numbers. */
-const char *nb_trace_event_word(unsigned event);
 
 /* The words of a span. Times are CPU times in ns (nb_clock); 0 if not known. */
 enum nb_trace_span_word {
@@ -114,24 +111,16 @@ static inline uint64_t nb_span_what(uint64_t event, uint32_t func, uint32_t algo
 	       (uint64_t)proto << NB_SPAN_AT_PROTO | (uint64_t)channels << NB_SPAN_AT_CHANNELS;
 }
 
-/*
- * Returns the events that traces record, as NB_EVENT_BIT() and NB_TRACE_BIT()
- * bits. NCCL's threads check it for each event.
- */
-static inline uint32_t nb_trace_ring_wanted(void)
-{
-	return __atomic_load_n(&nb_prof.traced, __ATOMIC_RELAXED);
-}
-
 /* Add a span. Any thread may call it; it takes no lock. */
 void nb_trace_ring_add(const struct nb_trace_span *s);
 
 /*
- * nb_trace_ring_open - record events, and ask NCCL to report them
+ * nb_trace_ring_open - record events
  * @events: bits NB_EVENT_BIT() and NB_TRACE_BIT()
  *
- * Each open needs a close with the same bits. Returns 0 or NB_E_NOMEM. NCCL's
- * threads must not call it.
+ * Each open needs a close with the same bits. After each call of it and of the
+ * two functions below the caller asks NCCL for the events (nb_events_ask).
+ * Returns 0 or NB_E_NOMEM. NCCL's threads must not call it.
  */
 int nb_trace_ring_open(uint32_t events, struct nb_err *err);
 void nb_trace_ring_close(uint32_t events);

@@ -108,7 +108,7 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 	 * compare only collectives, because sends and receives have no common
 	 * number
 	 */
-	if (s->algo != NB_TEL_NO_WORD)
+	if (s->algo != NB_WORD_NONE)
 		note_recent(t, key, s);
 }
 

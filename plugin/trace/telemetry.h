@@ -6,6 +6,16 @@
 #include <stdint.h>
 
 #include "core/job/segment/hist.h"
+#include "plugin/trace/trace.h"
+
+/* What telemetry measures (nb_tel_wanted); nb_events_telemetry sets it. */
+enum {
+	/* measure the times of collectives, sends and receives */
+	NB_TEL_ON = 1,
+	NB_TEL_GPU = 2, /* also measure kernels */
+	/* also measure the times of the network proxies' operations */
+	NB_TEL_PROXY = 4,
+};
 
 /*
  * Measured times. There is a row of histograms for each function, power of two
@@ -56,7 +66,7 @@ struct nb_tel_row {
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
-enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
+enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024 };
 
 /* A recent sample, used to compare ranks. All fields are atomic. */
 struct nb_tel_recent {
@@ -77,7 +87,7 @@ struct nb_sample {
 	uint64_t comm_id, seq, bytes, start_ns;
 	uint64_t ns[NB_TEL_NKINDS];
 	bool has[NB_TEL_NKINDS];
-	/* NCCL's numbers of the words; 255 if a value is not known */
+	/* NCCL's numbers of the words; NB_WORD_NONE if a value is not known */
 	uint32_t func, algo, proto, channels;
 	int32_t rank, ranks, nodes, peer;
 	uint32_t source;

@@ -34,11 +34,11 @@ static void run(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	if (nb_trace_ring_wanted() & NB_TRACE_VERBS)
 		nb_verbs_span(hook, ctx);
-	nb_events_run(hook, ctx, size);
+	nb_hooks_run(hook, ctx, size);
 }
 
-static const struct nb_tap_sink sink = { &nb_prof.tapped, &nb_prof.tap_timed, &nb_clock, run,
-					 nb_events_run_untimed };
+static const struct nb_tap_sink sink = { &nb_hooks.tapped, &nb_hooks.tap_timed, &nb_clock, run,
+					 nb_hooks_run_untimed };
 
 static bool file_beside_us(char *path, size_t size)
 {

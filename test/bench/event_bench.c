@@ -200,9 +200,11 @@ static void program_rows(struct nb_gen *g)
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
 	for (int r = 0; r < ROUNDS; r++) {
 		bench_yardstick();
-		nb_events_use(NULL);
+		nb_hooks_use(NULL);
+		nb_events_ask();
 		without[r] = whole();
-		nb_events_use(g);
+		nb_hooks_use(g);
+		nb_events_ask();
 		with[r] = whole();
 		alone[r] = program_alone(g);
 	}

@@ -171,6 +171,7 @@ static void open_comm(void)
 	ck_assert_int_eq(host_prof_init(&comm, NULL), 0);
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
 	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(KERNEL_CH), NULL), 0);
+	nb_events_ask();
 }
 
 /* What was made is what was seen and what was counted. */

@@ -200,9 +200,9 @@ static void *run_program(void *arg)
 	static uint64_t ctx[64];
 
 	stops = true;
-	nb_events_run(hooks[*(int *)arg], ctx, sizeof(ctx));
+	nb_hooks_run(hooks[*(int *)arg], ctx, sizeof(ctx));
 	/* once more, as a thread does that has seen nothing of the end */
-	nb_events_run(hooks[*(int *)arg], ctx, sizeof(ctx));
+	nb_hooks_run(hooks[*(int *)arg], ctx, sizeof(ctx));
 	return NULL;
 }
 
@@ -414,8 +414,8 @@ static void *event_lane(void *arg)
 	struct nb_trace_span s = { { 0 } };
 
 	for (;;) {
-		nb_events_run(NB_HOOK_GIN_PUT, ctx, sizeof(ctx));
-		nb_events_run(NB_HOOK_VERBS_POST, ctx, sizeof(ctx));
+		nb_hooks_run(NB_HOOK_GIN_PUT, ctx, sizeof(ctx));
+		nb_hooks_run(NB_HOOK_VERBS_POST, ctx, sizeof(ctx));
 		nb_trace_ring_add(&s);
 		round_done(EVENTS);
 	}

@@ -485,7 +485,7 @@ START_TEST(the_cpu_clock_comes_back)
 	bool near = false;
 	int taken = 0;
 
-	nb_events_clock();
+	nb_clock_init();
 	mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
 	ck_assert_uint_gt(mult, 0);
 	usleep(50000);
@@ -736,7 +736,7 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, handles_are_dead_after_their_end);
 	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
 	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
-	  tcase_add_test(tc, the_cpu_clock_does_not_jump); nb_events_clock();
+	  tcase_add_test(tc, the_cpu_clock_does_not_jump); nb_clock_init();
 	  if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
 		  tcase_add_test(tc, the_cpu_clock_comes_back);
 	  else puts("# skipped: the_cpu_clock_comes_back: times are the system's here");

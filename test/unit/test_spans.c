@@ -47,6 +47,29 @@ static struct host_prof open_rank(int abi)
 	return c;
 }
 
+/* As the commands of a trace do: what is recorded, then what NCCL is asked for. */
+static int trace_open(uint32_t events)
+{
+	int rc = nb_trace_ring_open(events, NULL);
+
+	nb_events_ask();
+	return rc;
+}
+
+static void trace_close(uint32_t events)
+{
+	nb_trace_ring_close(events);
+	nb_events_ask();
+}
+
+static int trace_record(uint32_t events)
+{
+	int rc = nb_trace_ring_record(events, NULL);
+
+	nb_events_ask();
+	return rc;
+}
+
 START_TEST(the_mask_follows_the_traces)
 {
 	struct host_prof c = open_rank(_i);
@@ -55,22 +78,22 @@ START_TEST(the_mask_follows_the_traces)
 	uint32_t api = _i >= 5 ? HOST_COLL_API : 0;
 
 	ck_assert_int_eq(mask, 0);
-	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(KERNEL_CH), NULL), 0);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(KERNEL_CH)), 0);
 	ck_assert_int_eq(mask, (int)(tasks | kernel));
-	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL_API), NULL), 0);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL_API)), 0);
 	ck_assert_int_eq(mask, (int)(tasks | kernel | api));
 	ck_assert_uint_eq(nb_trace_ring_traces(), 2);
-	nb_trace_ring_close(NB_EVENT_BIT(KERNEL_CH));
+	trace_close(NB_EVENT_BIT(KERNEL_CH));
 	ck_assert_int_eq(mask, (int)api);
-	nb_trace_ring_close(NB_EVENT_BIT(COLL_API));
+	trace_close(NB_EVENT_BIT(COLL_API));
 	ck_assert_int_eq(mask, 0);
 	/* the one that lives by itself: one, whatever it is asked for */
-	ck_assert_int_eq(nb_trace_ring_record(NB_EVENT_BIT(COLL), NULL), 0);
-	ck_assert_int_eq(nb_trace_ring_record(NB_EVENT_BIT(P2P), NULL), 0);
+	ck_assert_int_eq(trace_record(NB_EVENT_BIT(COLL)), 0);
+	ck_assert_int_eq(trace_record(NB_EVENT_BIT(P2P)), 0);
 	ck_assert_int_eq(mask, HOST_P2P);
 	ck_assert_uint_eq(nb_trace_ring_traces(), 1);
-	ck_assert_int_eq(nb_trace_ring_record(0, NULL), 0);
-	ck_assert_int_eq(nb_trace_ring_record(0, NULL), 0);
+	ck_assert_int_eq(trace_record(0), 0);
+	ck_assert_int_eq(trace_record(0), 0);
 	ck_assert_int_eq(mask, 0);
 	ck_assert_uint_eq(nb_trace_ring_traces(), 0);
 	host_prof_fini(&c);
@@ -100,9 +123,9 @@ START_TEST(a_collective_and_its_parts)
 	uint64_t task = 0, from = nb_trace_ring_next();
 	struct nb_trace_span s;
 
-	ck_assert_int_eq(nb_trace_ring_open(0xfff, NULL), 0);
+	ck_assert_int_eq(trace_open(0xfff), 0);
 	host_prof_coll(&c, &k);
-	nb_trace_ring_close(0xfff);
+	trace_close(0xfff);
 	host_prof_coll(&c, &k); /* nobody wants it */
 	for (uint64_t i = from; i < nb_trace_ring_next(); i++) {
 		ck_assert(nb_trace_ring_read(i, &s));
@@ -167,10 +190,10 @@ START_TEST(a_collective_keeps_its_decision)
 	nb_events_tell_tuner(0xabc, &slot, ring);
 	nb_events_telemetry(NB_TEL_ON);
 	task = host_prof_start(&c, &coll);
-	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL), NULL), 0);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
 	host_prof_stop(&c, task);
 	decide(ring, 4 + NB_RING, 1, 0);
-	nb_trace_ring_close(NB_EVENT_BIT(COLL));
+	trace_close(NB_EVENT_BIT(COLL));
 	ck_assert_uint_eq(nb_trace_ring_next(), from + 1);
 	ck_assert(nb_trace_ring_read(from, &s));
 	ck_assert_uint_eq(event_of(&s), NB_EVENT_COLL);
@@ -180,7 +203,7 @@ START_TEST(a_collective_keeps_its_decision)
 	ck_assert_int_eq(d.by, 1);
 	/* one decision may be for several collectives that NCCL merges */
 	coll.count = 2000;
-	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL), NULL), 0);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
 	host_prof_stop(&c, host_prof_start(&c, &coll));
 	ck_assert(nb_trace_ring_read(from + 1, &s));
 	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 6);
@@ -192,7 +215,7 @@ START_TEST(a_collective_keeps_its_decision)
 	/* a rank whose tuner has ended has no decisions */
 	nb_events_untell(&slot);
 	host_prof_stop(&c, host_prof_start(&c, &coll));
-	nb_trace_ring_close(NB_EVENT_BIT(COLL));
+	trace_close(NB_EVENT_BIT(COLL));
 	ck_assert(nb_trace_ring_read(from + 3, &s));
 	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 0);
 	nb_events_telemetry(0);
@@ -231,7 +254,7 @@ START_TEST(a_span_is_never_of_two)
 	pthread_t t[WRITERS];
 	struct nb_trace_span s;
 
-	ck_assert_int_eq(nb_trace_ring_open(1, NULL), 0);
+	ck_assert_int_eq(trace_open(1), 0);
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		pthread_create(&t[i], NULL, writer, (void *)(i + 1));
 	/* a reader that looks here and there, also where none is yet */
@@ -252,7 +275,7 @@ START_TEST(a_span_is_never_of_two)
 	ck_assert(!nb_trace_ring_read(nb_trace_ring_next() - NB_SPANS - 1, &s) ||
 		  nb_trace_ring_left_out() > left);
 	ck_assert(!nb_trace_ring_read(nb_trace_ring_next(), &s));
-	nb_trace_ring_close(1);
+	trace_close(1);
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 #include "plugin/gin/list.h"
 #include "plugin/gin/observe.h"
 #include "plugin/net/list.h"
-#include "plugin/profiler/mask.h"
+#include "plugin/trace/telemetry.h"
 #include "plugin/runtime/clock.h"
 
 static void put_broken(struct nb_json *j, const struct nb_gin_broken *b)
@@ -243,7 +243,7 @@ int nb_cmd_gin(struct nb_call *call)
 	if (rc)
 		return rc;
 	put_gin(l.j, transport, devices);
-	nb_json_kbool(l.j, "telemetry", nb_events_telemetry_now() & NB_TEL_ON);
+	nb_json_kbool(l.j, "telemetry", nb_tel_wanted() & NB_TEL_ON);
 	nb_json_karr(l.j, "peers");
 	nb_gin_list_each(put_coll, &l);
 	nb_json_end_arr(l.j);

@@ -36,7 +36,7 @@ void nb_cmd_refused_json(struct nb_json *j)
 
 static void put_telemetry(struct nb_json *j)
 {
-	unsigned tel = nb_events_telemetry_now(), mask = nb_events_mask();
+	unsigned tel = nb_tel_wanted(), mask = nb_events_mask();
 
 	nb_json_kbool(j, "telemetry", tel & NB_TEL_ON);
 	nb_json_kbool(j, "gpu", tel & NB_TEL_GPU);

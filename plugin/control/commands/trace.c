@@ -73,7 +73,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 
 	snprintf(comm, sizeof(comm), "%016llx", (unsigned long long)s->word[NB_SPAN_COMM]);
 	nb_json_arr(j);
-	nb_json_str(j, nb_trace_event_word((unsigned)event));
+	nb_json_str(j, nb_event_word((unsigned)event));
 	nb_json_u64(j, s->word[NB_SPAN_START]);
 	nb_json_u64(j, s->word[NB_SPAN_END]);
 	nb_json_str(j, comm);
@@ -175,15 +175,17 @@ static void free_reader(void *state)
 {
 	struct reader *r = state;
 
-	if (r->events)
+	if (r->events) {
 		nb_trace_ring_close(r->events);
+		nb_events_ask();
+	}
 	free(r);
 }
 
 static int event_of(const char *word, size_t n)
 {
 	for (unsigned i = 0; i < NB_TRACE_NEVENTS; i++) {
-		const char *w = nb_trace_event_word(i);
+		const char *w = nb_event_word(i);
 
 		if (w && strlen(w) == n && !memcmp(w, word, n))
 			return (int)i;
@@ -231,7 +233,7 @@ static void event_list(struct nb_json *j, const char *key, uint32_t bits)
 	nb_json_karr(j, key);
 	for (unsigned i = 0; i < NB_TRACE_NEVENTS; i++)
 		if (bits >> i & 1)
-			nb_json_str(j, nb_trace_event_word(i));
+			nb_json_str(j, nb_event_word(i));
 	nb_json_end_arr(j);
 }
 
@@ -263,6 +265,7 @@ static int follow_trace(struct nb_call *call, uint32_t events)
 	rc = nb_trace_ring_open(events, call->err);
 	if (!rc) {
 		r->events = events;
+		nb_events_ask();
 		rc = nb_conn_follow(call->conn, call->req, poll_spans, r, free_reader, call->err);
 	}
 	if (rc)
@@ -270,6 +273,17 @@ static int follow_trace(struct nb_call *call, uint32_t events)
 	else
 		put_spans(call->out, r);
 	return rc;
+}
+
+static int record(struct nb_call *call, uint32_t events)
+{
+	int rc = nb_trace_ring_record(events, call->err);
+
+	if (rc)
+		return rc;
+	nb_events_ask();
+	put_trace(call->out);
+	return 0;
 }
 
 int nb_cmd_trace_start(struct nb_call *call)
@@ -281,19 +295,12 @@ int nb_cmd_trace_start(struct nb_call *call)
 		return rc;
 	if (nb_request_yes(call->req, "follow", false))
 		return follow_trace(call, events);
-	rc = nb_trace_ring_record(events, call->err);
-	if (!rc)
-		put_trace(call->out);
-	return rc;
+	return record(call, events);
 }
 
 int nb_cmd_trace_stop(struct nb_call *call)
 {
-	int rc = nb_trace_ring_record(0, call->err);
-
-	if (!rc)
-		put_trace(call->out);
-	return rc;
+	return record(call, 0);
 }
 
 int nb_cmd_trace_status(struct nb_call *call)
