@@ -18,8 +18,7 @@ holds() { # verdict, case
 	case $2 in
 	unit/*.c:*)
 		f=${2%%:*}
-		grep -qx "START_TEST(${2##*:})" "../$f" &&
-			grep -q "tcase_add[a-z_]*test(tc, ${2##*:}" "../$f"
+		grep -qE "^TEST(_EACH)?\(${2##*:}[,)]" "../$f"
 		;;
 	verify/*.asm) [ -f "$2" ] && grep -q "^# expect: $1" "$2" ;;
 	"$1"/*.bpf.c) [ -f "$2" ] ;;

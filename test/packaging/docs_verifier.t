@@ -115,7 +115,7 @@ check "known errors of other verifiers have a row" $bad
 part bugs | awk -F'|' '/^\|/ && $4 ~ /`/ { split($4, q, "`"); print q[2], q[4] }' |
 	while read -r name file; do
 		if [ -n "$file" ]; then
-			grep -q "^START_TEST($name)" "test/$file"
+			grep -qE "^TEST(_EACH)?\($name[,)]" "test/$file"
 		else
 			grep -q '^# expect: reject' "test/corpus/$name.asm"
 		fi || echo "# no such case: $name $file"

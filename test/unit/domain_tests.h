@@ -40,41 +40,37 @@ static void prepare(void)
 	fflush(stdout);
 }
 
-START_TEST(agreement_by_parts)
+TEST(agreement_by_parts)
 {
 	signs_part(step.parts);
 	bits_part(step.parts);
 	halves_part();
 	summed("agreement by its parts", 0);
 }
-END_TEST
 
-START_TEST(alu_by_parts)
+TEST(alu_by_parts)
 {
 	alu_parts(step.parts);
 	summed("alu by its parts", 0);
 }
-END_TEST
 
-START_TEST(branches_by_parts)
+TEST(branches_by_parts)
 {
 	branch_parts(step.parts);
 	summed("branches by their parts", 0);
 }
-END_TEST
 
 /* What follows is of whole operations: after agreement. */
 
-START_TEST(alu)
+TEST(alu)
 {
 	each_alu(&basic, &basic, BITS, step.basic);
 	each_alu(&basic, &basic, HALF, step.basic);
 	summed("alu", 70);
 }
-END_TEST
 
 /* Nothing less than the machine's answer. */
-START_TEST(alu_of_constants)
+TEST(alu_of_constants)
 {
 	const struct apart all = { 1, 1 };
 
@@ -82,33 +78,29 @@ START_TEST(alu_of_constants)
 	each_alu(&constants, &constants, HALF, all);
 	summed("alu of constants", 100);
 }
-END_TEST
 
-START_TEST(branches)
+TEST(branches)
 {
 	each_branch(&basic, &basic, BITS, step.basic);
 	each_branch(&basic, &basic, HALF, step.basic);
 	summed("branches", 85);
 }
-END_TEST
 
-START_TEST(alu_of_halves)
+TEST(alu_of_halves)
 {
 	each_alu(&halves, &halves, BITS, step.halves);
 	each_alu(&halves, &halves, HALF, step.halves);
 	summed("alu of halves", 0);
 }
-END_TEST
 
-START_TEST(branches_of_halves)
+TEST(branches_of_halves)
 {
 	each_branch(&halves, &halves, BITS, step.halves);
 	each_branch(&halves, &halves, HALF, step.halves);
 	summed("branches of halves", 0);
 }
-END_TEST
 
-START_TEST(mixtures)
+TEST(mixtures)
 {
 	each_alu(&mixed, &mixed, BITS, step.mixed);
 	each_alu(&mixed, &mixed, HALF, step.mixed);
@@ -116,9 +108,8 @@ START_TEST(mixtures)
 	each_branch(&mixed, &mixed, HALF, step.mixed);
 	summed("mixtures", 40);
 }
-END_TEST
 
-START_TEST(extensions)
+TEST(extensions)
 {
 	each_extension(&basic);
 	each_extension(&halves);
@@ -127,9 +118,8 @@ START_TEST(extensions)
 		each_extension(&every);
 	summed("extensions", 50);
 }
-END_TEST
 
-START_TEST(meets_and_joins)
+TEST(meets_and_joins)
 {
 	each_set(&basic, &basic, step.basic);
 	each_set(&halves, &halves, step.halves);
@@ -138,9 +128,8 @@ START_TEST(meets_and_joins)
 		each_set(&every, &every, step.every);
 	summed("meet and join", 50);
 }
-END_TEST
 
-START_TEST(every_value)
+TEST_EACH(every_value, 0, every.n != 0)
 {
 	each_alu(&every, &every, BITS, step.every);
 	each_alu(&every, &every, HALF, step.every);
@@ -148,16 +137,7 @@ START_TEST(every_value)
 	each_branch(&every, &every, HALF, step.every);
 	summed("every value with every value", 30);
 }
-END_TEST
 
-#define DOMAIN_MAIN                                                                          \
-	UNIT_MAIN("verify domains", tcase_set_timeout(tc, 0); prepare();                     \
-		  tcase_add_test(tc, agreement_by_parts); tcase_add_test(tc, alu_by_parts);  \
-		  tcase_add_test(tc, branches_by_parts); tcase_add_test(tc, alu);            \
-		  tcase_add_test(tc, alu_of_constants); tcase_add_test(tc, branches);        \
-		  tcase_add_test(tc, alu_of_halves); tcase_add_test(tc, branches_of_halves); \
-		  tcase_add_test(tc, mixtures); tcase_add_test(tc, extensions);              \
-		  tcase_add_test(tc, meets_and_joins);                                       \
-		  if (every.n) tcase_add_test(tc, every_value);)
+#define DOMAIN_MAIN UNIT_MAIN_WITH("verify domains", prepare();)
 
 #endif

@@ -111,7 +111,7 @@ static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t
 }
 
 /* NCCL asks rank 0 alone, and all ranks later; no clock tells what is what. */
-START_TEST(counts_that_differ_are_no_difference)
+TEST(counts_that_differ_are_no_difference)
 {
 	join(2);
 	comm->clock = NB_CLOCK_NONE;
@@ -131,9 +131,8 @@ START_TEST(counts_that_differ_are_no_difference)
 	ck_assert_int_eq(a.clock, NB_CLOCK_NONE);
 	ck_assert(!nb_agree_broken(&a));
 }
-END_TEST
 
-START_TEST(another_answer_to_one_question_is_a_difference)
+TEST(another_answer_to_one_question_is_a_difference)
 {
 	join(2);
 	comm->clock = NB_CLOCK_NONE;
@@ -142,9 +141,8 @@ START_TEST(another_answer_to_one_question_is_a_difference)
 	look();
 	ck_assert_int_eq(a.verdict, NB_DIVERGED);
 }
-END_TEST
 
-START_TEST(ranks_are_compared_call_by_call)
+TEST(ranks_are_compared_call_by_call)
 {
 	join(3);
 	/* more decisions than are kept, from a number that wraps */
@@ -179,11 +177,10 @@ START_TEST(ranks_are_compared_call_by_call)
 	ck_assert(a.rank[2].differs && a.rank[2].has && a.rank[1].has);
 	ck_assert_int_eq(a.rank[2].decision.algo, 6 / 3);
 }
-END_TEST
 
 /* A group may hold any number: one question more at its begin moves all that
  * follow. */
-START_TEST(many_decisions_of_one_call_are_compared_as_a_set)
+TEST(many_decisions_of_one_call_are_compared_as_a_set)
 {
 	join(2);
 	for (uint32_t i = 0; i < 2; i++)
@@ -209,9 +206,8 @@ START_TEST(many_decisions_of_one_call_are_compared_as_a_set)
 	ck_assert_int_eq(a.verdict, NB_DIVERGED);
 	ck_assert(!a.aligned && nb_agree_broken(&a));
 }
-END_TEST
 
-START_TEST(ranks_that_call_differently_are_found)
+TEST(ranks_that_call_differently_are_found)
 {
 	join(2);
 	for (uint32_t c = 0; c < 40; c++) {
@@ -228,9 +224,8 @@ START_TEST(ranks_that_call_differently_are_found)
 	look();
 	ck_assert_int_eq(a.verdict, NB_TOO_FAR);
 }
-END_TEST
 
-START_TEST(a_hash_can_be_taken_back)
+TEST(a_hash_can_be_taken_back)
 {
 	uint64_t hash[100] = { 0 };
 
@@ -244,9 +239,8 @@ START_TEST(a_hash_can_be_taken_back)
 	ck_assert_uint_eq(hash_extend(1, 2, 3, 4095), hash_extend(1, 2, 3, 0));
 	ck_assert_uint_ne(hash_extend(1, 2, 3, UINT64_C(1) << 22), hash_extend(1, 2, 3, 0));
 }
-END_TEST
 
-START_TEST(ranks_that_decide_alike_agree_wherever_they_stand)
+TEST(ranks_that_decide_alike_agree_wherever_they_stand)
 {
 	join(4);
 	look();
@@ -272,9 +266,8 @@ START_TEST(ranks_that_decide_alike_agree_wherever_they_stand)
 	look();
 	ck_assert_int_eq(a.verdict, NB_AGREED);
 }
-END_TEST
 
-START_TEST(the_first_decision_that_differs_is_named)
+TEST(the_first_decision_that_differs_is_named)
 {
 	char text[320];
 
@@ -305,9 +298,8 @@ START_TEST(the_first_decision_that_differs_is_named)
 	nb_agree_text(&a, text, 20);
 	ck_assert_str_eq(text, "the first decision ");
 }
-END_TEST
 
-START_TEST(a_difference_before_what_is_kept_is_seen)
+TEST(a_difference_before_what_is_kept_is_seen)
 {
 	join(2);
 	decide(0, 8, 1);
@@ -324,9 +316,8 @@ START_TEST(a_difference_before_what_is_kept_is_seen)
 	ck_assert_uint_eq(a.seq, 3001);
 	ck_assert(a.earlier);
 }
-END_TEST
 
-START_TEST(decisions_that_one_rank_made_more_are_seen_as_such)
+TEST(decisions_that_one_rank_made_more_are_seen_as_such)
 {
 	char text[320];
 
@@ -349,9 +340,8 @@ START_TEST(decisions_that_one_rank_made_more_are_seen_as_such)
 	ck_assert_ptr_nonnull(strstr(text, "from decision 100 on slot 1 has "
 					   "made 2 decisions that others"));
 }
-END_TEST
 
-START_TEST(the_dead_can_be_read_from_the_file)
+TEST(the_dead_can_be_read_from_the_file)
 {
 	struct nb_job job;
 	struct nb_err err;
@@ -387,7 +377,6 @@ START_TEST(the_dead_can_be_read_from_the_file)
 	ck_assert_str_eq(text, "");
 	nb_job_free(&job);
 }
-END_TEST
 
 static void write_file(const void *bytes, size_t n)
 {
@@ -398,7 +387,7 @@ static void write_file(const void *bytes, size_t n)
 	close(fd);
 }
 
-START_TEST(what_is_no_segment_is_refused)
+TEST(what_is_no_segment_is_refused)
 {
 	char version[16];
 	static _Alignas(64) char bytes[sizeof(struct nb_seg)];
@@ -423,10 +412,9 @@ START_TEST(what_is_no_segment_is_refused)
 	ck_assert_ptr_nonnull(strstr(err.text, version));
 	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL), 0);
 }
-END_TEST
 
 /* Any bytes at all: no crash, no endless loop. */
-START_TEST(scribbled_segments_are_survived)
+TEST(scribbled_segments_are_survived)
 {
 	size_t size = NB_SEG_RINGS_AT + 3 * NB_SEG_RING_SIZE - 100;
 	unsigned char *bytes = aligned_alloc(64, (size + 63) / 64 * 64);
@@ -448,19 +436,5 @@ START_TEST(scribbled_segments_are_survived)
 	}
 	free(bytes);
 }
-END_TEST
 
-UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, ranks_are_compared_call_by_call);
-	  tcase_add_test(tc, counts_that_differ_are_no_difference);
-	  tcase_add_test(tc, another_answer_to_one_question_is_a_difference);
-	  tcase_add_test(tc, many_decisions_of_one_call_are_compared_as_a_set);
-	  tcase_add_test(tc, ranks_that_call_differently_are_found);
-	  tcase_add_test(tc, a_hash_can_be_taken_back);
-	  tcase_add_test(tc, ranks_that_decide_alike_agree_wherever_they_stand);
-	  tcase_add_test(tc, the_first_decision_that_differs_is_named);
-	  tcase_add_test(tc, a_difference_before_what_is_kept_is_seen);
-	  tcase_add_test(tc, decisions_that_one_rank_made_more_are_seen_as_such);
-	  tcase_add_test(tc, the_dead_can_be_read_from_the_file);
-	  tcase_add_test(tc, what_is_no_segment_is_refused);
-	  tcase_add_test(tc, scribbled_segments_are_survived);)
+UNIT_MAIN_WITH("agree", tcase_add_checked_fixture(tc, set_up, tear_down);)

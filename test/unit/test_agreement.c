@@ -435,7 +435,7 @@ static void end(unsigned least)
 	ck_assert_uint_ge(accepted, least);
 }
 
-START_TEST(on_every_accepted_assembly_file)
+TEST(on_every_accepted_assembly_file)
 {
 	begin();
 	below("TOP", ".", "test/corpus/verify/coherence", ".asm", assembly);
@@ -443,9 +443,8 @@ START_TEST(on_every_accepted_assembly_file)
 	below("TOP", ".", "test/corpus/verify/accept", ".asm", assembly);
 	end(100);
 }
-END_TEST
 
-START_TEST(of_two_hosts_on_what_is_coherent)
+TEST(of_two_hosts_on_what_is_coherent)
 {
 	begin();
 	judge = alike;
@@ -456,9 +455,8 @@ START_TEST(of_two_hosts_on_what_is_coherent)
 	below("B", "build/debug", "examples", OBJECT, object);
 	end(200);
 }
-END_TEST
 
-START_TEST(on_every_accepted_object)
+TEST(on_every_accepted_object)
 {
 	begin();
 	below("B", "build/debug", "policies", OBJECT, object);
@@ -466,8 +464,5 @@ START_TEST(on_every_accepted_object)
 	below("B", "build/debug", "examples", OBJECT, object);
 	end(15);
 }
-END_TEST
 
-UNIT_MAIN("agreement", tcase_add_test(tc, on_every_accepted_assembly_file);
-	  tcase_add_test(tc, on_every_accepted_object);
-	  tcase_add_test(tc, of_two_hosts_on_what_is_coherent);)
+UNIT_MAIN("agreement")

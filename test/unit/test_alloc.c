@@ -215,7 +215,7 @@ static int try(const struct work *w, long k, struct tried *t)
 	return rc;
 }
 
-START_TEST(each_allocation_fails)
+TEST_EACH(each_allocation_fails, 0, sizeof(works) / sizeof(works[0]))
 {
 	char path[512];
 	struct tried t;
@@ -248,7 +248,5 @@ START_TEST(each_allocation_fails)
 	nb_buf_fini(&image);
 	nb_buf_fini(&object);
 }
-END_TEST
 
-UNIT_MAIN("allocation failures",
-	  tcase_add_loop_test(tc, each_allocation_fails, 0, sizeof(works) / sizeof(works[0]));)
+UNIT_MAIN("allocation failures")

@@ -133,7 +133,7 @@ static struct nb_map *map_new(uint32_t type, uint32_t key_size, uint32_t value_s
 	"mov %r1, " n "\nlddw func %r2, " func "\nmov %r3, " ctx "\n" \
 	"mov %r4, " flags "\ncall 181\n"
 
-START_TEST(loop_runs_its_callback)
+TEST(loop_runs_its_callback)
 {
 	/* sum of indices in the caller's frame */
 	static const char text[] = "mov %r6, %r10\nadd %r6, -8\n"
@@ -148,9 +148,8 @@ START_TEST(loop_runs_its_callback)
 	ck_assert_uint_eq(run(text, NULL, NULL), 4950ull << 32 | 100);
 	ck_assert_uint_eq(run(stops, NULL, NULL), 8);
 }
-END_TEST
 
-START_TEST(loop_with_arguments_at_their_limits)
+TEST(loop_with_arguments_at_their_limits)
 {
 #define NOTHING "exit\nf:\nmov %r0, 0\nexit"
 	ck_assert_uint_eq(run(LOOP("0", "f", "0", "0") NOTHING, NULL, NULL), 0);
@@ -175,9 +174,8 @@ START_TEST(loop_with_arguments_at_their_limits)
 			  3);
 #undef NOTHING
 }
-END_TEST
 
-START_TEST(loop_keeps_r6_to_r9_and_the_frame)
+TEST(loop_keeps_r6_to_r9_and_the_frame)
 {
 	ck_assert_uint_eq(run("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
 			      "stdw [%r10-8], 16\nstdw [%r10-512], 32\n" LOOP("5", "f", "0", "0") //
@@ -191,11 +189,10 @@ START_TEST(loop_keeps_r6_to_r9_and_the_frame)
 			      NULL, NULL),
 			  63);
 }
-END_TEST
 
 /* Loops in callbacks of loops, as deep as frames go, with helpers and local
  * calls in the innermost. */
-START_TEST(loops_in_loops)
+TEST(loops_in_loops)
 {
 	/* clang-format off */
 	static const char text[] =
@@ -212,10 +209,9 @@ START_TEST(loops_in_loops)
 
 	ck_assert_uint_eq(run(text, NULL, NULL), 3 * 32);
 }
-END_TEST
 
 /* Which callback is called may be known only when it is. */
-START_TEST(loop_with_one_of_three_callbacks)
+TEST(loop_with_one_of_three_callbacks)
 {
 	static const char text[] = "mov %r6, %r1\nlddw func %r2, f\njeq %r6, 0, go\n"
 				   "lddw func %r2, g\njeq %r6, 1, go\nlddw func %r2, h\ngo:\n"
@@ -227,10 +223,9 @@ START_TEST(loop_with_one_of_three_callbacks)
 	ck_assert_uint_eq(run(text, NULL, (void *)1), 1);
 	ck_assert_uint_eq(run(text, NULL, (void *)2), 21);
 }
-END_TEST
 
 /* The budget of may_goto is one for the run, callbacks included. */
-START_TEST(may_goto_in_callbacks)
+TEST(may_goto_in_callbacks)
 {
 	char want[20];
 	static const char text[] = "stdw [%r10-8], 0\nmov %r3, %r10\nadd %r3, -8\n"
@@ -243,13 +238,12 @@ START_TEST(may_goto_in_callbacks)
 	snprintf(want, sizeof(want), "%d", NB_MAY_GOTO_PASSES);
 	ck_assert_uint_eq(run(text, NULL, NULL), strtoul(want, NULL, 10));
 }
-END_TEST
 
 /*
  * Turns are counted over the whole run, one by one: when the inner loops have
  * used up what is left, the outer one is over, too.
  */
-START_TEST(turns_of_a_run)
+TEST(turns_of_a_run)
 {
 	static const char text[] = "stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
 		"0x800000", "a", "%r6",
@@ -266,10 +260,9 @@ START_TEST(turns_of_a_run)
 	ck_assert_uint_eq(NB_MAX_ITERATIONS / 4, NB_LOOP_MAX);
 	ck_assert_uint_eq(run(text, NULL, NULL), inner << 32 | 4);
 }
-END_TEST
 
 /* Turns that a callback leaves over are there for the next loop. */
-START_TEST(turns_come_back)
+TEST(turns_come_back)
 {
 	static const char text[] = "mov %r6, 0\nmov %r7, 0\nagain:\n" LOOP(
 		"0x800000", "a", "0", "0") "add %r7, %r0\nadd %r6, 1\njlt %r6, 100, again\n"
@@ -279,11 +272,10 @@ START_TEST(turns_come_back)
 
 	ck_assert_uint_eq(run(text, NULL, NULL), 1000);
 }
-END_TEST
 
 /* So are numbers of iterators, but short ones, the first of a run, always come
  * to their end. */
-START_TEST(numbers_of_a_run)
+TEST(numbers_of_a_run)
 {
 	static const char text[] = "mov %r6, 0\nmov %r7, 0\nagain:\nmov %r1, %r10\n"
 				   "add %r1, -8\nmov %r2, 0\nmov %r3, 0x800000\n"
@@ -295,7 +287,6 @@ START_TEST(numbers_of_a_run)
 
 	ck_assert_uint_eq(run(text, NULL, NULL), NB_MAX_ITERATIONS + 2 * 4096);
 }
-END_TEST
 
 /* Nested ones that are short still use up what a run has. */
 #define NEST(at, next, end, body)                                                                 \
@@ -303,7 +294,7 @@ END_TEST
 	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10002\njeq %r0, 0, " end \
 	"\n" body "ja " next "\n" end ":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10003\n"
 
-START_TEST(nested_numbers_of_a_run)
+TEST(nested_numbers_of_a_run)
 {
 	static const char text[] = "mov %r7, 0\n" NEST(
 		"-8", "n1", "e1",
@@ -322,7 +313,6 @@ START_TEST(nested_numbers_of_a_run)
 	}
 	ck_assert_uint_eq(run(text, NULL, NULL), expect);
 }
-END_TEST
 
 /* ---- bpf_for_each_map_elem ---- */
 
@@ -339,7 +329,7 @@ END_TEST
 		"f", "%r6", "0") "ldxdw %r1, [%r10-8]\nlsh %r0, 32\n" \
 				 "or %r0, %r1\nexit\n" SUM_KEYS_AND_VALUES
 
-START_TEST(each_element_of_an_array)
+TEST(each_element_of_an_array)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 24, 5);
 	uint64_t want = 0;
@@ -353,9 +343,8 @@ START_TEST(each_element_of_an_array)
 	ck_assert_uint_eq(run(SUM, m, NULL), 5ull << 32 | want);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(each_element_of_this_cpus_array)
+TEST(each_element_of_this_cpus_array)
 {
 	struct nb_map *m = map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 4);
 	uint64_t want = 0;
@@ -375,9 +364,8 @@ START_TEST(each_element_of_this_cpus_array)
 	ck_assert_uint_eq(run(SUM, m, NULL), 4ull << 32 | want);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(each_element_of_a_hash)
+TEST(each_element_of_a_hash)
 {
 	static const uint32_t key_size[] = { 4, 8, 13 };
 
@@ -396,9 +384,8 @@ START_TEST(each_element_of_a_hash)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-START_TEST(each_ends_where_the_callback_says)
+TEST(each_ends_where_the_callback_says)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 8, 9);
 
@@ -412,11 +399,10 @@ START_TEST(each_ends_where_the_callback_says)
 			  (uint64_t)-EINVAL);
 	nb_map_put(m);
 }
-END_TEST
 
 /* A callback that deletes what it is given, and one that puts it in again
  * under the same key: the walk meets all and ends. */
-START_TEST(each_while_the_map_changes)
+TEST(each_while_the_map_changes)
 {
 	static const char *const text[] = {
 		EACH("f", "0", "0") "exit\nf:\ncall 3\nmov %r0, 0\nexit",
@@ -445,16 +431,5 @@ START_TEST(each_while_the_map_changes)
 			nb_map_put(m);
 		}
 }
-END_TEST
 
-UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
-	  tcase_add_test(tc, loop_with_arguments_at_their_limits);
-	  tcase_add_test(tc, loop_keeps_r6_to_r9_and_the_frame); tcase_add_test(tc, loops_in_loops);
-	  tcase_add_test(tc, loop_with_one_of_three_callbacks);
-	  tcase_add_test(tc, may_goto_in_callbacks); tcase_add_test(tc, turns_of_a_run);
-	  tcase_add_test(tc, turns_come_back); tcase_add_test(tc, numbers_of_a_run);
-	  tcase_add_test(tc, nested_numbers_of_a_run); tcase_add_test(tc, each_element_of_an_array);
-	  tcase_add_test(tc, each_element_of_this_cpus_array);
-	  tcase_add_test(tc, each_element_of_a_hash);
-	  tcase_add_test(tc, each_ends_where_the_callback_says);
-	  tcase_add_test(tc, each_while_the_map_changes);)
+UNIT_MAIN("callbacks")

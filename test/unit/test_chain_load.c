@@ -22,7 +22,7 @@ static int load(const char *name)
 	return nb_library_open(&file, path, "libnccl-tuner", &err);
 }
 
-START_TEST(found)
+TEST(found)
 {
 	unsigned v;
 
@@ -41,9 +41,8 @@ START_TEST(found)
 	nb_library_close(&file);
 	ck_assert_ptr_null(file.handle);
 }
-END_TEST
 
-START_TEST(digests)
+TEST(digests)
 {
 	uint32_t a, b;
 
@@ -61,9 +60,8 @@ START_TEST(digests)
 	ck_assert_uint_eq(file.digest, b);
 	nb_library_close(&file);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
 	char name[NB_LIBRARY_PATH + 8];
 
@@ -84,7 +82,5 @@ START_TEST(refused)
 	ck_assert_int_eq(nb_library_open(&file, name, "libnccl-tuner", &err), NB_E_ARG);
 	nb_library_close(&file); /* nothing to close */
 }
-END_TEST
 
-UNIT_MAIN("chain_load", tcase_add_test(tc, found); tcase_add_test(tc, digests);
-	  tcase_add_test(tc, refused);)
+UNIT_MAIN("chain_load")

@@ -74,7 +74,7 @@ static void *begin(struct host_prof *c, uint64_t type, void *parent)
 							.channels = 1 });
 }
 
-START_TEST(masks_are_merged)
+TEST(masks_are_merged)
 {
 	struct host_prof c = open_rank(0);
 
@@ -97,9 +97,8 @@ START_TEST(masks_are_merged)
 	ck_assert_int_eq(mask, 0x7fff);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(an_event_ends_once)
+TEST(an_event_ends_once)
 {
 	struct host_prof c = open_rank(0);
 	void *group = begin(&c, HOST_GROUP_API, NULL);
@@ -128,9 +127,8 @@ START_TEST(an_event_ends_once)
 	ck_assert_uint_eq(its("peer_bad"), 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(nothing_reaches_it_after_finalize)
+TEST(nothing_reaches_it_after_finalize)
 {
 	struct host_prof c = open_rank(0), d = open_rank(1);
 	void *group = begin(&c, HOST_GROUP_API, NULL), *h;
@@ -151,9 +149,8 @@ START_TEST(nothing_reaches_it_after_finalize)
 	host_prof_fini(&c); /* twice */
 	host_prof_fini(&d);
 }
-END_TEST
 
-START_TEST(parents_may_have_ended_long_ago)
+TEST(parents_may_have_ended_long_ago)
 {
 	struct host_prof c = open_rank(0);
 	void *api = begin(&c, HOST_COLL_API, NULL);
@@ -176,9 +173,8 @@ START_TEST(parents_may_have_ended_long_ago)
 	ck_assert_uint_eq(refused(), 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(events_that_never_stop_are_bounded)
+TEST(events_that_never_stop_are_bounded)
 {
 	struct host_prof c = open_rank(0);
 	void *first = begin(&c, HOST_GROUP_API, NULL), *last = NULL;
@@ -200,9 +196,8 @@ START_TEST(events_that_never_stop_are_bounded)
 	ck_assert_uint_eq(its("peer_bad"), 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(a_fork_has_no_pairs)
+TEST(a_fork_has_no_pairs)
 {
 	struct host_prof c = open_rank(0);
 	void *group = begin(&c, HOST_GROUP_API, NULL);
@@ -223,7 +218,6 @@ START_TEST(a_fork_has_no_pairs)
 	ck_assert_uint_eq(its("peer_stopped"), 1);
 	host_prof_fini(&c);
 }
-END_TEST
 
 static struct host_prof shared[2];
 
@@ -246,7 +240,7 @@ static void *many(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_share_the_places)
+TEST(threads_share_the_places)
 {
 	pthread_t t[4];
 
@@ -264,11 +258,5 @@ START_TEST(threads_share_the_places)
 	host_prof_fini(&shared[0]);
 	host_prof_fini(&shared[1]);
 }
-END_TEST
 
-UNIT_MAIN("chain_profiler", tcase_add_test(tc, masks_are_merged);
-	  tcase_add_test(tc, an_event_ends_once);
-	  tcase_add_test(tc, nothing_reaches_it_after_finalize);
-	  tcase_add_test(tc, parents_may_have_ended_long_ago);
-	  tcase_add_test(tc, events_that_never_stop_are_bounded);
-	  tcase_add_test(tc, a_fork_has_no_pairs); tcase_add_test(tc, threads_share_the_places);)
+UNIT_MAIN("chain_profiler")

@@ -273,7 +273,7 @@ static void one_group(void)
 		drop(&side[how], n);
 }
 
-START_TEST(compiled_groups_act_as_the_interpreter)
+TEST(compiled_groups_act_as_the_interpreter)
 {
 	const char *n = getenv("GROUP_COUNT"), *s = getenv("GROUP_SEED");
 	unsigned long groups = n ? strtoul(n, NULL, 0) : s ? 1 : 1000;
@@ -289,9 +289,8 @@ START_TEST(compiled_groups_act_as_the_interpreter)
 	fflush(stdout);
 	ck_assert(s || changed > groups);
 }
-END_TEST
 
-START_TEST(a_group_shares_its_pages)
+TEST(a_group_shares_its_pages)
 {
 	struct side s;
 
@@ -311,7 +310,6 @@ START_TEST(a_group_shares_its_pages)
 	ck_assert_uint_eq(s.x[0]->jit->pages->refs, MOST);
 	drop(&s, MOST);
 }
-END_TEST
 
 /* ---- generations ---- */
 
@@ -403,7 +401,7 @@ static void same_answers(const struct nb_gen *g)
 	}
 }
 
-START_TEST(generations_of_one_to_eight_policies)
+TEST(generations_of_one_to_eight_policies)
 {
 	for (unsigned n = 0; n <= MOST; n++)
 		for (unsigned how = 0; how < 3; how++) {
@@ -417,10 +415,9 @@ START_TEST(generations_of_one_to_eight_policies)
 			nb_gen_put(g);
 		}
 }
-END_TEST
 
 /* What one program uses up of a run's turns, the next one has again. */
-START_TEST(turns_are_of_one_program)
+TEST(turns_are_of_one_program)
 {
 	for (unsigned how = COMPILED; how <= INTERPRETED; how++) {
 		struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
@@ -444,7 +441,6 @@ START_TEST(turns_are_of_one_program)
 		drop(&s, 2);
 	}
 }
-END_TEST
 
 static int no_compiler(void)
 {
@@ -452,8 +448,4 @@ static int no_compiler(void)
 	return 0;
 }
 
-UNIT_MAIN("compile_all", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, compiled_groups_act_as_the_interpreter);
-	  tcase_add_test(tc, a_group_shares_its_pages);
-	  tcase_add_test(tc, turns_are_of_one_program);
-	  tcase_add_test(tc, generations_of_one_to_eight_policies);)
+UNIT_MAIN_WITH("compile_all", if (!nb_jit_available()) return no_compiler();)

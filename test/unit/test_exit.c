@@ -211,7 +211,7 @@ static bool nothing_left(void)
 	return !files_left();
 }
 
-START_TEST(a_thread_that_runs_a_program_goes_on)
+TEST_EACH(a_thread_that_runs_a_program_goes_on, 1, NHOOKS)
 {
 	int hook = _i;
 
@@ -219,7 +219,6 @@ START_TEST(a_thread_that_runs_a_program_goes_on)
 	exits_with(run_program, &hook, nothing_left);
 	tear_down();
 }
-END_TEST
 
 static void *decide(void *arg)
 {
@@ -233,13 +232,12 @@ static void *decide(void *arg)
 	return NULL;
 }
 
-START_TEST(a_thread_that_decides_goes_on)
+TEST(a_thread_that_decides_goes_on)
 {
 	set_up();
 	exits_with(decide, NULL, NULL);
 	tear_down();
 }
-END_TEST
 
 static uint64_t number;
 
@@ -265,13 +263,12 @@ static bool spans_are_there(void)
 	return nb_trace_ring_read(number, &s) && nb_trace_ring_read(number + 1, &s);
 }
 
-START_TEST(a_thread_that_traces_goes_on)
+TEST(a_thread_that_traces_goes_on)
 {
 	set_up();
 	exits_with(trace_one, NULL, spans_are_there);
 	tear_down();
 }
-END_TEST
 
 /* The control thread waits for the lock, and the exit for neither. */
 static void *keep_lock(void *arg)
@@ -284,13 +281,12 @@ static void *keep_lock(void *arg)
 	return NULL;
 }
 
-START_TEST(a_thread_with_a_lock_does_not_stop_the_exit)
+TEST(a_thread_with_a_lock_does_not_stop_the_exit)
 {
 	set_up();
 	exits_with(keep_lock, NULL, NULL);
 	tear_down();
 }
-END_TEST
 
 static void stop_in_init(int level, unsigned long flags, const char *file, int line,
 			 const char *fmt, ...)
@@ -313,7 +309,7 @@ static void *first_call(void *arg)
 	return NULL;
 }
 
-START_TEST(a_thread_in_init_goes_on)
+TEST(a_thread_in_init_goes_on)
 {
 	int status = -1;
 	pid_t pid;
@@ -331,13 +327,12 @@ START_TEST(a_thread_in_init_goes_on)
 	ck_assert_int_eq(status, GOOD);
 	tear_down();
 }
-END_TEST
 
 /*
  * A thread makes a communicator after its process has left the job, and another
  * process has taken the free entry.
  */
-START_TEST(a_rank_that_is_made_at_exit_takes_no_entry_of_another_process)
+TEST(a_rank_that_is_made_at_exit_takes_no_entry_of_another_process)
 {
 	struct nb_seg_proc *p, other;
 	uint32_t was;
@@ -357,7 +352,6 @@ START_TEST(a_rank_that_is_made_at_exit_takes_no_entry_of_another_process)
 	ck_assert_uint_eq(nb_self.seg->mem->comm[0].slot[0].proc, nb_self.seg->proc);
 	tear_down();
 }
-END_TEST
 
 /* ---- traffic ---- */
 
@@ -494,7 +488,7 @@ static bool lanes_go_on(void)
 	return true;
 }
 
-START_TEST(net_gin_tap_profiler_and_tuner_go_on_at_exit)
+TEST(net_gin_tap_profiler_and_tuner_go_on_at_exit)
 {
 	set_up();
 	setenv("NCCL_NET_PLUGIN", "libncclbpf.so", 1);
@@ -502,12 +496,5 @@ START_TEST(net_gin_tap_profiler_and_tuner_go_on_at_exit)
 	exits_with(start_lanes, NULL, lanes_go_on);
 	tear_down();
 }
-END_TEST
 
-UNIT_MAIN("exit", tcase_add_loop_test(tc, a_thread_that_runs_a_program_goes_on, 1, NHOOKS);
-	  tcase_add_test(tc, a_thread_that_decides_goes_on);
-	  tcase_add_test(tc, a_thread_that_traces_goes_on);
-	  tcase_add_test(tc, a_thread_with_a_lock_does_not_stop_the_exit);
-	  tcase_add_test(tc, a_thread_in_init_goes_on);
-	  tcase_add_test(tc, a_rank_that_is_made_at_exit_takes_no_entry_of_another_process);
-	  tcase_add_test(tc, net_gin_tap_profiler_and_tuner_go_on_at_exit);)
+UNIT_MAIN("exit")

@@ -12,20 +12,18 @@
 #include <unistd.h>
 #include <fcntl.h>
 
-START_TEST(eight_threads_agree_with_membarrier)
+TEST(eight_threads_agree_with_membarrier)
 {
 	threads_agree(true);
 }
-END_TEST
 
-START_TEST(eight_threads_agree_with_full_fences)
+TEST(eight_threads_agree_with_full_fences)
 {
 	threads_agree(false);
 }
-END_TEST
 
 /* The judge must be able to convict: a change without a fence diverges. */
-START_TEST(unfenced_change_is_seen_to_diverge)
+TEST(unfenced_change_is_seen_to_diverge)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -42,7 +40,6 @@ START_TEST(unfenced_change_is_seen_to_diverge)
 	ck_assert_uint_eq(court->divergent, 5);
 	detach(s);
 }
-END_TEST
 
 static void rank_process(int dirfd, struct court *court, uint32_t index)
 {
@@ -85,7 +82,7 @@ static struct nb_seg_comm *the_comm(struct nb_segment *s)
 	return NULL;
 }
 
-START_TEST(four_processes_agree)
+TEST(four_processes_agree)
 {
 	struct court *court = court_new();
 	struct nb_segment *s;
@@ -122,11 +119,10 @@ START_TEST(four_processes_agree)
 	detach(s);
 	remove_directory(path);
 }
-END_TEST
 
 /* A coordinator arms and dies: ranks at the fence decide abort, all of them,
  * and the next change works. */
-START_TEST(dead_coordinator_means_abort_for_all)
+TEST(dead_coordinator_means_abort_for_all)
 {
 	struct court *court = court_new();
 	struct nb_segment *s;
@@ -171,7 +167,6 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	detach(s);
 	remove_directory(path);
 }
-END_TEST
 
 static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t number,
 			   enum nb_fence_outcome expect)
@@ -183,7 +178,7 @@ static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm, uint3
 	ck_assert_int_eq(nb_fence_commit(&record, number, &opts, &r), expect);
 }
 
-START_TEST(idle_ranks_take_the_last_of_several_changes)
+TEST(idle_ranks_take_the_last_of_several_changes)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -206,9 +201,8 @@ START_TEST(idle_ranks_take_the_last_of_several_changes)
 	ck_assert_uint_eq(decide(&r[1]), last);
 	detach(s);
 }
-END_TEST
 
-START_TEST(no_second_change_while_ranks_straddle_a_fence)
+TEST(no_second_change_while_ranks_straddle_a_fence)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -230,9 +224,8 @@ START_TEST(no_second_change_while_ranks_straddle_a_fence)
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
 }
-END_TEST
 
-START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
+TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -256,10 +249,9 @@ START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
 }
-END_TEST
 
 /* When a change's time is up: no wait for ranks, no second fence. */
-START_TEST(one_try_is_one_try)
+TEST(one_try_is_one_try)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -280,11 +272,10 @@ START_TEST(one_try_is_one_try)
 	ck_assert_uint_eq(result.tries, 1);
 	detach(s);
 }
-END_TEST
 
 /* A rank has announced the fence but not looked at the record yet: it has not
  * passed. Were another fence armed now, it would miss the first change. */
-START_TEST(announcing_a_fence_is_not_passing_it)
+TEST(announcing_a_fence_is_not_passing_it)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -301,9 +292,8 @@ START_TEST(announcing_a_fence_is_not_passing_it)
 	ck_assert(!nb_fence_ready(&record));
 	detach(s);
 }
-END_TEST
 
-START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
+TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -334,9 +324,8 @@ START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	ck_assert_uint_eq(court->seen[3] & NB_FENCE_MAX_GEN, number);
 	detach(s);
 }
-END_TEST
 
-START_TEST(rank_past_the_fence_aborts_it)
+TEST(rank_past_the_fence_aborts_it)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -353,9 +342,8 @@ START_TEST(rank_past_the_fence_aborts_it)
 	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }
-END_TEST
 
-START_TEST(what_a_rank_decided_counts_when_it_is_gone)
+TEST(what_a_rank_decided_counts_when_it_is_gone)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -381,9 +369,8 @@ START_TEST(what_a_rank_decided_counts_when_it_is_gone)
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
 }
-END_TEST
 
-START_TEST(rank_that_waits_past_the_fence_aborts_it)
+TEST(rank_that_waits_past_the_fence_aborts_it)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -401,10 +388,9 @@ START_TEST(rank_that_waits_past_the_fence_aborts_it)
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	detach(s);
 }
-END_TEST
 
 /* Whatever stands in record and fallback, a rank goes on in bounded time. */
-START_TEST(hostile_records_do_not_hold_a_rank)
+TEST(hostile_records_do_not_hold_a_rank)
 {
 	static const uint64_t words[] = { 0,
 					  1,
@@ -430,9 +416,8 @@ START_TEST(hostile_records_do_not_hold_a_rank)
 	ck_assert_uint_eq(r[0].f.seq, n * n);
 	detach(s);
 }
-END_TEST
 
-START_TEST(words_keep_their_parts)
+TEST(words_keep_their_parts)
 {
 	uint64_t w = nb_fence_word(NB_FENCE_COMMIT, NB_FENCE_MAX_GEN, NB_FENCE_MAX_SEQ);
 
@@ -444,21 +429,5 @@ START_TEST(words_keep_their_parts)
 	ck_assert_uint_eq(nb_fence_word_gen(w), 5);
 	ck_assert_uint_eq(nb_fence_word_seq(w), 812);
 }
-END_TEST
 
-UNIT_MAIN("fence", tcase_add_test(tc, words_keep_their_parts);
-	  tcase_add_test(tc, eight_threads_agree_with_membarrier);
-	  tcase_add_test(tc, eight_threads_agree_with_full_fences);
-	  tcase_add_test(tc, unfenced_change_is_seen_to_diverge);
-	  tcase_add_test(tc, four_processes_agree);
-	  tcase_add_test(tc, dead_coordinator_means_abort_for_all);
-	  tcase_add_test(tc, idle_ranks_take_the_last_of_several_changes);
-	  tcase_add_test(tc, a_fence_lies_beyond_what_is_decided_meanwhile);
-	  tcase_add_test(tc, no_second_change_while_ranks_straddle_a_fence);
-	  tcase_add_test(tc, announcing_a_fence_is_not_passing_it);
-	  tcase_add_test(tc, one_try_is_one_try);
-	  tcase_add_test(tc, rank_that_waits_at_the_fence_does_not_abort_it);
-	  tcase_add_test(tc, rank_past_the_fence_aborts_it);
-	  tcase_add_test(tc, what_a_rank_decided_counts_when_it_is_gone);
-	  tcase_add_test(tc, rank_that_waits_past_the_fence_aborts_it);
-	  tcase_add_test(tc, hostile_records_do_not_hold_a_rank);)
+UNIT_MAIN("fence")

@@ -64,15 +64,14 @@ static void threads_agree_by_calls(bool membarrier)
 	detach(s);
 }
 
-START_TEST(eight_threads_agree_by_calls)
+TEST(eight_threads_agree_by_calls)
 {
 	threads_agree_by_calls(true);
 	threads_agree_by_calls(false);
 }
-END_TEST
 
 /* It stands at the fence for the first time, with a call beyond it. */
-START_TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
+TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
 {
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
@@ -95,7 +94,6 @@ START_TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	detach(s);
 }
-END_TEST
 
 static void *decide_once(void *arg)
 {
@@ -105,7 +103,7 @@ static void *decide_once(void *arg)
 
 /* One that decided past the fence before it was armed waits, but does not say
  * so: it is past it. */
-START_TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
+TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 {
 	static uint32_t clocks[NB_RING];
 	struct nb_segment *s = attach(true);
@@ -137,8 +135,5 @@ START_TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }
-END_TEST
 
-UNIT_MAIN("fence_calls", tcase_add_test(tc, eight_threads_agree_by_calls);
-	  tcase_add_test(tc, rank_that_waits_calls_past_the_fence_does_not_abort_it);
-	  tcase_add_test(tc, rank_that_decided_past_the_fence_does_not_say_that_it_waits);)
+UNIT_MAIN("fence_calls")

@@ -475,29 +475,25 @@ static bool rare(uint32_t step)
 	return step == NB_STEP_PATIENCE || step == NB_STEP_BEGIN;
 }
 
-START_TEST(without_a_fault_the_trace_keeps_the_rules)
+TEST(without_a_fault_the_trace_keeps_the_rules)
 {
 	run(NO_FAULT, 0, NB_STEP_LOCKED, 0);
 }
-END_TEST
 
-START_TEST(a_rank_is_killed_at_each_step)
+TEST_EACH(a_rank_is_killed_at_each_step, 0, NRANK)
 {
 	run(KILL, 1, of_rank[_i], rare(of_rank[_i]) ? 1 : 3);
 }
-END_TEST
 
-START_TEST(a_rank_is_stopped_at_each_step)
+TEST_EACH(a_rank_is_stopped_at_each_step, 0, NRANK)
 {
 	run(STOP, 2, of_rank[_i], rare(of_rank[_i]) ? 1 : 2);
 }
-END_TEST
 
-START_TEST(a_coordinator_is_killed_at_each_step)
+TEST_EACH(a_coordinator_is_killed_at_each_step, 0, NCOORD)
 {
 	run(KILL, RANKS, of_coordinator[_i], 2);
 }
-END_TEST
 
 /* The judge can convict: the rules are broken by hand. */
 static void trace(uint32_t step, uint64_t a, uint64_t b)
@@ -506,7 +502,7 @@ static void trace(uint32_t step, uint64_t a, uint64_t b)
 	write_down(step, a, b);
 }
 
-START_TEST(a_decision_with_another_generation_is_found)
+TEST(a_decision_with_another_generation_is_found)
 {
 	uint64_t armed = nb_fence_word(NB_FENCE_ARMED, 1, 4);
 	uint64_t commit = nb_fence_word(NB_FENCE_COMMIT, 1, 4);
@@ -524,7 +520,6 @@ START_TEST(a_decision_with_another_generation_is_found)
 	free(j.from);
 	tear_down();
 }
-END_TEST
 
 static const char *verdict(const struct entry *e, size_t n)
 {
@@ -539,7 +534,7 @@ static const char *verdict(const struct entry *e, size_t n)
 	return j.broken ? j.broken : "";
 }
 
-START_TEST(broken_rules_are_found)
+TEST(broken_rules_are_found)
 {
 	const uint64_t armed = nb_fence_word(NB_FENCE_ARMED, 1, 4);
 	const uint64_t commit = nb_fence_word(NB_FENCE_COMMIT, 1, 4);
@@ -565,19 +560,11 @@ START_TEST(broken_rules_are_found)
 	ck_assert_str_eq(verdict(wrong, 2), "something else committed than was armed");
 	ck_assert_str_eq(verdict(twice, 2), "the word changed from what it was not");
 }
-END_TEST
 
 /* Ranks put the old word back; when it wakes it must find that. */
-START_TEST(a_coordinator_is_stopped_at_each_step)
+TEST_EACH(a_coordinator_is_stopped_at_each_step, 0, NCOORD)
 {
 	run(STOP, RANKS, of_coordinator[_i], 2);
 }
-END_TEST
 
-UNIT_MAIN("fence_faults", tcase_add_test(tc, a_decision_with_another_generation_is_found);
-	  tcase_add_test(tc, broken_rules_are_found);
-	  tcase_add_test(tc, without_a_fault_the_trace_keeps_the_rules);
-	  tcase_add_loop_test(tc, a_rank_is_killed_at_each_step, 0, NRANK);
-	  tcase_add_loop_test(tc, a_rank_is_stopped_at_each_step, 0, NRANK);
-	  tcase_add_loop_test(tc, a_coordinator_is_killed_at_each_step, 0, NCOORD);
-	  tcase_add_loop_test(tc, a_coordinator_is_stopped_at_each_step, 0, NCOORD);)
+UNIT_MAIN("fence_faults")

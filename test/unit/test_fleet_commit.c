@@ -94,7 +94,7 @@ static bool compares_facts(void)
 	return strstr(txn_compares, text) != NULL;
 }
 
-START_TEST(a_commit_is_tried_again_with_newer_facts)
+TEST(a_commit_is_tried_again_with_newer_facts)
 {
 	unsigned n;
 
@@ -122,9 +122,8 @@ START_TEST(a_commit_is_tried_again_with_newer_facts)
 	ck_assert_int_eq(coord->state, NB_COORD_SETTLING);
 	ck_assert_int_eq(coord->err.code, 0);
 }
-END_TEST
 
-START_TEST(a_late_coordinator_decides_nothing)
+TEST(a_late_coordinator_decides_nothing)
 {
 	look();
 	is_done("armed");
@@ -142,10 +141,9 @@ START_TEST(a_late_coordinator_decides_nothing)
 	ck_assert_int_eq(coord->key_mod, 0);
 	ck_assert(!coord->sending);
 }
-END_TEST
 
 /* A transaction of which the outcome is unknown may arrive late. */
-START_TEST(the_next_term_excludes_the_last_ones_writes)
+TEST(the_next_term_excludes_the_last_ones_writes)
 {
 	struct nb_err err = { .code = NB_E_TIMEOUT };
 	struct nb_store_reply r = { .err = &err, .unknown = true };
@@ -161,9 +159,8 @@ START_TEST(the_next_term_excludes_the_last_ones_writes)
 	ck_assert_str_eq(txn_compares, "order/coordinator=8\n");
 	ck_assert_ptr_nonnull(strstr(txn_puts, "order/coordinator="));
 }
-END_TEST
 
-START_TEST(a_site_that_joins_stages_first)
+TEST(a_site_that_joins_stages_first)
 {
 	put("site/b", "{}", 21);
 	nb_view_remove(&view, "answer/b");
@@ -174,7 +171,6 @@ START_TEST(a_site_that_joins_stages_first)
 	ck_assert_ptr_nonnull(strstr(txn_puts, "\"state\":\"armed\""));
 	ck_assert(compares_facts());
 }
-END_TEST
 
 /*
  * All ranks are below the fence, but a process has not staged the change, or
@@ -205,23 +201,21 @@ static void rolled_back(bool left, const char *because)
 	ck_assert_ptr_nonnull(strstr(txn_puts, "order/drop="));
 }
 
-START_TEST(an_armed_change_is_rolled_back_for_a_process)
+TEST(an_armed_change_is_rolled_back_for_a_process)
 {
 	rolled_back(false, "has not staged");
 }
-END_TEST
 
-START_TEST(an_armed_change_is_rolled_back_for_a_site)
+TEST(an_armed_change_is_rolled_back_for_a_site)
 {
 	rolled_back(true, "lease has ended");
 }
-END_TEST
 
 /*
  * A rank stays at the fence and does not announce that it waits. The change is
  * rolled back when the time has passed for which the fence was chosen.
  */
-START_TEST(a_rank_at_the_fence_delays_for_one_lead)
+TEST(a_rank_at_the_fence_delays_for_one_lead)
 {
 	uint64_t lead = nb_coord_lead_ms(coord);
 
@@ -249,10 +243,9 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	is_done("armed");
 	ck_assert_uint_eq(coord->tries, 2);
 }
-END_TEST
 
 /* A site has rolled the record back, because a rank of it waited too long. */
-START_TEST(a_record_that_a_site_rolled_back_is_armed_again)
+TEST(a_record_that_a_site_rolled_back_is_armed_again)
 {
 	look();
 	is_done("armed");
@@ -265,7 +258,6 @@ START_TEST(a_record_that_a_site_rolled_back_is_armed_again)
 	look();
 	ck_assert_ptr_nonnull(strstr(txn_puts, "\"was\":77"));
 }
-END_TEST
 
 /* Would the store, if it has the keys of the view, take the transaction? */
 static bool store_takes(void)
@@ -311,7 +303,7 @@ static void overtaken(const char *site, int64_t rev)
 	ck_assert(store_takes());
 }
 
-START_TEST(nothing_is_armed_or_committed_with_old_facts)
+TEST(nothing_is_armed_or_committed_with_old_facts)
 {
 	look();
 	overtaken("site/a", 40);
@@ -322,9 +314,8 @@ START_TEST(nothing_is_armed_or_committed_with_old_facts)
 	ck_assert(coord->commit);
 	overtaken("site/b", coord->targets.at[0].id + 50);
 }
-END_TEST
 
-START_TEST(controllers_learn_that_the_outcome_is_unknown)
+TEST(controllers_learn_that_the_outcome_is_unknown)
 {
 	struct nb_err err = { .code = NB_E_TIMEOUT };
 	struct nb_store_reply r = { .err = &err, .unknown = true };
@@ -339,10 +330,9 @@ START_TEST(controllers_learn_that_the_outcome_is_unknown)
 	ck_assert_uint_eq(mem.agent.finished, 3);
 	ck_assert_ptr_nonnull(strstr(mem.agent.refused, "it is unknown"));
 }
-END_TEST
 
 /* No key names an image yet that is being stored for the job's generation. */
-START_TEST(nothing_is_swept_while_an_image_has_no_name)
+TEST(nothing_is_swept_while_an_image_has_no_name)
 {
 	unsigned n = ntxn;
 
@@ -350,7 +340,6 @@ START_TEST(nothing_is_swept_while_an_image_has_no_name)
 	ck_assert(!nb_coord_sweep.due(coord));
 	ck_assert_uint_eq(ntxn, n);
 }
-END_TEST
 
 /* ---- what the store always refuses ---- */
 
@@ -382,7 +371,7 @@ static void ordered_of(const char *request)
 	look();
 }
 
-START_TEST(a_request_that_the_store_refuses_is_answered)
+TEST(a_request_that_the_store_refuses_is_answered)
 {
 	struct nb_store_reply r = { .succeeded = true, .revision = 60 };
 
@@ -401,10 +390,9 @@ START_TEST(a_request_that_the_store_refuses_is_answered)
 	ck_assert_int_eq(coord->state, NB_COORD_IDLE);
 	ck_assert_int_eq(coord->key_mod, OURS);
 }
-END_TEST
 
 /* So it is if the client of the store does not send it. */
-START_TEST(a_request_that_cannot_be_sent_is_answered)
+TEST(a_request_that_cannot_be_sent_is_answered)
 {
 	txn_rc = NB_E_ARG;
 	ordered_of("{\"line\":\"policy use none\"}");
@@ -414,10 +402,9 @@ START_TEST(a_request_that_cannot_be_sent_is_answered)
 	look();
 	answers("too much for the store");
 }
-END_TEST
 
 /* If no reply can be written either, another try comes later. */
-START_TEST(a_store_that_takes_nothing_ends_the_term)
+TEST(a_store_that_takes_nothing_ends_the_term)
 {
 	struct nb_err err = { .code = NB_E_FULL, .text = "no space" };
 	struct nb_store_reply r = { .err = &err };
@@ -432,9 +419,8 @@ START_TEST(a_store_that_takes_nothing_ends_the_term)
 	ck_assert_int_eq(coord->key_mod, 0);
 	ck_assert(!coord->sending);
 }
-END_TEST
 
-START_TEST(a_request_whose_copies_do_not_fit_is_answered)
+TEST(a_request_whose_copies_do_not_fit_is_answered)
 {
 	static char request[NB_COORD_REQUEST + 100];
 	size_t n = (size_t)snprintf(request, sizeof(request), "{\"audit\":\"e\",\"line\":\"");
@@ -447,9 +433,8 @@ START_TEST(a_request_whose_copies_do_not_fit_is_answered)
 	ck_assert_ptr_nonnull(strstr(txn_puts, "audit/e={\"line\":\"llll"));
 	ck_assert_uint_lt(strlen(txn_puts), 1000);
 }
-END_TEST
 
-START_TEST(a_commit_that_the_store_refuses_is_rolled_back)
+TEST(a_commit_that_the_store_refuses_is_rolled_back)
 {
 	struct nb_store_reply r = { .succeeded = true, .revision = 60 };
 
@@ -467,22 +452,5 @@ START_TEST(a_commit_that_the_store_refuses_is_rolled_back)
 	txn_done(txn_arg, &r);
 	answers("request is too large");
 }
-END_TEST
 
-UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, a_commit_is_tried_again_with_newer_facts);
-	  tcase_add_test(tc, a_late_coordinator_decides_nothing);
-	  tcase_add_test(tc, the_next_term_excludes_the_last_ones_writes);
-	  tcase_add_test(tc, a_site_that_joins_stages_first);
-	  tcase_add_test(tc, nothing_is_armed_or_committed_with_old_facts);
-	  tcase_add_test(tc, controllers_learn_that_the_outcome_is_unknown);
-	  tcase_add_test(tc, nothing_is_swept_while_an_image_has_no_name);
-	  tcase_add_test(tc, a_request_that_the_store_refuses_is_answered);
-	  tcase_add_test(tc, a_request_that_cannot_be_sent_is_answered);
-	  tcase_add_test(tc, a_store_that_takes_nothing_ends_the_term);
-	  tcase_add_test(tc, a_request_whose_copies_do_not_fit_is_answered);
-	  tcase_add_test(tc, a_commit_that_the_store_refuses_is_rolled_back);
-	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
-	  tcase_add_test(tc, a_record_that_a_site_rolled_back_is_armed_again);
-	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_process);
-	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_site);)
+UNIT_MAIN_WITH("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);)

@@ -40,7 +40,7 @@ static int read_text(const char *text)
 
 #define LINE "{\"ok\":true,\"data\":{\"age_us\":1500000,\"processes\":8,\"missing\":1}}\n"
 
-START_TEST(a_reply_is_read)
+TEST(a_reply_is_read)
 {
 	ck_assert_int_eq(read_text(LINE "maps"), 0);
 	ck_assert_uint_eq(reply.age_ms, 1500);
@@ -53,18 +53,16 @@ START_TEST(a_reply_is_read)
 			 0);
 	ck_assert_uint_eq(reply.age_ms, 3600000);
 }
-END_TEST
 
-START_TEST(an_error_keeps_its_words)
+TEST(an_error_keeps_its_words)
 {
 	ck_assert_int_eq(read_text("{\"ok\":false,\"error\":{\"message\":"
 				   "\"no role\"}}\n"),
 			 NB_E_REFUSED);
 	ck_assert_str_eq(err.text, "no role");
 }
-END_TEST
 
-START_TEST(other_replies_are_refused)
+TEST(other_replies_are_refused)
 {
 	static char large[NB_CONTROLLER_MAPS_BYTES + sizeof(LINE)];
 
@@ -90,9 +88,8 @@ START_TEST(other_replies_are_refused)
 	memset(large, ' ', sizeof(large));
 	ck_assert_int_eq(read_bytes(large, sizeof(large)), NB_E_PROTOCOL);
 }
-END_TEST
 
-START_TEST(damaged_replies_are_survived)
+TEST(damaged_replies_are_survived)
 {
 	static const char whole[] = LINE "maps";
 	char bad[sizeof(whole)];
@@ -109,9 +106,5 @@ START_TEST(damaged_replies_are_survived)
 		(void)read_bytes(bad, sizeof(bad) - 1);
 	}
 }
-END_TEST
 
-UNIT_MAIN("fleet_maps", tcase_add_test(tc, a_reply_is_read);
-	  tcase_add_test(tc, an_error_keeps_its_words);
-	  tcase_add_test(tc, other_replies_are_refused);
-	  tcase_add_test(tc, damaged_replies_are_survived);)
+UNIT_MAIN("fleet_maps")

@@ -82,7 +82,7 @@ static void both(const char *a, const char *b, const char *digest, const char *f
 	}
 }
 
-START_TEST(the_last_copy_counts)
+TEST(the_last_copy_counts)
 {
 	put(RECORD, FIRST, 10);
 	both(SECOND, SECOND, "d2", "\"from\":{\"a\":4,\"b\":4}");
@@ -98,9 +98,8 @@ START_TEST(the_last_copy_counts)
 	both(UNDONE2, "{\"id\":6,\"was\":3,\"base\":2," FIRST_STATE "}", "d1",
 	     "\"from\":{\"a\":5,\"b\":6}");
 }
-END_TEST
 
-START_TEST(copies_of_two_chains_stay)
+TEST(copies_of_two_chains_stay)
 {
 	put(RECORD, FIRST, 10);
 	put_copy("a", SECOND);
@@ -112,9 +111,8 @@ START_TEST(copies_of_two_chains_stay)
 	put_copy("b", NONE);
 	ck_assert_str_eq(mend(), "");
 }
-END_TEST
 
-START_TEST(all_sites_say_what_they_have_first)
+TEST(all_sites_say_what_they_have_first)
 {
 	put(RECORD, FIRST, 10);
 	put_copy("a", SECOND);
@@ -135,9 +133,8 @@ START_TEST(all_sites_say_what_they_have_first)
 	put_copy("a", "{\"id\":12,\"was\":11,\"base\":10,\"state\":\"none\"}");
 	ck_assert_ptr_nonnull(strstr(mend(), "\"state\":\"lost\""));
 }
-END_TEST
 
-START_TEST(not_all_ranks_are_there)
+TEST(not_all_ranks_are_there)
 {
 	put_copy("a", SECOND);
 	ck_assert_str_eq(mend(), "");
@@ -145,7 +142,6 @@ START_TEST(not_all_ranks_are_there)
 	ck_assert_ptr_nonnull(strstr(mend(), "d2"));
 	ck_assert_ptr_nonnull(strstr(txn_compares, RECORD "=0\n"));
 }
-END_TEST
 
 static void put_change(const char *site, int n, const char *digest)
 {
@@ -156,7 +152,7 @@ static void put_change(const char *site, int n, const char *digest)
 	put(key, value, 30);
 }
 
-START_TEST(a_lost_change_is_written_again)
+TEST(a_lost_change_is_written_again)
 {
 	put("order/commit", "{\"n\":3,\"digest\":\"d3\"}", 20);
 	put_change("a", 3, "d3");
@@ -170,10 +166,5 @@ START_TEST(a_lost_change_is_written_again)
 	ck_assert_ptr_nonnull(strstr(mend(), "\"n\":4,\"digest\":\"d4\""));
 	ck_assert_ptr_nonnull(strstr(txn_compares, "order/commit=20\n"));
 }
-END_TEST
 
-UNIT_MAIN("fleet_mend", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, the_last_copy_counts); tcase_add_test(tc, copies_of_two_chains_stay);
-	  tcase_add_test(tc, all_sites_say_what_they_have_first);
-	  tcase_add_test(tc, not_all_ranks_are_there);
-	  tcase_add_test(tc, a_lost_change_is_written_again);)
+UNIT_MAIN_WITH("fleet_mend", tcase_add_checked_fixture(tc, set_up, tear_down);)

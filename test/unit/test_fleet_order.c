@@ -31,16 +31,15 @@ static int line(const char *text)
 	return nb_procs_order_line(&order, text, &err);
 }
 
-START_TEST(changes_are_taken)
+TEST(changes_are_taken)
 {
 	ck_assert_int_eq(line("policy use none"), 0);
 	ck_assert_str_eq(order.line, "policy use none");
 	ck_assert_int_eq(line("map set m 00 01"), 0);
 	ck_assert_int_eq(line("policy undo"), 0);
 }
-END_TEST
 
-START_TEST(other_lines_are_not)
+TEST(other_lines_are_not)
 {
 	ck_assert_int_ne(line("env set NCCL_X 1\npolicy use none"), 0);
 	ck_assert_int_ne(line("policy use none\nenv set NCCL_X 1"), 0);
@@ -52,9 +51,8 @@ START_TEST(other_lines_are_not)
 	ck_assert_int_ne(line("policy use \"none"), 0);
 	ck_assert_str_eq(order.line, "");
 }
-END_TEST
 
-START_TEST(a_long_line_is_not_cut)
+TEST(a_long_line_is_not_cut)
 {
 	char text[sizeof(order.line) + 1];
 
@@ -65,9 +63,8 @@ START_TEST(a_long_line_is_not_cut)
 	text[sizeof(text) - 2] = '\0';
 	ck_assert_int_eq(line(text), 0);
 }
-END_TEST
 
-START_TEST(names_are_one_word)
+TEST(names_are_one_word)
 {
 	static const char *const wrong[] = { "", "a b", "a\nenv set X 1", "a x=1", "\"a\"" };
 	struct nb_procs_blob b = { .size = 0 };
@@ -82,7 +79,6 @@ START_TEST(names_are_one_word)
 	ck_assert_int_eq(nb_procs_blob_name(&b, text, &err), 0);
 	ck_assert_str_eq(b.name, text);
 }
-END_TEST
 
 /* ---- own keys ---- */
 
@@ -133,7 +129,7 @@ static uint64_t set_own(struct nb_own *o, enum nb_own_which which, int a)
 	return nb_own_set(o, which, json_pack("{s:i}", "a", a));
 }
 
-START_TEST(a_key_of_a_lost_lease_is_written_again)
+TEST(a_key_of_a_lost_lease_is_written_again)
 {
 	struct nb_own o = own_new();
 	uint64_t n = set_own(&o, NB_OWN_SITE, 1);
@@ -154,10 +150,9 @@ START_TEST(a_key_of_a_lost_lease_is_written_again)
 	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 8);
 	nb_own_free(&o);
 }
-END_TEST
 
 /* The store has had each value up to the confirmed one, but no later one. */
-START_TEST(a_value_that_changes_again_and_again_is_written)
+TEST(a_value_that_changes_again_and_again_is_written)
 {
 	struct nb_own o = own_new();
 	uint64_t first = set_own(&o, NB_OWN_SITE, 1), last;
@@ -173,13 +168,12 @@ START_TEST(a_value_that_changes_again_and_again_is_written)
 	ck_assert_int_eq(nb_own_written(&o, NB_OWN_SITE, last), 8);
 	nb_own_free(&o);
 }
-END_TEST
 
 /*
  * A write that timed out may still take effect. It cannot replace the next one,
  * because each requires the revision that the key had when it was sent.
  */
-START_TEST(a_late_write_cannot_replace_its_successor)
+TEST(a_late_write_cannot_replace_its_successor)
 {
 	struct nb_own o = own_new();
 	struct nb_err late = { .code = NB_E_TIMEOUT };
@@ -215,10 +209,9 @@ START_TEST(a_late_write_cannot_replace_its_successor)
 	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 12);
 	nb_own_free(&o);
 }
-END_TEST
 
 /* The store never shows an answer before the facts that belong to it. */
-START_TEST(both_keys_are_written_at_once)
+TEST(both_keys_are_written_at_once)
 {
 	struct nb_own o = own_new();
 
@@ -243,9 +236,8 @@ START_TEST(both_keys_are_written_at_once)
 	ck_assert_str_eq(put_key, "/p/answer/x");
 	nb_own_free(&o); /* with a write under way */
 }
-END_TEST
 
-START_TEST(a_key_that_somebody_deleted_is_written_again)
+TEST(a_key_that_somebody_deleted_is_written_again)
 {
 	struct nb_own o = own_new();
 	struct nb_store_kv found = { .key = "/p/site/x", .mod_revision = 7, .op = 0 };
@@ -265,13 +257,12 @@ START_TEST(a_key_that_somebody_deleted_is_written_again)
 	ck_assert_int_eq(nb_own_confirmed(&o, NB_OWN_SITE), 7);
 	nb_own_free(&o);
 }
-END_TEST
 
 /*
  * The last key of a site, ended/SITE, is refused if the next agent of its
  * segment has registered before the store gets it.
  */
-START_TEST(the_last_key_needs_our_own)
+TEST(the_last_key_needs_our_own)
 {
 	struct nb_own o = own_new();
 
@@ -291,7 +282,6 @@ START_TEST(the_last_key_needs_our_own)
 	ck_assert_int_eq(compared, 7);
 	nb_own_free(&o);
 }
-END_TEST
 
 /* ---- processes that started after a change ---- */
 
@@ -342,7 +332,7 @@ static unsigned tries_in(struct nb_agent *a, unsigned seconds)
 	return given;
 }
 
-START_TEST(what_cannot_succeed_is_tried_ever_less)
+TEST(what_cannot_succeed_is_tried_ever_less)
 {
 	static const char value[] = "{\"n\":3,\"digest\":\"d\",\"line\":\"policy use none\"}";
 	static struct nb_agent a;
@@ -364,7 +354,6 @@ START_TEST(what_cannot_succeed_is_tried_ever_less)
 	nb_view_clear(&a.view);
 	free(seg.mem);
 }
-END_TEST
 
 /* ---- ranks that switch while their site answers an order ---- */
 
@@ -382,7 +371,7 @@ json_t *__wrap_nb_site_seen(const struct nb_site *s)
 }
 
 /* The coordinator waits for this news before it arms the next fence. */
-START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
+TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 {
 	struct nb_procs_result staged = { .kind = NB_PROCS_STAGE, .n = 4 };
 	static struct nb_agent a;
@@ -419,11 +408,10 @@ START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 	nb_own_free(&a.own);
 	free(seg.mem);
 }
-END_TEST
 
 /* ---- ranks that wait at a fence ---- */
 
-START_TEST(all_waiting_communicators_are_rolled_back)
+TEST(all_waiting_communicators_are_rolled_back)
 {
 	static const char armed[] = "{\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
 	struct nb_err away = { .code = NB_E_STORE };
@@ -472,7 +460,6 @@ START_TEST(all_waiting_communicators_are_rolled_back)
 	nb_own_free(&a.own);
 	free(seg.mem);
 }
-END_TEST
 
 /* ---- a lost runner ---- */
 
@@ -480,7 +467,7 @@ END_TEST
  * The runner's last request may place the candidate. Its guard is dropped or
  * carried out only after all requests.
  */
-START_TEST(a_guard_does_not_overtake_a_request)
+TEST(a_guard_does_not_overtake_a_request)
 {
 	static const char guard[] = "{\"id\":\"r\",\"line\":\"policy use x\"}";
 	static const char placed[] = "{\"n\":3,\"rollout\":\"r\"}";
@@ -523,18 +510,5 @@ START_TEST(a_guard_does_not_overtake_a_request)
 	nb_coord_free(c);
 	nb_view_clear(&a.view);
 }
-END_TEST
 
-UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
-	  tcase_add_test(tc, other_lines_are_not); tcase_add_test(tc, a_long_line_is_not_cut);
-	  tcase_add_test(tc, names_are_one_word);
-	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
-	  tcase_add_test(tc, a_late_write_cannot_replace_its_successor);
-	  tcase_add_test(tc, a_value_that_changes_again_and_again_is_written);
-	  tcase_add_test(tc, both_keys_are_written_at_once);
-	  tcase_add_test(tc, a_key_that_somebody_deleted_is_written_again);
-	  tcase_add_test(tc, the_last_key_needs_our_own);
-	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
-	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);
-	  tcase_add_test(tc, all_waiting_communicators_are_rolled_back);
-	  tcase_add_test(tc, a_guard_does_not_overtake_a_request);)
+UNIT_MAIN("fleet_order")

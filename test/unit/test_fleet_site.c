@@ -71,7 +71,7 @@ static int64_t answer(void)
 /* One that begins the chain. */
 #define RECORD(state, n, fence) LINK("3", "0", "0", state, n, fence)
 
-START_TEST(records_that_make_sense_are_copied)
+TEST(records_that_make_sense_are_copied)
 {
 	uint64_t armed = copy(RECORD("\"armed\"", "1", "7"), 10);
 	uint64_t commit = copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
@@ -81,9 +81,8 @@ START_TEST(records_that_make_sense_are_copied)
 	ck_assert_uint_eq(nb_fence_word_seq(commit), 7);
 	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12), 0);
 }
-END_TEST
 
-START_TEST(others_are_nobodys)
+TEST(others_are_nobodys)
 {
 	static const char *const wrong[] = {
 		RECORD("\"comitt\"", "1", "8"),
@@ -106,9 +105,8 @@ START_TEST(others_are_nobodys)
 		ck_assert_int_eq(answer(), 10);
 	}
 }
-END_TEST
 
-START_TEST(no_answer_without_a_barrier)
+TEST(no_answer_without_a_barrier)
 {
 	copy(RECORD("\"armed\"", "1", "7"), 10);
 	ck_assert_int_eq(answer(), 0);
@@ -121,10 +119,9 @@ START_TEST(no_answer_without_a_barrier)
 	copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
 	ck_assert_int_eq(answer(), 0);
 }
-END_TEST
 
 /* Ranks decide in bursts, so a rate over a short time would be far too high. */
-START_TEST(a_rate_is_not_of_a_moment)
+TEST(a_rate_is_not_of_a_moment)
 {
 	struct nb_site_comm *k = &site.comm[0];
 	uint64_t now_us = nb_agent_ms() * 1000;
@@ -139,9 +136,8 @@ START_TEST(a_rate_is_not_of_a_moment)
 	ck_assert_uint_le(k->per_s, 1000);
 	ck_assert_uint_eq(k->announced, 1000);
 }
-END_TEST
 
-START_TEST(each_communicator_with_a_waiting_rank_is_found)
+TEST(each_communicator_with_a_waiting_rank_is_found)
 {
 	struct nb_seg_comm *c;
 	uint32_t slot;
@@ -156,7 +152,6 @@ START_TEST(each_communicator_with_a_waiting_rank_is_found)
 	ck_assert_uint_eq(nb_site_waiting(&site, 1), 2);
 	ck_assert_uint_eq(nb_site_waiting(&site, 3), NB_SEG_COMMS);
 }
-END_TEST
 
 /* The stand that the site answers for the armed record. */
 static void stands(const char *want)
@@ -172,7 +167,7 @@ static void stands(const char *want)
  * A process that started after the site had staged the change would adopt no
  * policy at the fence.
  */
-START_TEST(a_rank_whose_process_lacks_the_generation_is_told)
+TEST(a_rank_whose_process_lacks_the_generation_is_told)
 {
 	struct nb_seg_proc *p = &site.seg->mem->proc[comm->slot[0].proc];
 	uint64_t word;
@@ -198,16 +193,14 @@ START_TEST(a_rank_whose_process_lacks_the_generation_is_told)
 	     11);
 	stands("below");
 }
-END_TEST
 
 /* A record that is copied again is not rolled back a second time. */
-START_TEST(a_copy_keeps_what_was_asked)
+TEST(a_copy_keeps_what_was_asked)
 {
 	site.comm[0].asked = 10;
 	copy(RECORD("\"armed\"", "1", "7"), 10);
 	ck_assert_int_eq(site.comm[0].asked, 10);
 }
-END_TEST
 
 /* ---- a store that goes back ---- */
 
@@ -232,7 +225,7 @@ static json_t *published(int64_t *id)
  * agent may be a new one, and the store's revisions may be beyond the former
  * ones.
  */
-START_TEST(a_copy_never_goes_back)
+TEST(a_copy_never_goes_back)
 {
 	static const int64_t later[] = { 8, 10, 11, 12, 50 };
 
@@ -265,13 +258,12 @@ START_TEST(a_copy_never_goes_back)
 		json_decref(o);
 	}
 }
-END_TEST
 
 /*
  * A fence was armed, and the store is restored to the time before it. Another
  * site may have copied its outcome.
  */
-START_TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
+TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
 {
 	uint64_t word;
 	int64_t id;
@@ -292,10 +284,9 @@ START_TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
 	ck_assert(json_is_object(json_object_get(o, "back")));
 	json_decref(o);
 }
-END_TEST
 
 /* The roll-back of a fence that this site has never copied changes nothing. */
-START_TEST(a_rolled_back_fence_may_be_missed)
+TEST(a_rolled_back_fence_may_be_missed)
 {
 	uint64_t word;
 
@@ -307,13 +298,12 @@ START_TEST(a_rolled_back_fence_may_be_missed)
 	ck_assert_uint_eq(copy(LINK("6", "5", "4", "\"commit\"", "2", "20"), 15), word);
 	ck_assert(nb_site_lost(&site, 0));
 }
-END_TEST
 
 /*
  * The agent was away while a fence was rolled back and the next one was armed.
  * Its copy is of the first fence, or of the record before.
  */
-START_TEST(a_fence_after_a_missed_roll_back_is_followed)
+TEST(a_fence_after_a_missed_roll_back_is_followed)
 {
 	static const char *const first = ARM("3", "2", "2", "20");
 	json_t *armed = json_loads(first, 0, NULL);
@@ -349,9 +339,8 @@ START_TEST(a_fence_after_a_missed_roll_back_is_followed)
 	json_decref(undo);
 	json_decref(next);
 }
-END_TEST
 
-START_TEST(a_record_made_of_the_copies_is_accepted)
+TEST(a_record_made_of_the_copies_is_accepted)
 {
 #define MADE(id, from)                                                     \
 	"{\"id\":" id ",\"state\":\"commit\",\"n\":2,\"digest\":\"" DIGEST \
@@ -370,10 +359,9 @@ START_TEST(a_record_made_of_the_copies_is_accepted)
 	ck_assert(!nb_site_lost(&site, 0));
 	ck_assert_ptr_null(published(&id));
 }
-END_TEST
 
 /* While a fence is armed, a store that goes back may have lost its outcome. */
-START_TEST(an_armed_copy_is_suspect)
+TEST(an_armed_copy_is_suspect)
 {
 	copy(ARM("1", "0", "1", "7"), 7);
 	nb_site_suspect(&site);
@@ -383,11 +371,10 @@ START_TEST(an_armed_copy_is_suspect)
 	nb_site_suspect(&site);
 	ck_assert(!nb_site_lost(&site, 0));
 }
-END_TEST
 
 /* An agent died while it wrote a copy: nobody knows which word ranks have read.
  */
-START_TEST(half_a_copy_is_not_published)
+TEST(half_a_copy_is_not_published)
 {
 	int64_t id;
 	json_t *o;
@@ -406,19 +393,5 @@ START_TEST(half_a_copy_is_not_published)
 	ck_assert_int_eq(id, 2);
 	json_decref(o);
 }
-END_TEST
 
-UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
-	  tcase_add_test(tc, records_that_make_sense_are_copied);
-	  tcase_add_test(tc, others_are_nobodys); tcase_add_test(tc, no_answer_without_a_barrier);
-	  tcase_add_test(tc, a_rate_is_not_of_a_moment);
-	  tcase_add_test(tc, each_communicator_with_a_waiting_rank_is_found);
-	  tcase_add_test(tc, a_rank_whose_process_lacks_the_generation_is_told);
-	  tcase_add_test(tc, a_copy_keeps_what_was_asked);
-	  tcase_add_test(tc, a_copy_never_goes_back);
-	  tcase_add_test(tc, an_armed_copy_waits_for_the_outcome_of_its_own_fence);
-	  tcase_add_test(tc, a_rolled_back_fence_may_be_missed);
-	  tcase_add_test(tc, a_fence_after_a_missed_roll_back_is_followed);
-	  tcase_add_test(tc, a_record_made_of_the_copies_is_accepted);
-	  tcase_add_test(tc, an_armed_copy_is_suspect);
-	  tcase_add_test(tc, half_a_copy_is_not_published);)
+UNIT_MAIN_WITH("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);)

@@ -44,7 +44,7 @@ static void stands(enum nb_targets_stand want, const char *missing)
 		ck_assert_str_eq(site, missing);
 }
 
-START_TEST(all_sites_must_answer)
+TEST(all_sites_must_answer)
 {
 	stands(NB_TARGETS_UNKNOWN, "a");
 	put_seen("a", ARMED, "below");
@@ -56,19 +56,17 @@ START_TEST(all_sites_must_answer)
 	put_seen("b", ARMED, "beyond");
 	stands(NB_TARGETS_BEYOND, NULL);
 }
-END_TEST
 
 /* The lease of b's agent ends while its answer is outstanding. */
-START_TEST(a_site_that_has_left_has_not_answered)
+TEST(a_site_that_has_left_has_not_answered)
 {
 	put_seen("a", ARMED, "below");
 	nb_view_remove(&view, "comm/" COMM "/b");
 	nb_view_remove(&view, "answer/b");
 	stands(NB_TARGETS_UNKNOWN, "b");
 }
-END_TEST
 
-START_TEST(nor_has_one_with_one_of_its_keys)
+TEST(nor_has_one_with_one_of_its_keys)
 {
 	put_seen("a", ARMED, "below");
 	put_seen("b", ARMED, "below");
@@ -79,16 +77,14 @@ START_TEST(nor_has_one_with_one_of_its_keys)
 	nb_view_remove(&view, "answer/b");
 	stands(NB_TARGETS_UNKNOWN, "b");
 }
-END_TEST
 
 /* All agents of a communicator have left: its ranks decide on. */
-START_TEST(no_site_is_no_answer)
+TEST(no_site_is_no_answer)
 {
 	nb_view_remove(&view, "comm/" COMM "/a");
 	nb_view_remove(&view, "comm/" COMM "/b");
 	stands(NB_TARGETS_UNKNOWN, "a");
 }
-END_TEST
 
 /* Says which ranks of four are missing. @who: those that site a has */
 static void misses(const char *who, int ranks, const char *words)
@@ -106,16 +102,15 @@ static void misses(const char *who, int ranks, const char *words)
 	ck_assert_msg(strstr(targets.at[0].why, words), "%s", targets.at[0].why);
 }
 
-START_TEST(missing_ranks_are_named_in_whole_sentences)
+TEST(missing_ranks_are_named_in_whole_sentences)
 {
 	misses("0,1,3", 3, ", on 1 site: rank 2 has no ncclbpf, no agent");
 	misses("0,1", 2, ": ranks 2-3 have no ncclbpf");
 	misses("1", 1, ": ranks 0,2-3 have no ncclbpf");
 	misses("", 2, ": the others have no ncclbpf");
 }
-END_TEST
 
-START_TEST(none_is_armed_while_a_site_is_away)
+TEST(none_is_armed_while_a_site_is_away)
 {
 	char why[200];
 
@@ -137,10 +132,9 @@ START_TEST(none_is_armed_while_a_site_is_away)
 	ck_assert(!nb_targets_ready(&targets, &view, why, sizeof(why)));
 	ck_assert_ptr_nonnull(strstr(why, "site b "));
 }
-END_TEST
 
 /* The view may lag behind a fence that was put back. */
-START_TEST(an_armed_record_has_no_generation_yet)
+TEST(an_armed_record_has_no_generation_yet)
 {
 	static const char none[] = "00000000000000000000000000000000"
 				   "00000000000000000000000000000000";
@@ -153,9 +147,8 @@ START_TEST(an_armed_record_has_no_generation_yet)
 	nb_targets_find(&targets, &view, none);
 	ck_assert_uint_eq(targets.n, 0);
 }
-END_TEST
 
-START_TEST(a_record_outlives_the_keys_of_sites)
+TEST(a_record_outlives_the_keys_of_sites)
 {
 	const struct nb_view_key *k = nb_view_get(&view, RECORD);
 
@@ -169,10 +162,9 @@ START_TEST(a_record_outlives_the_keys_of_sites)
 	k = nb_view_get(&view, RECORD);
 	ck_assert(nb_target_is_stale(&view, k));
 }
-END_TEST
 
 /* Sites of another job, too, have a communicator of this identity. */
-START_TEST(a_record_outlives_a_second_communicator)
+TEST(a_record_outlives_a_second_communicator)
 {
 	json_t *notes;
 
@@ -190,9 +182,8 @@ START_TEST(a_record_outlives_a_second_communicator)
 	nb_view_remove(&view, "comm/" COMM "/b");
 	ck_assert(nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
 }
-END_TEST
 
-START_TEST(a_rank_beyond_the_fence_decides)
+TEST(a_rank_beyond_the_fence_decides)
 {
 	const char *site = "";
 
@@ -202,7 +193,6 @@ START_TEST(a_rank_beyond_the_fence_decides)
 	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site), NB_TARGETS_UNKNOWN);
 	ck_assert_str_eq(site, "a");
 }
-END_TEST
 
 static void put_rate(const char *site, int announced, int per_s)
 {
@@ -216,7 +206,7 @@ static void put_rate(const char *site, int announced, int per_s)
 	put(key, text, MADE);
 }
 
-START_TEST(a_fence_lies_ahead_of_the_fastest_rank)
+TEST(a_fence_lies_ahead_of_the_fastest_rank)
 {
 	put_rate("a", 1000, 500);
 	put_rate("b", 1010, 450);
@@ -230,7 +220,6 @@ START_TEST(a_fence_lies_ahead_of_the_fastest_rank)
 	nb_targets_choose(&targets, &view, 2, 40);
 	ck_assert_uint_eq(targets.at[0].fence, 1010 + 16);
 }
-END_TEST
 
 /* Note @ms as the time of an answer. */
 static void answer_after(struct nb_coord *c, uint64_t ms)
@@ -239,7 +228,7 @@ static void answer_after(struct nb_coord *c, uint64_t ms)
 	nb_coord_answered(c);
 }
 
-START_TEST(one_slow_answer_moves_no_fence)
+TEST(one_slow_answer_moves_no_fence)
 {
 	struct nb_coord *c = nb_coord_new(NULL);
 
@@ -267,9 +256,8 @@ START_TEST(one_slow_answer_moves_no_fence)
 	ck_assert_uint_ge(nb_coord_lead_ms(c), 400);
 	nb_coord_free(c);
 }
-END_TEST
 
-START_TEST(time_limits_grow_with_the_number_of_sites)
+TEST(time_limits_grow_with_the_number_of_sites)
 {
 	static struct nb_agent a;
 	struct nb_coord *c = nb_coord_new(&a);
@@ -295,13 +283,12 @@ START_TEST(time_limits_grow_with_the_number_of_sites)
 	ck_assert_uint_lt(nb_agent_crowd(&a), 10000);
 	nb_coord_free(c);
 }
-END_TEST
 
 /*
  * A coordinator ended after it had ordered change 7 of controllers. The next
  * one ends the audit entry, unless the change was decided.
  */
-START_TEST(an_undecided_change_of_controllers_has_an_outcome)
+TEST(an_undecided_change_of_controllers_has_an_outcome)
 {
 	static const char *const ended[] = { "order/commit", "order/drop" };
 	static struct nb_agent agent = { .name = "a", .lease = 1, .whole = true };
@@ -344,7 +331,6 @@ START_TEST(an_undecided_change_of_controllers_has_an_outcome)
 			put(ended[i], "{\"n\":7}", 14 + i);
 	}
 }
-END_TEST
 
 /* Has the store lost the record? Then nothing may move the communicator. */
 static void lost(bool want)
@@ -355,7 +341,7 @@ static void lost(bool want)
 	ck_assert(nb_targets_lacking(&view) == !want);
 }
 
-START_TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
+TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
 {
 	put("site/a", "{\"baseline\":\"" DIGEST "\"}", 9);
 	put("site/b", "{\"baseline\":\"" DIGEST "\"}", 9);
@@ -370,7 +356,6 @@ START_TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
 	put_seen("b", 4, "below");
 	lost(false);
 }
-END_TEST
 
 /* True, or false and @why contains @site. */
 static void whole(bool want, const char *site)
@@ -389,7 +374,7 @@ static void whole(bool want, const char *site)
 	json_decref(notes);
 }
 
-START_TEST(a_site_whose_lease_ended_is_missed)
+TEST(a_site_whose_lease_ended_is_missed)
 {
 	nb_view_remove(&view, "comm/" COMM "/b");
 	members_due(NULL); /* not all ranks are there */
@@ -427,7 +412,6 @@ START_TEST(a_site_whose_lease_ended_is_missed)
 	whole(true, NULL);
 	members_due("{\"since\":11,\"sites\":[\"a\"]}");
 }
-END_TEST
 
 static void put_staged(const char *site, int64_t n, const char *state)
 {
@@ -454,7 +438,7 @@ static void unsettled(const char *want, bool waiting)
 	json_decref(sites);
 }
 
-START_TEST(a_site_that_could_not_commit_is_named)
+TEST(a_site_that_could_not_commit_is_named)
 {
 	put_staged("a", 3, "staged");
 	put_staged("b", 3, "failed");
@@ -473,10 +457,9 @@ START_TEST(a_site_that_could_not_commit_is_named)
 	put("ended/a", "{}", 41);
 	unsettled("[]", false);
 }
-END_TEST
 
 /* The key of a site has the rows of its communicators. */
-START_TEST(a_site_names_its_communicators)
+TEST(a_site_names_its_communicators)
 {
 	static const char row[] = "comm/00000000000000c1/c";
 
@@ -494,7 +477,6 @@ START_TEST(a_site_names_its_communicators)
 	ck_assert_ptr_null(nb_view_get(&view, "comm/00000000000000c4/c"));
 	ck_assert_ptr_nonnull(nb_view_get(&view, "comm/" COMM "/a"));
 }
-END_TEST
 
 static void notes_say(const char *what)
 {
@@ -505,7 +487,7 @@ static void notes_say(const char *what)
 	json_decref(notes);
 }
 
-START_TEST(sites_that_began_with_different_policies_are_told)
+TEST(sites_that_began_with_different_policies_are_told)
 {
 	nb_view_remove(&view, RECORD);
 	put_seen("a", 0, "below");
@@ -519,18 +501,16 @@ START_TEST(sites_that_began_with_different_policies_are_told)
 	put(RECORD, "{\"state\":\"none\"}", 10); /* a change has come */
 	notes_say("");
 }
-END_TEST
 
-START_TEST(communicators_with_the_generation_are_counted)
+TEST(communicators_with_the_generation_are_counted)
 {
 	put(RECORD, "{\"state\":\"commit\",\"n\":1,\"fence\":1,\"digest\":\"" DIGEST "\"}", 40);
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 0);
 	ck_assert_uint_eq(targets.same, 1);
 }
-END_TEST
 
-START_TEST(damaged_counts_of_ranks_are_bounded)
+TEST(damaged_counts_of_ranks_are_bounded)
 {
 	static const char *const sites[] = { "comm/" COMM "/a", "comm/" COMM "/b" };
 	struct nb_group g;
@@ -541,9 +521,8 @@ START_TEST(damaged_counts_of_ranks_are_bounded)
 	ck_assert_int_eq(g.ranks, 2LL * INT32_MAX);
 	ck_assert_int_eq(g.nranks, 0);
 }
-END_TEST
 
-START_TEST(requests_have_names_that_fit)
+TEST(requests_have_names_that_fit)
 {
 	char id[140];
 
@@ -558,38 +537,13 @@ START_TEST(requests_have_names_that_fit)
 	id[128] = '\0';
 	ck_assert(!nb_coord_request_valid(id));
 }
-END_TEST
 
-START_TEST(text_that_ends_within_a_character_is_a_string)
+TEST(text_that_ends_within_a_character_is_a_string)
 {
 	json_t *o = nb_view_text("a\xc3\xa9 \xc3");
 
 	ck_assert_str_eq(json_string_value(o), "a\xc3\xa9 ?");
 	json_decref(o);
 }
-END_TEST
 
-UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, all_sites_must_answer);
-	  tcase_add_test(tc, requests_have_names_that_fit);
-	  tcase_add_test(tc, damaged_counts_of_ranks_are_bounded);
-	  tcase_add_test(tc, a_site_names_its_communicators);
-	  tcase_add_test(tc, sites_that_began_with_different_policies_are_told);
-	  tcase_add_test(tc, communicators_with_the_generation_are_counted);
-	  tcase_add_test(tc, text_that_ends_within_a_character_is_a_string);
-	  tcase_add_test(tc, a_site_that_has_left_has_not_answered);
-	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
-	  tcase_add_test(tc, no_site_is_no_answer);
-	  tcase_add_test(tc, missing_ranks_are_named_in_whole_sentences);
-	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
-	  tcase_add_test(tc, an_armed_record_has_no_generation_yet);
-	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
-	  tcase_add_test(tc, a_record_outlives_a_second_communicator);
-	  tcase_add_test(tc, a_rank_beyond_the_fence_decides);
-	  tcase_add_test(tc, a_fence_lies_ahead_of_the_fastest_rank);
-	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
-	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
-	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
-	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
-	  tcase_add_test(tc, a_lost_record_is_not_that_of_ranks_that_never_moved);
-	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
+UNIT_MAIN_WITH("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);)

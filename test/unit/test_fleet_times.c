@@ -4,7 +4,7 @@
 #include "plugin/agent/times.h"
 #include "test/unit/unit.h"
 
-START_TEST(named_times_are_set)
+TEST(named_times_are_set)
 {
 	const struct nb_agent_times before = nb_agent_times;
 
@@ -16,9 +16,8 @@ START_TEST(named_times_are_set)
 	ck_assert_uint_eq(nb_agent_times.scan, before.scan);
 	ck_assert_uint_eq(nb_agent_times.keep, before.keep);
 }
-END_TEST
 
-START_TEST(others_are_refused)
+TEST(others_are_refused)
 {
 	static const char *const wrong[] = { "leas=1", "leases=1", "lease",
 					     "lease=", "lease=1s", "lease=1;",
@@ -27,7 +26,5 @@ START_TEST(others_are_refused)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!nb_agent_times_set(wrong[i]), "%s", wrong[i]);
 }
-END_TEST
 
-UNIT_MAIN("fleet_times", tcase_add_test(tc, named_times_are_set);
-	  tcase_add_test(tc, others_are_refused);)
+UNIT_MAIN("fleet_times")

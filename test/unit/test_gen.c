@@ -78,7 +78,7 @@ static struct nb_gen *set_limit(const struct nb_gen *from, uint32_t policy_at, u
 	return g;
 }
 
-START_TEST(no_policy_is_all_zeroes)
+TEST(no_policy_is_all_zeroes)
 {
 	static const uint8_t zero[NB_SHA256_SIZE];
 	struct ncclbpf_tuner ctx = ask();
@@ -89,9 +89,8 @@ START_TEST(no_policy_is_all_zeroes)
 	ck_assert_int_eq(nb_gen_run_tuner(g, &ctx, &count), -1);
 	nb_gen_put(g);
 }
-END_TEST
 
-START_TEST(digest_follows_policies_and_order)
+TEST(digest_follows_policies_and_order)
 {
 	struct nb_policy *a = plain("a", MADE_NOOP);
 	struct nb_policy *b = plain("b", MADE_CHOOSE(1, 2));
@@ -109,9 +108,8 @@ START_TEST(digest_follows_policies_and_order)
 	nb_policy_put(b);
 	nb_policy_put(again);
 }
-END_TEST
 
-START_TEST(each_policy_sees_the_answer_so_far)
+TEST(each_policy_sees_the_answer_so_far)
 {
 	/* b answers Tree where a has answered Ring */
 	struct nb_policy *a = plain("a", MADE_CHOOSE(1, 2));
@@ -147,9 +145,8 @@ START_TEST(each_policy_sees_the_answer_so_far)
 	nb_policy_put(b);
 	nb_policy_put(c);
 }
-END_TEST
 
-START_TEST(coherent_map_changes_with_a_generation_alone)
+TEST(coherent_map_changes_with_a_generation_alone)
 {
 	struct nb_policy *p = policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
 	struct nb_policy *other = plain("other", MADE_NOOP);
@@ -182,9 +179,8 @@ START_TEST(coherent_map_changes_with_a_generation_alone)
 	nb_policy_put(p);
 	nb_policy_put(other);
 }
-END_TEST
 
-START_TEST(history_tells_how_contents_came_to_be)
+TEST(history_tells_how_contents_came_to_be)
 {
 	/* back to the first contents, but not to the first history: two
 	 * processes agree on a digest only if they were asked the same */
@@ -198,9 +194,8 @@ START_TEST(history_tells_how_contents_came_to_be)
 	nb_gen_put(g2);
 	nb_policy_put(p);
 }
-END_TEST
 
-START_TEST(local_map_lives_as_long_as_the_policy)
+TEST(local_map_lives_as_long_as_the_policy)
 {
 	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *h;
@@ -214,9 +209,8 @@ START_TEST(local_map_lives_as_long_as_the_policy)
 	nb_gen_put(h);
 	nb_policy_put(p);
 }
-END_TEST
 
-START_TEST(one_bad_operation_fails_the_change)
+TEST(one_bad_operation_fails_the_change)
 {
 	struct nb_policy *p = policy("p", MADE_CHANNELS_FROM_MAP, &made_coherent, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *out;
@@ -235,9 +229,8 @@ START_TEST(one_bad_operation_fails_the_change)
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
-END_TEST
 
-START_TEST(local_map_is_not_changed_by_a_generation)
+TEST(local_map_is_not_changed_by_a_generation)
 {
 	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *out;
@@ -250,9 +243,8 @@ START_TEST(local_map_is_not_changed_by_a_generation)
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
-END_TEST
 
-START_TEST(policies_stand_once_and_at_most_sixteen)
+TEST(policies_stand_once_and_at_most_sixteen)
 {
 	struct nb_policy *p[NB_GEN_MAX_POLICIES + 1], *twice[2];
 	struct nb_gen *g;
@@ -272,9 +264,8 @@ START_TEST(policies_stand_once_and_at_most_sixteen)
 	for (int i = 0; i <= NB_GEN_MAX_POLICIES; i++)
 		nb_policy_put(p[i]);
 }
-END_TEST
 
-START_TEST(shared_maps_are_joined_by_name_and_shape)
+TEST(shared_maps_are_joined_by_name_and_shape)
 {
 	struct nb_map_spec shared = made_local, wider = made_local;
 	struct nb_policy *a, *b, *c, *d;
@@ -295,9 +286,8 @@ START_TEST(shared_maps_are_joined_by_name_and_shape)
 	nb_policy_put(c);
 	nb_policy_put(d);
 }
-END_TEST
 
-START_TEST(rehearsal_disturbs_nobody)
+TEST(rehearsal_disturbs_nobody)
 {
 	struct nb_policy *p = policy("p", MADE_COUNT_IN_MAP, &made_local, 1, NULL, 0);
 	struct nb_gen *g = gen(&p, 1, NULL), *r;
@@ -312,9 +302,8 @@ START_TEST(rehearsal_disturbs_nobody)
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
-END_TEST
 
-START_TEST(refused_program_says_why_in_two_forms)
+TEST(refused_program_says_why_in_two_forms)
 {
 	struct nb_buf b, text, json;
 	struct nb_policy_opts opts = { .finding_text = &text, .finding_json = &json };
@@ -339,17 +328,5 @@ START_TEST(refused_program_says_why_in_two_forms)
 	nb_policy_put(p);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-UNIT_MAIN("gen", tcase_add_test(tc, no_policy_is_all_zeroes);
-	  tcase_add_test(tc, digest_follows_policies_and_order);
-	  tcase_add_test(tc, each_policy_sees_the_answer_so_far);
-	  tcase_add_test(tc, coherent_map_changes_with_a_generation_alone);
-	  tcase_add_test(tc, history_tells_how_contents_came_to_be);
-	  tcase_add_test(tc, local_map_lives_as_long_as_the_policy);
-	  tcase_add_test(tc, one_bad_operation_fails_the_change);
-	  tcase_add_test(tc, local_map_is_not_changed_by_a_generation);
-	  tcase_add_test(tc, policies_stand_once_and_at_most_sixteen);
-	  tcase_add_test(tc, shared_maps_are_joined_by_name_and_shape);
-	  tcase_add_test(tc, rehearsal_disturbs_nobody);
-	  tcase_add_test(tc, refused_program_says_why_in_two_forms);)
+UNIT_MAIN("gen")

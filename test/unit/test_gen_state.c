@@ -142,7 +142,7 @@ static uint32_t channels(struct nb_gen *g, uint64_t comm)
 	return ctx.channels;
 }
 
-START_TEST(another_process_makes_the_same_generation)
+TEST(another_process_makes_the_same_generation)
 {
 	struct nb_policy *here[2];
 	struct nb_gen *g, *made;
@@ -180,9 +180,8 @@ START_TEST(another_process_makes_the_same_generation)
 	drop();
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-START_TEST(nccls_own_choice_is_a_generation_too)
+TEST(nccls_own_choice_is_a_generation_too)
 {
 	struct nb_gen *g, *made;
 	struct nb_buf bytes;
@@ -195,9 +194,8 @@ START_TEST(nccls_own_choice_is_a_generation_too)
 	nb_gen_put(g);
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-START_TEST(a_policy_that_is_not_held_is_named)
+TEST(a_policy_that_is_not_held_is_named)
 {
 	struct nb_gen *g, *made = NULL;
 	struct nb_err err = { 0 };
@@ -216,9 +214,8 @@ START_TEST(a_policy_that_is_not_held_is_named)
 	drop();
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-START_TEST(cut_bytes_are_refused)
+TEST(cut_bytes_are_refused)
 {
 	struct nb_gen *g, *made;
 	struct nb_buf bytes;
@@ -241,9 +238,8 @@ START_TEST(cut_bytes_are_refused)
 	drop();
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-START_TEST(damaged_bytes_do_no_harm)
+TEST(damaged_bytes_do_no_harm)
 {
 	struct nb_gen *g, *made;
 	struct nb_buf bytes;
@@ -270,9 +266,8 @@ START_TEST(damaged_bytes_do_no_harm)
 	drop();
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-START_TEST(too_many_bytes_are_refused)
+TEST(too_many_bytes_are_refused)
 {
 	struct nb_err err = { 0 };
 	struct nb_buf bytes;
@@ -292,10 +287,5 @@ START_TEST(too_many_bytes_are_refused)
 	drop();
 	nb_buf_fini(&bytes);
 }
-END_TEST
 
-UNIT_MAIN("gen_state", tcase_add_test(tc, another_process_makes_the_same_generation);
-	  tcase_add_test(tc, nccls_own_choice_is_a_generation_too);
-	  tcase_add_test(tc, a_policy_that_is_not_held_is_named);
-	  tcase_add_test(tc, cut_bytes_are_refused); tcase_add_test(tc, damaged_bytes_do_no_harm);
-	  tcase_add_test(tc, too_many_bytes_are_refused);)
+UNIT_MAIN("gen_state")

@@ -15,7 +15,7 @@ static void until_done(int n, const struct nb_gin_message *o)
 	ck_assert_int_eq(o->state, NB_GIN_DONE);
 }
 
-START_TEST(a_put_with_a_signal_arrives_and_the_signal_last)
+TEST(a_put_with_a_signal_arrives_and_the_signal_last)
 {
 	struct nb_gin_message put, sig;
 
@@ -39,9 +39,8 @@ START_TEST(a_put_with_a_signal_arrives_and_the_signal_last)
 	ranks_close(2);
 	ck_assert_str_eq(said, "");
 }
-END_TEST
 
-START_TEST(order_holds_with_small_socket_buffers)
+TEST(order_holds_with_small_socket_buffers)
 {
 	enum { ROUNDS = 40, SIZE = 100000 };
 	static struct nb_gin_message put[ROUNDS], sig[ROUNDS];
@@ -68,9 +67,8 @@ START_TEST(order_holds_with_small_socket_buffers)
 	ranks_close(2);
 	nb_tcp_conf.buffer = 0;
 }
-END_TEST
 
-START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
+TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 {
 	struct nb_gin_message o;
 
@@ -85,9 +83,8 @@ START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 	ranks_close(2);
 	nb_tcp_conf.buffer = 0;
 }
-END_TEST
 
-START_TEST(both_directions_at_once_do_not_block)
+TEST(both_directions_at_once_do_not_block)
 {
 	struct nb_gin_message a, b;
 
@@ -104,9 +101,8 @@ START_TEST(both_directions_at_once_do_not_block)
 	ranks_close(2);
 	nb_tcp_conf.buffer = 0;
 }
-END_TEST
 
-START_TEST(all_to_all_among_eight_ranks)
+TEST(all_to_all_among_eight_ranks)
 {
 	enum { N = 8, SIZE = 4096 };
 	static struct nb_gin_message o[N][N];
@@ -130,9 +126,8 @@ START_TEST(all_to_all_among_eight_ranks)
 	ranks_close(N);
 	ck_assert_str_eq(said, "");
 }
-END_TEST
 
-START_TEST(our_own_rank_is_served_in_order)
+TEST(our_own_rank_is_served_in_order)
 {
 	struct nb_gin_message o;
 
@@ -148,9 +143,8 @@ START_TEST(our_own_rank_is_served_in_order)
 	ck_assert_int_eq(ranks[0].data[BYTES - 4], 0);
 	ranks_close(2);
 }
-END_TEST
 
-START_TEST(a_single_rank_needs_no_peer)
+TEST(a_single_rank_needs_no_peer)
 {
 	struct nb_gin_message o;
 
@@ -160,9 +154,8 @@ START_TEST(a_single_rank_needs_no_peer)
 	ck_assert_int_eq(t->progress(ranks[0].coll, NULL), 0);
 	ranks_close(1);
 }
-END_TEST
 
-START_TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
+TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
 {
 	struct nb_gin_message put, sig;
 
@@ -176,10 +169,9 @@ START_TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
 	until_done(2, &put);
 	ranks_close(2);
 }
-END_TEST
 
 /* What the peer would refuse does not cost the connection. */
-START_TEST(a_wrong_signal_is_refused_here)
+TEST(a_wrong_signal_is_refused_here)
 {
 	struct nb_gin_message o;
 
@@ -202,9 +194,8 @@ START_TEST(a_wrong_signal_is_refused_here)
 	ranks_close(2);
 	ck_assert_str_eq(said, "");
 }
-END_TEST
 
-START_TEST(signals_add_with_all_64_bits_and_wrap)
+TEST(signals_add_with_all_64_bits_and_wrap)
 {
 	struct nb_gin_message o;
 
@@ -216,10 +207,9 @@ START_TEST(signals_add_with_all_64_bits_and_wrap)
 	ck_assert_uint_eq(read_signal(&ranks[1], 0), UINT64_C(0x8000000000000001));
 	ranks_close(2);
 }
-END_TEST
 
 /* A window of which only touched pages exist. */
-START_TEST(offsets_and_sizes_go_beyond_4_gib)
+TEST(offsets_and_sizes_go_beyond_4_gib)
 {
 	const size_t size = (size_t)5 << 30, at = ((size_t)4 << 30) + 12345;
 	struct nb_gin_message o = { .kind = NB_GIN_PUT, .rank = 1, .size = 70000 };
@@ -246,7 +236,6 @@ START_TEST(offsets_and_sizes_go_beyond_4_gib)
 	for (int i = 0; i < 2; i++)
 		munmap(big[i], size);
 }
-END_TEST
 
 static int post_get(struct rank *r, struct nb_gin_message *o, uint32_t from, size_t remote_off,
 		    size_t local_off, size_t size)
@@ -261,7 +250,7 @@ static int post_get(struct rank *r, struct nb_gin_message *o, uint32_t from, siz
 	return nb_gin_tcp_post(r->coll, o);
 }
 
-START_TEST(a_get_reads_what_earlier_puts_wrote)
+TEST(a_get_reads_what_earlier_puts_wrote)
 {
 	struct nb_gin_message put, get[3], own;
 
@@ -281,9 +270,8 @@ START_TEST(a_get_reads_what_earlier_puts_wrote)
 	ck_assert_int_eq(ranks[0].data[900006], 'g');
 	ranks_close(2);
 }
-END_TEST
 
-START_TEST(message_numbers_wrap)
+TEST(message_numbers_wrap)
 {
 	static struct nb_gin_message o[64];
 	struct nb_gin_tcp *a, *b;
@@ -303,9 +291,8 @@ START_TEST(message_numbers_wrap)
 	ranks_close(2);
 	ck_assert_str_eq(said, "");
 }
-END_TEST
 
-START_TEST(regions_come_and_go_while_others_are_used)
+TEST(regions_come_and_go_while_others_are_used)
 {
 	enum { TIMES = NB_GIN_CHUNK * 3 };
 	struct nb_gin_message o;
@@ -328,9 +315,8 @@ START_TEST(regions_come_and_go_while_others_are_used)
 		turn(2);
 	ranks_close(2);
 }
-END_TEST
 
-START_TEST(memory_that_the_cpu_cannot_read_is_refused)
+TEST(memory_that_the_cpu_cannot_read_is_refused)
 {
 	struct nb_gin_memory m = { .size = 4096, .type = NB_NET_CUDA_MEMORY };
 	void *mh = NULL, *gh = NULL;
@@ -343,10 +329,9 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 	munmap(m.data, 4096);
 	ranks_close(1);
 }
-END_TEST
 
 /* NCCL_NET_PLUGIN=tcp alone: NCCL's own GIN, over InfiniBand, stays in use. */
-START_TEST(there_are_devices_only_if_a_variable_asks_for_gin)
+TEST(there_are_devices_only_if_a_variable_asks_for_gin)
 {
 	static const char *const asks[][2] = {
 		{ "NCCL_GIN_PLUGIN", "tcp" },
@@ -377,9 +362,8 @@ START_TEST(there_are_devices_only_if_a_variable_asks_for_gin)
 		ck_assert_int_eq(none, 0);
 	}
 }
-END_TEST
 
-START_TEST(a_window_that_cannot_be_written_is_refused)
+TEST(a_window_that_cannot_be_written_is_refused)
 {
 	struct nb_gin_memory m = { .size = 8192, .type = NB_NET_HOST_MEMORY };
 	void *mh = NULL, *gh = NULL;
@@ -405,9 +389,8 @@ START_TEST(a_window_that_cannot_be_written_is_refused)
 	munmap(m.data, m.size);
 	ranks_close(1);
 }
-END_TEST
 
-START_TEST(windows_of_different_size_are_reported)
+TEST(windows_of_different_size_are_reported)
 {
 	char own[200];
 
@@ -424,9 +407,8 @@ START_TEST(windows_of_different_size_are_reported)
 	ck_assert_ptr_null(strstr(said, "136 bytes"));
 	ranks_close(2);
 }
-END_TEST
 
-START_TEST(one_rank_may_close_before_the_other)
+TEST(one_rank_may_close_before_the_other)
 {
 	struct nb_gin_message o, late;
 
@@ -445,7 +427,6 @@ START_TEST(one_rank_may_close_before_the_other)
 	ck_assert_ptr_nonnull(strstr(said, "rank 0, which has closed its end"));
 	rank_close(&ranks[1]);
 }
-END_TEST
 
 static bool stop;
 
@@ -467,7 +448,7 @@ static void *put_and_serve(void *arg)
 
 /* What comes for a closed connection makes the kernel discard what it has not
  * sent. _i 0: it could send all at once, 1: it could not. */
-START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
+TEST_EACH(all_arrives_though_the_peer_sends_to_a_closing_rank, 0, 2)
 {
 	enum { N = 16 };
 	static struct nb_gin_message o[N];
@@ -488,26 +469,6 @@ START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
 	pthread_join(thread, NULL);
 	rank_close(&ranks[1]);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_last);
-	  tcase_add_test(tc, order_holds_with_small_socket_buffers);
-	  tcase_add_test(tc, a_put_is_done_only_when_the_kernel_has_its_bytes);
-	  tcase_add_test(tc, both_directions_at_once_do_not_block);
-	  tcase_add_test(tc, all_to_all_among_eight_ranks);
-	  tcase_add_test(tc, our_own_rank_is_served_in_order);
-	  tcase_add_test(tc, a_single_rank_needs_no_peer);
-	  tcase_add_test(tc, a_signal_needs_no_put_and_a_put_may_be_empty);
-	  tcase_add_test(tc, a_wrong_signal_is_refused_here);
-	  tcase_add_test(tc, signals_add_with_all_64_bits_and_wrap);
-	  tcase_add_test(tc, offsets_and_sizes_go_beyond_4_gib);
-	  tcase_add_test(tc, a_get_reads_what_earlier_puts_wrote);
-	  tcase_add_test(tc, message_numbers_wrap);
-	  tcase_add_test(tc, regions_come_and_go_while_others_are_used);
-	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
-	  tcase_add_test(tc, there_are_devices_only_if_a_variable_asks_for_gin);
-	  tcase_add_test(tc, a_window_that_cannot_be_written_is_refused);
-	  tcase_add_test(tc, windows_of_different_size_are_reported);
-	  tcase_add_test(tc, one_rank_may_close_before_the_other);
-	  tcase_add_loop_test(tc, all_arrives_though_the_peer_sends_to_a_closing_rank, 0, 2);)
+UNIT_MAIN("gin")

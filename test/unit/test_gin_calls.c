@@ -303,7 +303,7 @@ static void run_threads(const struct version *v, bool null_ctx)
 			      ranks[i].failed);
 }
 
-START_TEST(each_version_moves_puts_and_signals)
+TEST_EACH(each_version_moves_puts_and_signals, 0, NVERSIONS)
 {
 	struct nb_gin_sums s;
 
@@ -318,9 +318,8 @@ START_TEST(each_version_moves_puts_and_signals)
 	ck_assert_uint_eq(s.in_bytes, 2 * ROUNDS * 4000);
 	ck_assert_uint_eq(s.errors, 0);
 }
-END_TEST
 
-START_TEST(later_communicators_have_no_context)
+TEST_EACH(later_communicators_have_no_context, 0, NVERSIONS)
 {
 	set_up();
 	run_threads(&versions[_i], false);
@@ -328,7 +327,6 @@ START_TEST(later_communicators_have_no_context)
 	null_listen = true;
 	run_threads(&versions[_i], true);
 }
-END_TEST
 
 /* ---- over a vendor's plugin ---- */
 
@@ -383,7 +381,7 @@ enum { NVENDORS = 5 };
 
 /* Each table of ours over each of a vendor's; then as for a later communicator
  * of the process, whose context is NULL. */
-START_TEST(each_version_reaches_each_version_of_a_vendor)
+TEST_EACH(each_version_reaches_each_version_of_a_vendor, 0, NVERSIONS *NVENDORS)
 {
 	const struct version *v = &versions[_i / NVENDORS];
 	const int abi = 11 + _i % NVENDORS;
@@ -418,10 +416,9 @@ START_TEST(each_version_reaches_each_version_of_a_vendor)
 	ck_assert_uint_eq(seen->nput, nputs);
 	ck_assert_uint_eq(seen->deregs, 8); /* signals and inline memory */
 }
-END_TEST
 
 /* A context that is not ours: 2.29.2 passes the net plugin's. */
-START_TEST(a_foreign_context_is_not_touched)
+TEST(a_foreign_context_is_not_touched)
 {
 	long theirs[4] = { 1, 2, 3, 4 };
 	void *coll = NULL, *l = NULL, *h = handle[0];
@@ -435,9 +432,8 @@ START_TEST(a_foreign_context_is_not_touched)
 	ck_assert_int_eq(ncclGinPlugin_v11.finalize(theirs), 0);
 	ck_assert_int_eq(theirs[0] + theirs[3], 5);
 }
-END_TEST
 
-START_TEST(off_reports_no_device)
+TEST(off_reports_no_device)
 {
 	void *ctx = &ctx;
 	int n = 5;
@@ -449,7 +445,6 @@ START_TEST(off_reports_no_device)
 	ck_assert_int_eq(n, 0);
 	ck_assert_ptr_null(ctx); /* no finalize follows */
 }
-END_TEST
 
 /* ---- two processes ---- */
 
@@ -487,7 +482,7 @@ static int process_rank(const struct version *v, int rank, int in, int out)
 	return r->failed;
 }
 
-START_TEST(two_processes_talk)
+TEST_EACH(two_processes_talk, 0, NVERSIONS)
 {
 	int to[2], from[2], status = 0, failed;
 	pid_t child;
@@ -504,7 +499,6 @@ START_TEST(two_processes_talk)
 	ck_assert_int_eq(failed, 0);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* Rank 0 here; rank 1 is a process that never makes progress. Returns it. */
 static pid_t open_beside_idle(const struct version *v)
@@ -534,7 +528,7 @@ static pid_t open_beside_idle(const struct version *v)
 	return child;
 }
 
-START_TEST(a_killed_process_is_noticed_in_mid_put)
+TEST(a_killed_process_is_noticed_in_mid_put)
 {
 	struct rank *r = &ranks[0];
 	pid_t child = open_beside_idle(&versions[0]);
@@ -558,10 +552,9 @@ START_TEST(a_killed_process_is_noticed_in_mid_put)
 	ck_assert_int_eq(rc, NB_NET_REMOTE);
 	ck_assert_int_eq(CALL(r->v, close_coll)(r->coll), 0);
 }
-END_TEST
 
 /* A kernel that only waits posts nothing; from v13 on NCCL asks. */
-START_TEST(a_rank_that_only_waits_learns_of_a_killed_process)
+TEST_EACH(a_rank_that_only_waits_learns_of_a_killed_process, 2, NVERSIONS)
 {
 	const struct nb_gin_table *t = versions[_i].t;
 	pid_t child = open_beside_idle(&versions[_i]);
@@ -581,7 +574,6 @@ START_TEST(a_rank_that_only_waits_learns_of_a_killed_process)
 	}
 	ck_assert_int_eq(t->close_coll(r->coll), 0);
 }
-END_TEST
 
 /* ---- what only our layer sees ---- */
 
@@ -597,7 +589,7 @@ static void *open_alone(void)
 	return coll;
 }
 
-START_TEST(wrong_arguments_are_errors)
+TEST(wrong_arguments_are_errors)
 {
 	const struct nb_gin_table *t = &ncclGinPlugin_v13;
 	struct nb_gin_config_v13 k = { 0, 0, 2, 64, -1 };
@@ -626,9 +618,8 @@ START_TEST(wrong_arguments_are_errors)
 	ck_assert_int_eq(t->test(coll, req, &done), NB_NET_ARGUMENT);
 	ck_assert_int_eq(t->close_coll(coll), 0);
 }
-END_TEST
 
-START_TEST(contexts_come_and_go)
+TEST(contexts_come_and_go)
 {
 	const struct nb_gin_table *t = &ncclGinPlugin_v13;
 	struct nb_gin_config_v13 k = { 0, 0, 1, 64, -1 };
@@ -646,22 +637,6 @@ START_TEST(contexts_come_and_go)
 	ck_assert_int_eq(t->create_context.v13(coll, &k, &one, NULL), 0);
 	ck_assert_int_eq(t->close_coll(coll), 0);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_calls",
-	  tcase_add_loop_test(tc, each_version_moves_puts_and_signals, 0,
-			      NVERSIONS);
-	  tcase_add_loop_test(tc, later_communicators_have_no_context, 0,
-			      NVERSIONS);
-	  tcase_add_loop_test(tc,
-			      each_version_reaches_each_version_of_a_vendor, 0,
-			      NVERSIONS * NVENDORS);
-	  tcase_add_test(tc, a_foreign_context_is_not_touched);
-	  tcase_add_test(tc, off_reports_no_device);
-	  tcase_add_loop_test(tc, two_processes_talk, 0, NVERSIONS);
-	  tcase_add_test(tc, a_killed_process_is_noticed_in_mid_put);
-	  tcase_add_loop_test(tc, a_rank_that_only_waits_learns_of_a_killed_process, 2,
-			      NVERSIONS);
-	  tcase_add_test(tc, wrong_arguments_are_errors);
-	  tcase_add_test(tc, contexts_come_and_go);)
+UNIT_MAIN("gin_calls")

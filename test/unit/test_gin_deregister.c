@@ -65,7 +65,7 @@ static bool has_ended(const struct nb_gin_message *o)
 }
 
 /* _i 0: the window stays; 1: it goes in mid-put; 2: before the first byte. */
-START_TEST(the_source_of_a_put_that_waits)
+TEST_EACH(the_source_of_a_put_that_waits, 0, 3)
 {
 	struct nb_gin_message o, behind, next;
 	void *handle[2];
@@ -97,10 +97,9 @@ START_TEST(the_source_of_a_put_that_waits)
 	ck_assert_int_eq(failed, _i != 0);
 	ranks_close(2);
 }
-END_TEST
 
 /* The peer that is asked keeps to the protocol, and is not blamed. */
-START_TEST(the_target_of_a_get_that_waits)
+TEST_EACH(the_target_of_a_get_that_waits, 0, 3)
 {
 	uint64_t before =
 		nb_gin_tcp_offences(NB_GIN_BAD_REGION) + nb_gin_tcp_offences(NB_GIN_BAD_ANSWER);
@@ -130,7 +129,6 @@ START_TEST(the_target_of_a_get_that_waits)
 			  before);
 	ranks_close(2);
 }
-END_TEST
 
 /* ---- the data path in a thread of its own, as NCCL has it ---- */
 
@@ -147,7 +145,7 @@ static void *serve(void *arg)
 
 /* Rank 0 puts without end. Rank 1 deregisters the target, and unmaps it at
  * once: a byte that is still written would be a fault. */
-START_TEST(a_target_is_free_when_deregister_returns)
+TEST(a_target_is_free_when_deregister_returns)
 {
 	enum { OPS = 8 };
 	static struct nb_gin_message o[OPS];
@@ -181,10 +179,9 @@ START_TEST(a_target_is_free_when_deregister_returns)
 	ck_assert_uint_ge(nb_gin_tcp_offences(NB_GIN_BAD_REGION), 1);
 	ranks_close(2);
 }
-END_TEST
 
 /* Windows come and go while another one is used: nobody is disturbed. */
-START_TEST(other_windows_come_and_go_meanwhile)
+TEST(other_windows_come_and_go_meanwhile)
 {
 	enum { TIMES = 50 };
 	struct nb_gin_message o;
@@ -210,11 +207,6 @@ START_TEST(other_windows_come_and_go_meanwhile)
 	ck_assert_str_eq(said, "");
 	ranks_close(2);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_deregister",
-	  tcase_add_loop_test(tc, the_source_of_a_put_that_waits, 0, 3);
-	  tcase_add_loop_test(tc, the_target_of_a_get_that_waits, 0, 3);
-	  tcase_add_test(tc, a_target_is_free_when_deregister_returns);
-	  tcase_add_test(tc, other_windows_come_and_go_meanwhile);)
+UNIT_MAIN("gin_deregister")

@@ -92,7 +92,7 @@ static const struct peers *peers_of(uint32_t peer, uint32_t context)
 	return element("gin_peers", &k);
 }
 
-START_TEST(puts_are_counted_by_peer_and_context)
+TEST(puts_are_counted_by_peer_and_context)
 {
 	const struct peers *p;
 	const struct slow *s;
@@ -135,7 +135,6 @@ START_TEST(puts_are_counted_by_peer_and_context)
 	ck_assert_uint_eq(pair[1].signal[2], 15);
 	pair_close();
 }
-END_TEST
 
 static void set_rate(uint32_t at, uint64_t rate, uint64_t burst)
 {
@@ -146,7 +145,7 @@ static void set_rate(uint32_t at, uint64_t rate, uint64_t burst)
 
 /* 20 puts of 10 kB at 1.01 MB/s are 9.9 ms each. Puts to the own rank and to
  * other contexts go at once. */
-START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
+TEST(held_puts_keep_their_order_and_delay_nobody_else)
 {
 	enum { N = 20, SIZE = 10000 };
 	struct paced_key k = { 0, 1, 0 };
@@ -199,10 +198,9 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 	ck_assert_uint_ge(s.held, p->held);
 	pair_close();
 }
-END_TEST
 
 /* _i 1: with puts that are still held back. */
-START_TEST(a_collcomm_is_closed_with_what_was_posted_sent)
+TEST_EACH(a_collcomm_is_closed_with_what_was_posted_sent, 0, 2)
 {
 	enum { N = 30, SIZE = 2000 }; /* all fits into the sockets */
 
@@ -220,9 +218,8 @@ START_TEST(a_collcomm_is_closed_with_what_was_posted_sent)
 	ck_assert_uint_eq(pair[1].signal[1], 1);
 	ck_assert_int_eq(rma->close_coll(pair[1].coll), 0);
 }
-END_TEST
 
-START_TEST(a_rate_that_needs_more_than_10_ms_is_cut)
+TEST(a_rate_that_needs_more_than_10_ms_is_cut)
 {
 	void *req[3];
 
@@ -235,9 +232,8 @@ START_TEST(a_rate_that_needs_more_than_10_ms_is_cut)
 		pair_finish(req[i]); /* not after two minutes */
 	pair_close();
 }
-END_TEST
 
-START_TEST(a_full_ring_is_said_once)
+TEST(a_full_ring_is_said_once)
 {
 	enum { N = 1500 };
 	static void *req[N];
@@ -265,12 +261,6 @@ START_TEST(a_full_ring_is_said_once)
 	ck_assert_uint_eq(v->in_a_row, 0);
 	pair_close();
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_hooks",
-	  tcase_add_test(tc, puts_are_counted_by_peer_and_context);
-	  tcase_add_test(tc, held_puts_keep_their_order_and_delay_nobody_else);
-	  tcase_add_loop_test(tc, a_collcomm_is_closed_with_what_was_posted_sent, 0, 2);
-	  tcase_add_test(tc, a_rate_that_needs_more_than_10_ms_is_cut);
-	  tcase_add_test(tc, a_full_ring_is_said_once);)
+UNIT_MAIN("gin_hooks")

@@ -124,7 +124,7 @@ static void refused(const struct nb_gin_head *h, enum nb_gin_offence what)
 	ck_assert_int_eq(post_signal(&ranks[1], &o, 1, 0, 0, 0, 0), NB_NET_REMOTE);
 }
 
-START_TEST(a_right_message_is_applied)
+TEST(a_right_message_is_applied)
 {
 	struct nb_gin_head h;
 
@@ -144,7 +144,6 @@ START_TEST(a_right_message_is_applied)
 	ck_assert_str_eq(state(), "open");
 	evil_close();
 }
-END_TEST
 
 static const struct {
 	enum nb_gin_offence what;
@@ -181,7 +180,7 @@ static const struct {
 #undef WRONG
 };
 
-START_TEST(a_message_that_differs_in_one_field_is_refused)
+TEST_EACH(a_message_that_differs_in_one_field_is_refused, 0, sizeof(wrong) / sizeof(wrong[0]))
 {
 	struct nb_gin_head h;
 
@@ -191,9 +190,8 @@ START_TEST(a_message_that_differs_in_one_field_is_refused)
 	refused(&h, wrong[_i].what);
 	evil_close();
 }
-END_TEST
 
-START_TEST(a_get_outside_is_refused_and_inside_answered)
+TEST(a_get_outside_is_refused_and_inside_answered)
 {
 	struct nb_gin_head h, answer;
 
@@ -222,9 +220,8 @@ START_TEST(a_get_outside_is_refused_and_inside_answered)
 	refused(&h, NB_GIN_BAD_BOUNDS);
 	evil_close();
 }
-END_TEST
 
-START_TEST(memory_deregistered_in_mid_put_is_not_written)
+TEST(memory_deregistered_in_mid_put_is_not_written)
 {
 	struct nb_gin_head h;
 	uint64_t before = nb_gin_tcp_offences(NB_GIN_BAD_REGION);
@@ -245,7 +242,6 @@ START_TEST(memory_deregistered_in_mid_put_is_not_written)
 	ck_assert_uint_eq(read_signal(&ranks[1], 0), 0);
 	evil_close();
 }
-END_TEST
 
 /* Ask for the whole window, and read only the first bytes of the answer. */
 static void begin_get(void)
@@ -284,7 +280,7 @@ static size_t read_answer(void)
 	return got;
 }
 
-START_TEST(memory_deregistered_in_mid_answer_is_not_read)
+TEST_EACH(memory_deregistered_in_mid_answer_is_not_read, 0, 2)
 {
 	nb_tcp_conf.buffer = 32768;
 	evil_open();
@@ -300,9 +296,8 @@ START_TEST(memory_deregistered_in_mid_answer_is_not_read)
 	nb_gin_tcp_conf.close_ns = 1000000;
 	evil_close();
 }
-END_TEST
 
-START_TEST(a_peer_that_goes_without_goodbye_is_named)
+TEST(a_peer_that_goes_without_goodbye_is_named)
 {
 	struct nb_gin_message o;
 	struct nb_gin_head h;
@@ -323,9 +318,8 @@ START_TEST(a_peer_that_goes_without_goodbye_is_named)
 	evil = -1;
 	evil_close();
 }
-END_TEST
 
-START_TEST(a_goodbye_ends_without_an_error)
+TEST(a_goodbye_ends_without_an_error)
 {
 	struct nb_gin_head h;
 	struct nb_gin_message o;
@@ -345,9 +339,8 @@ START_TEST(a_goodbye_ends_without_an_error)
 	ck_assert_int_eq(post_signal(&ranks[1], &o, 1, 0, 0, 0, 0), 0);
 	evil_close();
 }
-END_TEST
 
-START_TEST(a_peer_that_takes_nothing_is_stalled_until_it_does)
+TEST(a_peer_that_takes_nothing_is_stalled_until_it_does)
 {
 	struct nb_gin_message o, next;
 	static char sink[1 << 16];
@@ -372,11 +365,10 @@ START_TEST(a_peer_that_takes_nothing_is_stalled_until_it_does)
 	nb_gin_tcp_conf.close_ns = 1000000;
 	evil_close();
 }
-END_TEST
 
 /* ---- connecting ---- */
 
-START_TEST(missing_ranks_are_named_in_bounded_time)
+TEST(missing_ranks_are_named_in_bounded_time)
 {
 	nb_gin_tcp_conf.connect_ns = 200000000;
 	ranks_listen(5);
@@ -395,9 +387,8 @@ START_TEST(missing_ranks_are_named_in_bounded_time)
 		t->finalize(ranks[i].ctx);
 	}
 }
-END_TEST
 
-START_TEST(strangers_do_not_disturb_a_connect)
+TEST(strangers_do_not_disturb_a_connect)
 {
 	struct nb_tcp_hello h;
 	int fd[3];
@@ -422,11 +413,10 @@ START_TEST(strangers_do_not_disturb_a_connect)
 		close(fd[i]);
 	ranks_close(2);
 }
-END_TEST
 
 /* As many silent strangers as a listener keeps, and some more, before (0) or
  * behind (1) the peer in its queue. */
-START_TEST(a_crowd_of_strangers_does_not_push_a_peer_out)
+TEST_EACH(a_crowd_of_strangers_does_not_push_a_peer_out, 0, 2)
 {
 	enum { CROWD = 80 };
 	int fd[CROWD];
@@ -452,9 +442,8 @@ START_TEST(a_crowd_of_strangers_does_not_push_a_peer_out)
 	rank_register(&ranks[1]);
 	evil_close();
 }
-END_TEST
 
-START_TEST(a_handle_of_another_plugin_is_refused)
+TEST(a_handle_of_another_plugin_is_refused)
 {
 	char other[NB_NET_HANDLE] = "not ours";
 
@@ -472,22 +461,6 @@ START_TEST(a_handle_of_another_plugin_is_refused)
 		t->finalize(ranks[i].ctx);
 	}
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_hostile",
-	  tcase_add_test(tc, a_right_message_is_applied);
-	  tcase_add_loop_test(tc, a_message_that_differs_in_one_field_is_refused,
-			      0, sizeof(wrong) / sizeof(wrong[0]));
-	  tcase_add_test(tc, a_get_outside_is_refused_and_inside_answered);
-	  tcase_add_test(tc, memory_deregistered_in_mid_put_is_not_written);
-	  tcase_add_loop_test(tc, memory_deregistered_in_mid_answer_is_not_read,
-			      0, 2);
-	  tcase_add_test(tc, a_peer_that_goes_without_goodbye_is_named);
-	  tcase_add_test(tc, a_goodbye_ends_without_an_error);
-	  tcase_add_test(tc, a_peer_that_takes_nothing_is_stalled_until_it_does);
-	  tcase_add_test(tc, missing_ranks_are_named_in_bounded_time);
-	  tcase_add_test(tc, strangers_do_not_disturb_a_connect);
-	  tcase_add_loop_test(tc, a_crowd_of_strangers_does_not_push_a_peer_out,
-			      0, 2);
-	  tcase_add_test(tc, a_handle_of_another_plugin_is_refused);)
+UNIT_MAIN("gin_hostile")

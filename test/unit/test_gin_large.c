@@ -78,7 +78,7 @@ static void check_target(char *const window[2])
 		ck_assert_int_eq(last[i], 0);
 }
 
-START_TEST(a_put_of_more_than_4_gib)
+TEST(a_put_of_more_than_4_gib)
 {
 	struct nb_gin_message o;
 	void *handle = NULL;
@@ -108,8 +108,6 @@ START_TEST(a_put_of_more_than_4_gib)
 	for (int i = 0; i < 2; i++)
 		munmap(window[i], LARGE);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_large",
-	  tcase_add_test(tc, a_put_of_more_than_4_gib);)
+UNIT_MAIN("gin_large")

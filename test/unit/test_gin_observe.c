@@ -72,7 +72,7 @@ static void some_traffic(void)
 	get_one(1, 1, 64);
 }
 
-START_TEST(counts_are_kept_by_context_and_peer)
+TEST(counts_are_kept_by_context_and_peer)
 {
 	const struct nb_gin_counts *n;
 	void *open;
@@ -101,9 +101,8 @@ START_TEST(counts_are_kept_by_context_and_peer)
 	ck_assert_uint_eq(counts(1, 1)->outstanding, 0);
 	pair_close();
 }
-END_TEST
 
-START_TEST(times_are_taken_while_telemetry_is_on)
+TEST(times_are_taken_while_telemetry_is_on)
 {
 	struct nb_tel_time sum = { .count = 0 };
 	uint64_t n = 0;
@@ -134,7 +133,6 @@ START_TEST(times_are_taken_while_telemetry_is_on)
 	ck_assert_uint_eq(times(0, 1, NB_GIN_TIME_PUT)->count, 0);
 	pair_close();
 }
-END_TEST
 
 /* The next span of the event from *@at on, which is moved behind it. */
 static struct nb_trace_span span(uint64_t *at, unsigned event)
@@ -156,7 +154,7 @@ static uint64_t count_spans(uint64_t from)
 
 /* A put, a collective and a put with a signal, one after the other: their spans
  * lie in one ring and do not overlap. */
-START_TEST(puts_and_collectives_are_in_one_trace)
+TEST(puts_and_collectives_are_in_one_trace)
 {
 	static int mask;
 	struct host_prof c = { .p = (const struct host_profiler *)(const void *)&ncclProfiler_v5,
@@ -217,11 +215,10 @@ START_TEST(puts_and_collectives_are_in_one_trace)
 	host_prof_fini(&c);
 	pair_close();
 }
-END_TEST
 
 /* Rank 1 goes away while puts to it wait: NCCL may test a failed request again,
  * and one that failed late counts as well. */
-START_TEST(a_failure_is_counted_once)
+TEST(a_failure_is_counted_once)
 {
 	enum { N = 64 };
 	void *req[N];
@@ -264,11 +261,6 @@ START_TEST(a_failure_is_counted_once)
 		ck_assert_int_eq(rma->finalize(pair[i].instance), 0);
 	}
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_observe",
-	  tcase_add_test(tc, counts_are_kept_by_context_and_peer);
-	  tcase_add_test(tc, times_are_taken_while_telemetry_is_on);
-	  tcase_add_test(tc, puts_and_collectives_are_in_one_trace);
-	  tcase_add_test(tc, a_failure_is_counted_once);)
+UNIT_MAIN("gin_observe")

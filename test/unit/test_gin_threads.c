@@ -289,7 +289,7 @@ static void check_ends(void)
 		ck_assert_uint_eq(puts_counted(r), THREADS * ROUNDS);
 }
 
-START_TEST(four_progress_threads_of_each_rank)
+TEST(four_progress_threads_of_each_rank)
 {
 	pthread_t thread[2][THREADS], other, control;
 	int seen = 0;
@@ -320,8 +320,6 @@ START_TEST(four_progress_threads_of_each_rank)
 	for (int r = 0; r < 2; r++)
 		close_all(&ranks[r]);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_threads",
-	  tcase_add_test(tc, four_progress_threads_of_each_rank);)
+UNIT_MAIN("gin_threads")

@@ -37,7 +37,7 @@ static void set_up(int abi)
 	ck_assert_ptr_nonnull(seen);
 }
 
-START_TEST(each_version_is_called_as_nccl_would)
+TEST_EACH(each_version_is_called_as_nccl_would, 0, 5)
 {
 	const int abi = 11 + _i;
 	struct nb_net_props_v12 p;
@@ -81,9 +81,8 @@ START_TEST(each_version_is_called_as_nccl_would)
 	ck_assert_uint_eq(seen->colls, 2);
 	ck_assert_uint_eq(seen->finalizes, 2);
 }
-END_TEST
 
-START_TEST(strong_and_more_reach_rma)
+TEST(strong_and_more_reach_rma)
 {
 	void *req = NULL;
 	int done = 0;
@@ -99,9 +98,8 @@ START_TEST(strong_and_more_reach_rma)
 		ck_assert_int_eq(rma->test(pair[0].coll, req, &done), 0);
 	pair_close();
 }
-END_TEST
 
-START_TEST(its_errors_are_nccls)
+TEST(its_errors_are_nccls)
 {
 	struct nb_gin_sums s;
 	void *req = seen;
@@ -119,9 +117,8 @@ START_TEST(its_errors_are_nccls)
 	pair_finish(pair_put(0, 1, 8, 0, 0, 0, 0, 0)); /* and the twin */
 	pair_close();
 }
-END_TEST
 
-START_TEST(held_puts_are_posted_in_order)
+TEST(held_puts_are_posted_in_order)
 {
 	void *req[8];
 	char policy[256];
@@ -143,10 +140,9 @@ START_TEST(held_puts_are_posted_in_order)
 		ck_assert_uint_eq(seen->put[i + 1].size, 10 + i);
 	pair_close();
 }
-END_TEST
 
 /* NCCL has deregistered the memory of a held put when it closes its context. */
-START_TEST(held_puts_of_a_closed_context_are_not_posted)
+TEST_EACH(held_puts_of_a_closed_context_are_not_posted, 0, 2)
 {
 	char policy[256];
 	unsigned before;
@@ -163,11 +159,10 @@ START_TEST(held_puts_of_a_closed_context_are_not_posted)
 	pair_close();
 	ck_assert_uint_eq(seen->nput, before);
 }
-END_TEST
 
 /* GDAKI and others: NCCL's device handle is theirs, and iput is never called.
  */
-START_TEST(another_device_type_is_passed_through)
+TEST(another_device_type_is_passed_through)
 {
 	const struct nb_gin_table *t = &ncclGinPlugin_v13;
 	struct nb_gin_config_v13 k = { 1, 1, 1, 0, -1 };
@@ -188,14 +183,13 @@ START_TEST(another_device_type_is_passed_through)
 	ck_assert_int_eq(t->destroy_context(ctx), 0);
 	pair_close();
 }
-END_TEST
 
 /* ---- GIN v14, beside the table that moves data ---- */
 
 static const struct nb_gin_table_v14 *const v14 = &ncclGinPlugin_v14;
 
 /* NCCL 2.31 in one communicator: puts by RMA v15, GDAKI by GIN v14. */
-START_TEST(both_tables_of_a_vendor_are_called_at_once)
+TEST(both_tables_of_a_vendor_are_called_at_once)
 {
 	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
 	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
@@ -246,10 +240,9 @@ START_TEST(both_tables_of_a_vendor_are_called_at_once)
 	pair_close();
 	ck_assert_uint_eq(seen->colls, 2);
 }
-END_TEST
 
 /* NCCL takes GIN v13 where there is no v14; so do we, unless it is a proxy. */
-START_TEST(v14_of_a_vendor_without_it)
+TEST_EACH(v14_of_a_vendor_without_it, 2, 4)
 {
 	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
 	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
@@ -287,9 +280,8 @@ START_TEST(v14_of_a_vendor_without_it)
 	ck_assert_uint_eq(seen->inits, _i == 3 ? 3 : 2);
 	ck_assert_uint_eq(seen->finalizes, seen->inits);
 }
-END_TEST
 
-START_TEST(v14_stays_after_an_error_and_while_it_is_used)
+TEST(v14_stays_after_an_error_and_while_it_is_used)
 {
 	static char handle[NB_NET_HANDLE];
 	void *first = NULL, *second = NULL, *l = NULL;
@@ -309,10 +301,9 @@ START_TEST(v14_stays_after_an_error_and_while_it_is_used)
 	ck_assert_int_eq(v14->finalize(second), 0);
 	ck_assert_int_eq(v14->finalize(first), 0);
 }
-END_TEST
 
 /* RMA alone; our TCP: NCCL goes to the next GIN plugin. */
-START_TEST(v14_without_a_device_table_has_no_device)
+TEST_EACH(v14_without_a_device_table_has_no_device, 0, 2)
 {
 	void *ctx = seen, *coll = NULL, *l = NULL, *h = pair_handle[0];
 	struct nb_gin_signals signals;
@@ -335,9 +326,8 @@ START_TEST(v14_without_a_device_table_has_no_device)
 	ck_assert_int_gt(n, 0);
 	ck_assert_int_eq(rma->finalize(ctx), 0);
 }
-END_TEST
 
-START_TEST(a_vendor_whose_init_fails_is_left_out)
+TEST_EACH(a_vendor_whose_init_fails_is_left_out, 13, 16)
 {
 	void *ctx = NULL;
 	int n = 9;
@@ -355,9 +345,8 @@ START_TEST(a_vendor_whose_init_fails_is_left_out)
 	ck_assert_int_eq(v14->devices(&n), 0);
 	ck_assert_int_eq(n, _i == 15 ? 2 : 0);
 }
-END_TEST
 
-START_TEST(a_library_without_gin_is_left_out)
+TEST(a_library_without_gin_is_left_out)
 {
 	void *ctx = NULL;
 	char path[256];
@@ -371,20 +360,6 @@ START_TEST(a_library_without_gin_is_left_out)
 	ck_assert_int_eq(n, 0);
 	ck_assert_int_eq(nb_wrapped[NB_WRAPPED_GIN].state, NB_WRAPPED_LEFT_OUT);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("gin_wrapped",
-	  tcase_add_loop_test(tc, each_version_is_called_as_nccl_would, 0, 5);
-	  tcase_add_test(tc, strong_and_more_reach_rma);
-	  tcase_add_test(tc, its_errors_are_nccls);
-	  tcase_add_test(tc, held_puts_are_posted_in_order);
-	  tcase_add_loop_test(tc, held_puts_of_a_closed_context_are_not_posted,
-			      0, 2);
-	  tcase_add_test(tc, another_device_type_is_passed_through);
-	  tcase_add_test(tc, both_tables_of_a_vendor_are_called_at_once);
-	  tcase_add_loop_test(tc, v14_of_a_vendor_without_it, 2, 4);
-	  tcase_add_test(tc, v14_stays_after_an_error_and_while_it_is_used);
-	  tcase_add_loop_test(tc, v14_without_a_device_table_has_no_device, 0, 2);
-	  tcase_add_loop_test(tc, a_vendor_whose_init_fails_is_left_out, 13, 16);
-	  tcase_add_test(tc, a_library_without_gin_is_left_out);)
+UNIT_MAIN("gin_wrapped")

@@ -66,7 +66,7 @@ static struct ncclbpf_tuner context(void)
 	};
 }
 
-START_TEST(a_cost_is_the_table_s_in_ns)
+TEST(a_cost_is_the_table_s_in_ns)
 {
 	struct ncclbpf_tuner ctx = context();
 
@@ -75,9 +75,8 @@ START_TEST(a_cost_is_the_table_s_in_ns)
 	costs[NCCL_ALGO_RING * 3] = 3.5e9f; /* just under NCCL's limit */
 	ck_assert_uint_eq(cost(&ctx, NCCL_ALGO_RING, 0), 3500000000000);
 }
-END_TEST
 
-START_TEST(what_is_not_offered_costs_more_than_anything)
+TEST(what_is_not_offered_costs_more_than_anything)
 {
 	struct ncclbpf_tuner ctx = context();
 	const int beyond[] = { -1, 3, 7, INT32_MAX, INT32_MIN };
@@ -96,9 +95,8 @@ START_TEST(what_is_not_offered_costs_more_than_anything)
 	ck_assert_int_eq(algo_of(&ctx, -1), -1);
 	ck_assert_int_eq(proto_of(&ctx, NCCL_ALGO_RING), -1);
 }
-END_TEST
 
-START_TEST(the_cheapest_is_the_first_of_the_least)
+TEST(the_cheapest_is_the_first_of_the_least)
 {
 	struct ncclbpf_tuner ctx = context();
 
@@ -115,11 +113,10 @@ START_TEST(the_cheapest_is_the_first_of_the_least)
 	ctx.usable &= ~(1u << (NCCL_ALGO_NVLS * 3 + NCCL_PROTO_SIMPLE));
 	ck_assert_int_eq(algo_of(&ctx, -1), NCCL_ALGO_TREE);
 }
-END_TEST
 
 /* ---- arithmetic ---- */
 
-START_TEST(arithmetic_stays_in_range)
+TEST(arithmetic_stays_in_range)
 {
 	const uint64_t top = UINT64_MAX;
 
@@ -144,9 +141,8 @@ START_TEST(arithmetic_stays_in_range)
 	ck_assert_uint_eq(ncclbpf_fixed_div(3, 0, 8), top);
 	ck_assert_uint_eq(ncclbpf_fixed_mul(top, 1 << 15, 16), top / 2);
 }
-END_TEST
 
-START_TEST(an_average_comes_to_its_sample)
+TEST(an_average_comes_to_its_sample)
 {
 	const uint64_t ends[] = { 0, 1, 1000, UINT64_MAX };
 
@@ -163,7 +159,6 @@ START_TEST(an_average_comes_to_its_sample)
 		ck_assert_int_lt(n, 1000);
 	}
 }
-END_TEST
 
 /* ---- text ---- */
 
@@ -203,7 +198,7 @@ static const struct {
 	{ "99999999999999999999999999", 0, -ERANGE, 0 },
 };
 
-START_TEST(strtol_reads_what_is_a_number)
+TEST_EACH(strtol_reads_what_is_a_number, 0, (int)(sizeof(numbers) / sizeof(numbers[0])))
 {
 	int64_t v;
 	int64_t rc = read_number("strtol", numbers[_i].text, numbers[_i].base, &v);
@@ -211,9 +206,8 @@ START_TEST(strtol_reads_what_is_a_number)
 	ck_assert_msg(rc == numbers[_i].rc && v == numbers[_i].value, "\"%s\", %d: %d, %lld",
 		      numbers[_i].text, (int)numbers[_i].base, (int)rc, (long long)v);
 }
-END_TEST
 
-START_TEST(strtoul_takes_no_sign_and_keeps_to_its_memory)
+TEST(strtoul_takes_no_sign_and_keeps_to_its_memory)
 {
 	int64_t v;
 
@@ -228,7 +222,6 @@ START_TEST(strtoul_takes_no_sign_and_keeps_to_its_memory)
 	ck_assert_int_eq((int64_t)call("strtoul", (uintptr_t) "0x1f", 2, 0, (uintptr_t)&v, 0), 1);
 	ck_assert_int_eq(v, 0);
 }
-END_TEST
 
 static int64_t print(char *out, uint64_t size, const char *fmt, const uint64_t *arg,
 		     uint64_t arg_size)
@@ -237,7 +230,7 @@ static int64_t print(char *out, uint64_t size, const char *fmt, const uint64_t *
 			     arg_size);
 }
 
-START_TEST(snprintf_counts_what_has_no_room)
+TEST(snprintf_counts_what_has_no_room)
 {
 	const uint64_t arg[13] = { 5, (uint64_t)-7, 255 };
 	char out[16];
@@ -255,9 +248,8 @@ START_TEST(snprintf_counts_what_has_no_room)
 	ck_assert_str_eq(out, "ring");
 	ck_assert_int_eq(print(out, 16, "%u%u%u%u%u%u%u%u%u%u%u%u", arg, 96), 24);
 }
-END_TEST
 
-START_TEST(snprintf_refuses_and_leaves_zeroes)
+TEST(snprintf_refuses_and_leaves_zeroes)
 {
 	static const char *const bad[] = { "%s", "%u %u", "%", "%hd", "%5u" };
 	const uint64_t arg[13] = { 0 };
@@ -273,14 +265,13 @@ START_TEST(snprintf_refuses_and_leaves_zeroes)
 	ck_assert_int_eq(memcmp(out, zero, 16), 0);
 	ck_assert_int_eq(print(out, 16, "x", arg, 104), -EINVAL);
 }
-END_TEST
 
 /*
  * CVE-2022-2785 was a helper that took a struct with addresses in it for its
  * word. Memory that a program hands over is bytes here: where Linux's formats
  * go to what the bytes say (a string, an IP address, a symbol) there is none.
  */
-START_TEST(helpers_follow_no_stored_address)
+TEST(helpers_follow_no_stored_address)
 {
 	static const char *const follow[] = { "%s",   "%pks", "%pus", "%pI4",
 					      "%pi6", "%pB",  "%ps",  "%pS" };
@@ -302,18 +293,6 @@ START_TEST(helpers_follow_no_stored_address)
 	ck_assert_uint_eq(strtoull(out, NULL, 16), at[0]);
 	munmap(page, 4096);
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("helpers",
-	  tcase_add_test(tc, a_cost_is_the_table_s_in_ns);
-	  tcase_add_test(tc, what_is_not_offered_costs_more_than_anything);
-	  tcase_add_test(tc, the_cheapest_is_the_first_of_the_least);
-	  tcase_add_test(tc, arithmetic_stays_in_range);
-	  tcase_add_test(tc, an_average_comes_to_its_sample);
-	  tcase_add_loop_test(tc, strtol_reads_what_is_a_number, 0,
-			      (int)(sizeof(numbers) / sizeof(numbers[0])));
-	  tcase_add_test(tc, strtoul_takes_no_sign_and_keeps_to_its_memory);
-	  tcase_add_test(tc, snprintf_counts_what_has_no_room);
-	  tcase_add_test(tc, snprintf_refuses_and_leaves_zeroes);
-	  tcase_add_test(tc, helpers_follow_no_stored_address);)
+UNIT_MAIN("helpers")

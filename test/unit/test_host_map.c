@@ -126,7 +126,7 @@ static uint32_t word_of(struct nb_map *m, uint32_t i)
 	return word;
 }
 
-START_TEST(programs_read_what_the_writer_stores)
+TEST(programs_read_what_the_writer_stores)
 {
 	struct nb_err err = { .text = "" };
 	unsigned char *bytes;
@@ -155,13 +155,12 @@ START_TEST(programs_read_what_the_writer_stores)
 	ck_assert_ptr_eq(m->base, base);
 	nb_map_put(m);
 }
-END_TEST
 
 /*
  * The writer is killed when it has written the first of two elements and half
  * of the second: that one is no longer of any time, and is counted.
  */
-START_TEST(a_writer_dies_in_mid_update)
+TEST(a_writer_dies_in_mid_update)
 {
 	struct nb_err err = { .text = "" };
 	uint32_t unfinished;
@@ -192,10 +191,9 @@ START_TEST(a_writer_dies_in_mid_update)
 	munmap(bytes, (size_t)N * ELEMENT);
 	nb_map_put(m);
 }
-END_TEST
 
 /* A file whose contents are fixed needs no writer. */
-START_TEST(fixed_files_and_whole_pages_are_taken)
+TEST(fixed_files_and_whole_pages_are_taken)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	size_t size = ((size_t)N * ELEMENT / (size_t)page + 1) * (size_t)page;
@@ -212,7 +210,6 @@ START_TEST(fixed_files_and_whole_pages_are_taken)
 	ck_assert_uint_eq(word_of(m, 2), 5);
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- refusals ---- */
 
@@ -242,7 +239,7 @@ static struct nb_map *attached_map(unsigned char **bytes)
 	return m;
 }
 
-START_TEST(wrong_descriptors_are_refused)
+TEST(wrong_descriptors_are_refused)
 {
 	const size_t size = (size_t)N * ELEMENT;
 	const int seals = F_SEAL_SHRINK | FUTURE_WRITE;
@@ -269,9 +266,8 @@ START_TEST(wrong_descriptors_are_refused)
 	ck_assert_int_eq(nb_map_host_attach(m, -1, NULL), NB_E_IO);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(failed_calls_leave_the_map_as_it_was)
+TEST(failed_calls_leave_the_map_as_it_was)
 {
 	const int seals = F_SEAL_SHRINK | FUTURE_WRITE;
 	const size_t size = (size_t)N * ELEMENT;
@@ -292,10 +288,9 @@ START_TEST(failed_calls_leave_the_map_as_it_was)
 	ck_assert_int_eq(nb_map_host_detach(m, &err), 0);
 	nb_map_put(m);
 }
-END_TEST
 
 /* A limit is found where no program reads. */
-START_TEST(an_exchange_that_cannot_be_made_is_not_begun)
+TEST(an_exchange_that_cannot_be_made_is_not_begun)
 {
 	const size_t size = (size_t)N * ELEMENT;
 	struct nb_err err = { .text = "" };
@@ -313,9 +308,8 @@ START_TEST(an_exchange_that_cannot_be_made_is_not_begun)
 	ck_assert(nb_map_host_attached(m));
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(prepared_pages_are_shown_or_dropped)
+TEST(prepared_pages_are_shown_or_dropped)
 {
 	const size_t size = (size_t)N * ELEMENT;
 	struct nb_err err = { .text = "" };
@@ -341,9 +335,8 @@ START_TEST(prepared_pages_are_shown_or_dropped)
 	nb_map_host_drop(m, NULL);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
+TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 {
 	struct nb_err err = { .text = "" };
 	unsigned char *bytes;
@@ -359,7 +352,6 @@ START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 	ck_assert(!nb_map_host_attached(m));
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- programs that run meanwhile ---- */
 
@@ -413,7 +405,7 @@ static void change_pages(struct nb_map *m, int fd)
 }
 
 /* A page that a program does not find would end this process. */
-START_TEST(programs_that_run_meanwhile_find_the_old_or_the_new_pages)
+TEST(programs_that_run_meanwhile_find_the_old_or_the_new_pages)
 {
 	enum { CHANGES = 500, READS = 20000 };
 	const size_t size = (size_t)N * ELEMENT;
@@ -442,9 +434,8 @@ START_TEST(programs_that_run_meanwhile_find_the_old_or_the_new_pages)
 	close(fd);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(other_maps_cannot_be_attached)
+TEST(other_maps_cannot_be_attached)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, VALUE, N);
 	struct nb_err err = { .text = "" };
@@ -454,9 +445,8 @@ START_TEST(other_maps_cannot_be_attached)
 	ck_assert_uint_eq(written(m), 0);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(only_the_writer_changes_it_and_clones_are_snapshots)
+TEST(only_the_writer_changes_it_and_clones_are_snapshots)
 {
 	struct nb_err err = { .text = "" };
 	unsigned char *bytes, value[VALUE] = { 0 };
@@ -477,7 +467,6 @@ START_TEST(only_the_writer_changes_it_and_clones_are_snapshots)
 	ck_assert_uint_eq(word_of(copy, 3), 33);
 	nb_map_put(copy);
 }
-END_TEST
 
 /* ---- maps of the kernel ---- */
 
@@ -521,7 +510,7 @@ static int read_only(int fd)
 	return bpf_call(BPF_MAP_GET_FD_BY_ID, &open_attr);
 }
 
-START_TEST(frozen_arrays_of_the_kernel_are_read)
+TEST(frozen_arrays_of_the_kernel_are_read)
 {
 	const uint32_t flags = BPF_F_MMAPABLE;
 	int fd = kernel_map(BPF_MAP_TYPE_ARRAY, VALUE, N, flags);
@@ -554,17 +543,5 @@ START_TEST(frozen_arrays_of_the_kernel_are_read)
 	ck_assert_uint_eq(written(m), 60);
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
-	  tcase_add_test(tc, a_writer_dies_in_mid_update);
-	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
-	  tcase_add_test(tc, wrong_descriptors_are_refused);
-	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
-	  tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
-	  tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
-	  tcase_add_test(tc, an_exchange_that_fails_in_the_middle_leaves_zeroes);
-	  tcase_add_test(tc, programs_that_run_meanwhile_find_the_old_or_the_new_pages);
-	  tcase_add_test(tc, other_maps_cannot_be_attached);
-	  tcase_add_test(tc, only_the_writer_changes_it_and_clones_are_snapshots);
-	  tcase_add_test(tc, frozen_arrays_of_the_kernel_are_read);)
+UNIT_MAIN("host_map")

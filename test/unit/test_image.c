@@ -26,7 +26,7 @@ static int refused(struct nb_err *err)
 	return rc;
 }
 
-START_TEST(what_is_written_is_read_back)
+TEST(what_is_written_is_read_back)
 {
 	struct nb_buf b;
 	struct nb_image *in;
@@ -59,9 +59,8 @@ START_TEST(what_is_written_is_read_back)
 	nb_image_free(in);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(equal_content_gives_equal_bytes)
+TEST(equal_content_gives_equal_bytes)
 {
 	char name[] = "example", file[] = "a.c";
 	struct nb_buf a, b;
@@ -76,9 +75,8 @@ START_TEST(equal_content_gives_equal_bytes)
 	nb_buf_fini(&b);
 	nb_buf_fini(&a);
 }
-END_TEST
 
-START_TEST(line_and_function_of_a_slot)
+TEST(line_and_function_of_a_slot)
 {
 	fresh();
 	ck_assert_ptr_eq(nb_prog_line(&prog, 0), &lines[0]);
@@ -88,7 +86,6 @@ START_TEST(line_and_function_of_a_slot)
 	ck_assert_ptr_eq(nb_prog_func(&prog, 5), &funcs[0]);
 	ck_assert_ptr_eq(nb_prog_func(&prog, 6), &funcs[1]);
 }
-END_TEST
 
 /* A change that is accepted must be one that the content says. */
 static void try_bytes(const char *bytes, size_t size)
@@ -112,7 +109,7 @@ static void try_bytes(const char *bytes, size_t size)
 	nb_image_free(in);
 }
 
-START_TEST(every_changed_byte_is_refused_or_means_what_it_says)
+TEST(every_changed_byte_is_refused_or_means_what_it_says)
 {
 	static const unsigned char edge[] = { 0, 1, 0x7f, 0x80, 0xff };
 	struct nb_buf b;
@@ -134,9 +131,8 @@ START_TEST(every_changed_byte_is_refused_or_means_what_it_says)
 	}
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(every_other_length_is_refused)
+TEST(every_other_length_is_refused)
 {
 	struct nb_buf b;
 	struct nb_image *in;
@@ -155,9 +151,8 @@ START_TEST(every_other_length_is_refused)
 	ck_assert_int_eq(nb_image_read(&in, b.data, b.size, NULL), NB_E_IMAGE);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(another_version_is_said_to_be_one)
+TEST(another_version_is_said_to_be_one)
 {
 	struct nb_buf b;
 	struct nb_image *in;
@@ -171,9 +166,8 @@ START_TEST(another_version_is_said_to_be_one)
 	ck_assert_ptr_nonnull(strstr(err.text, "version 1"));
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(references_must_hit_something)
+TEST(references_must_hit_something)
 {
 	struct nb_err err;
 
@@ -205,9 +199,8 @@ START_TEST(references_must_hit_something)
 	ck_assert_int_eq(refused(&err), NB_E_INSN);
 	ck_assert_uint_eq(err.at, 6);
 }
-END_TEST
 
-START_TEST(names_nest_in_what_they_name)
+TEST(names_nest_in_what_they_name)
 {
 	/* of a map of keys of 8 and values of 16 bytes */
 	static const struct {
@@ -260,9 +253,8 @@ START_TEST(names_nest_in_what_they_name)
 		nb_buf_fini(&b);
 	}
 }
-END_TEST
 
-START_TEST(functions_tile_the_program)
+TEST(functions_tile_the_program)
 {
 	static const uint32_t bad[][4] = {
 		{ 1, 6, 6, 8 }, { 0, 5, 6, 8 }, { 0, 7, 6, 8 }, { 0, 6, 6, 7 },
@@ -278,9 +270,8 @@ START_TEST(functions_tile_the_program)
 		ck_assert_msg(refused(NULL) == NB_E_IMAGE, "row %zu", i);
 	}
 }
-END_TEST
 
-START_TEST(lines_ascend_and_are_printable)
+TEST(lines_ascend_and_are_printable)
 {
 	fresh();
 	lines[1].pc = 0;
@@ -299,9 +290,8 @@ START_TEST(lines_ascend_and_are_printable)
 			"e \xe2\x82\xac";
 	ck_assert_int_eq(refused(NULL), 0);
 }
-END_TEST
 
-START_TEST(names_are_one_word)
+TEST(names_are_one_word)
 {
 	static const char *const bad[] = { "", "a b", "a\n", "a\x1b", "\"" };
 	char longest[NB_IMAGE_NAME + 1];
@@ -338,9 +328,8 @@ START_TEST(names_are_one_word)
 	maps[1].name = "counts"; /* twice */
 	ck_assert_int_eq(refused(NULL), NB_E_IMAGE);
 }
-END_TEST
 
-START_TEST(the_hook_is_known)
+TEST(the_hook_is_known)
 {
 	struct nb_err err;
 
@@ -352,7 +341,6 @@ START_TEST(the_hook_is_known)
 	prog.section = "tuner/second";
 	ck_assert_int_eq(refused(NULL), 0);
 }
-END_TEST
 
 struct map_case {
 	struct nb_map_spec m;
@@ -406,7 +394,7 @@ static const struct map_case map_cases[] = {
 	{ M(NB_MAP_RINGBUF, 0, 0, 1 << 27, 0), NB_E_LIMIT },
 };
 
-START_TEST(map_definitions_follow_the_kernels_rules)
+TEST_EACH(map_definitions_follow_the_kernels_rules, 0, sizeof(map_cases) / sizeof(map_cases[0]))
 {
 	const struct map_case *c = &map_cases[_i];
 	struct nb_err err = { .text = "" };
@@ -415,9 +403,8 @@ START_TEST(map_definitions_follow_the_kernels_rules)
 	ck_assert_msg(rc == c->rc, "row %d: %d, not %d: %s", _i, rc, c->rc, err.text);
 	ck_assert(!rc || strstr(err.text, "map m: "));
 }
-END_TEST
 
-START_TEST(coherent_maps_answer_alike_everywhere)
+TEST(coherent_maps_answer_alike_everywhere)
 {
 	struct nb_map_spec m = map_cases[0].m;
 
@@ -431,9 +418,8 @@ START_TEST(coherent_maps_answer_alike_everywhere)
 	m.tags = 32;
 	ck_assert_int_eq(nb_map_spec_check(&m, NULL), NB_E_MAPDEF);
 }
-END_TEST
 
-START_TEST(host_maps_are_arrays_that_programs_only_read)
+TEST(host_maps_are_arrays_that_programs_only_read)
 {
 	enum { both = NB_F_MMAPABLE | NB_F_RDONLY_PROG };
 	static const struct {
@@ -464,9 +450,8 @@ START_TEST(host_maps_are_arrays_that_programs_only_read)
 			      err.text);
 	}
 }
-END_TEST
 
-START_TEST(many_long_strings_take_little_time)
+TEST(many_long_strings_take_little_time)
 {
 	enum { N = 60000 };
 	struct nb_line *many = calloc(N, sizeof(*many));
@@ -496,10 +481,9 @@ START_TEST(many_long_strings_take_little_time)
 	free(code);
 	free(many);
 }
-END_TEST
 
 /* As many slots as a program may have, and one more. */
-START_TEST(the_largest_program_is_read_back)
+TEST(the_largest_program_is_read_back)
 {
 	const uint32_t n = NB_IMAGE_MAX_SLOTS;
 	struct nb_slot *code = calloc(n + 1, sizeof(*code));
@@ -532,22 +516,5 @@ START_TEST(the_largest_program_is_read_back)
 	nb_buf_fini(&no);
 	free(code);
 }
-END_TEST
 
-UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
-	  tcase_add_test(tc, equal_content_gives_equal_bytes);
-	  tcase_add_test(tc, line_and_function_of_a_slot);
-	  tcase_add_test(tc, every_changed_byte_is_refused_or_means_what_it_says);
-	  tcase_add_test(tc, every_other_length_is_refused);
-	  tcase_add_test(tc, another_version_is_said_to_be_one);
-	  tcase_add_test(tc, references_must_hit_something);
-	  tcase_add_test(tc, names_nest_in_what_they_name);
-	  tcase_add_test(tc, functions_tile_the_program);
-	  tcase_add_test(tc, lines_ascend_and_are_printable);
-	  tcase_add_test(tc, names_are_one_word); tcase_add_test(tc, the_hook_is_known);
-	  tcase_add_loop_test(tc, map_definitions_follow_the_kernels_rules, 0,
-			      sizeof(map_cases) / sizeof(map_cases[0]));
-	  tcase_add_test(tc, coherent_maps_answer_alike_everywhere);
-	  tcase_add_test(tc, host_maps_are_arrays_that_programs_only_read);
-	  tcase_add_test(tc, many_long_strings_take_little_time);
-	  tcase_add_test(tc, the_largest_program_is_read_back);)
+UNIT_MAIN("image")

@@ -12,7 +12,7 @@ static const struct nb_prefix front = {
 	.name = "other", .text = "what comes first", .slots = before, .nslots = 2
 };
 
-START_TEST(a_front_moves_what_it_stands_before)
+TEST(a_front_moves_what_it_stands_before)
 {
 	struct nb_err err = { .text = "" };
 	const struct nb_prog *p;
@@ -40,9 +40,8 @@ START_TEST(a_front_moves_what_it_stands_before)
 	nb_image_free(in);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(a_front_is_for_programs_of_its_hook)
+TEST(a_front_is_for_programs_of_its_hook)
 {
 	struct nb_prog two[2];
 	struct nb_err err = { .text = "" };
@@ -69,7 +68,5 @@ START_TEST(a_front_is_for_programs_of_its_hook)
 	ck_assert_int_eq(nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, NULL), NB_E_LIMIT);
 	ck_assert_uint_eq(b.size, 0);
 }
-END_TEST
 
-UNIT_MAIN("image prepend", tcase_add_test(tc, a_front_moves_what_it_stands_before);
-	  tcase_add_test(tc, a_front_is_for_programs_of_its_hook);)
+UNIT_MAIN("image prepend")

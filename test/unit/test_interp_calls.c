@@ -9,7 +9,7 @@
 
 /* ---- memory ---- */
 
-START_TEST(loads_of_each_size_at_each_offset)
+TEST(loads_of_each_size_at_each_offset)
 {
 	unsigned char m[32];
 
@@ -39,9 +39,8 @@ START_TEST(loads_of_each_size_at_each_offset)
 		}
 	}
 }
-END_TEST
 
-START_TEST(stores_of_each_size_touch_only_their_bytes)
+TEST(stores_of_each_size_touch_only_their_bytes)
 {
 	const uint64_t v = 0x8899aabbccddeeff;
 
@@ -74,16 +73,14 @@ START_TEST(stores_of_each_size_touch_only_their_bytes)
 		}
 	}
 }
-END_TEST
 
-START_TEST(context_and_its_size_arrive_in_r1_and_r2)
+TEST(context_and_its_size_arrive_in_r1_and_r2)
 {
 	unsigned char m[24] = { [23] = 9 };
 
 	ck_assert_uint_eq(run_with("mov %r0, %r2\nexit", m, sizeof(m)), 24);
 	ck_assert_uint_eq(run_with("add %r1, %r2\nldxb %r0, [%r1-1]\nexit", m, sizeof(m)), 9);
 }
-END_TEST
 
 /* ---- atomics ---- */
 
@@ -136,7 +133,7 @@ static void atomic_row(const struct nb_insn_spec *row, struct cells c)
 	nb_exec_free(x);
 }
 
-START_TEST(atomics_leave_what_they_should)
+TEST(atomics_leave_what_they_should)
 {
 	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX, 0x123456789abcdef0 };
 	unsigned rows = 0;
@@ -153,9 +150,8 @@ START_TEST(atomics_leave_what_they_should)
 	}
 	ck_assert_uint_eq(rows, 20);
 }
-END_TEST
 
-START_TEST(ordered_loads_and_stores)
+TEST(ordered_loads_and_stores)
 {
 	uint64_t m[2] = { 0x8182838485868788, 0 };
 
@@ -171,7 +167,6 @@ START_TEST(ordered_loads_and_stores)
 	run_with("mov %r2, -2\nmov %r0, 0\nstore_release64 [%r1+8], %r2\nexit", m, 16);
 	ck_assert_uint_eq(m[1], 0xfffffffffffffffe);
 }
-END_TEST
 
 struct shared {
 	const struct nb_exec *x;
@@ -189,7 +184,7 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-START_TEST(atomics_are_atomic_between_threads)
+TEST(atomics_are_atomic_between_threads)
 {
 	struct nb_exec *x = program("mov %r2, 1\nmov %r3, 1\nmov %r4, 3\n"
 				    "lock add [%r1], %r2\n"
@@ -211,11 +206,10 @@ START_TEST(atomics_are_atomic_between_threads)
 	ck_assert_uint_eq(s.m[2], 2 * THREADS * ROUNDS);
 	nb_exec_free(x);
 }
-END_TEST
 
 /* ---- calls and frames ---- */
 
-START_TEST(a_call_keeps_r6_to_r9_and_r10)
+TEST(a_call_keeps_r6_to_r9_and_r10)
 {
 	ck_assert_uint_eq(run("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\n"
 			      "mov %r9, 8\nmov %r1, 16\nstdw [%r10-8], 32\n"
@@ -231,9 +225,8 @@ START_TEST(a_call_keeps_r6_to_r9_and_r10)
 			      "fine:\nexit"),
 			  63);
 }
-END_TEST
 
-START_TEST(eight_frames_each_with_its_own_stack)
+TEST(eight_frames_each_with_its_own_stack)
 {
 	/* each frame fills all 512 bytes of its stack, calls, and checks */
 	struct nb_exec *x = program("mov %r1, 8\ncall local f\nexit\n"
@@ -250,17 +243,15 @@ START_TEST(eight_frames_each_with_its_own_stack)
 	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 64 * 35);
 	nb_exec_free(x);
 }
-END_TEST
 
-START_TEST(address_of_a_callback_is_its_slot)
+TEST(address_of_a_callback_is_its_slot)
 {
 	ck_assert_uint_eq(run("mov %r1, 0\nlddw func %r0, f\nexit\n"
 			      "mov %r0, 1\nf:\nexit"),
 			  5);
 }
-END_TEST
 
-START_TEST(may_goto_leaves_the_loop_when_its_budget_is_used_up)
+TEST(may_goto_leaves_the_loop_when_its_budget_is_used_up)
 {
 	struct nb_exec *x = program("mov %r0, 0\nagain:\nmay_goto out\n"
 				    "add %r0, 1\nja again\nout:\nexit",
@@ -276,7 +267,6 @@ START_TEST(may_goto_leaves_the_loop_when_its_budget_is_used_up)
 			      "out:\nexit"),
 			  PASSES / 2);
 }
-END_TEST
 
 /* ---- helpers and maps ---- */
 
@@ -311,7 +301,7 @@ static const char *const map_text =
 	"none:\nmov %r0, -1\nexit";
 /* clang-format on */
 
-START_TEST(look_up_and_update_in_each_map_type)
+TEST(look_up_and_update_in_each_map_type)
 {
 	static const uint32_t types[] = { NB_MAP_ARRAY, NB_MAP_HASH, NB_MAP_PERCPU_ARRAY };
 
@@ -333,9 +323,8 @@ START_TEST(look_up_and_update_in_each_map_type)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-START_TEST(a_program_keeps_its_maps)
+TEST(a_program_keeps_its_maps)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 12, 3);
 	struct nb_exec *x = program(KEY(1) "call 1\nldxw %r0, [%r0+8]\nexit", &m, 1);
@@ -347,9 +336,8 @@ START_TEST(a_program_keeps_its_maps)
 	nb_exec_free(x);
 	nb_exec_free(NULL);
 }
-END_TEST
 
-START_TEST(address_inside_a_map_value)
+TEST(address_inside_a_map_value)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 32, 1);
 	struct nb_exec *x = program("lddw map_value %r1, 0, 24\n"
@@ -362,9 +350,8 @@ START_TEST(address_inside_a_map_value)
 	nb_exec_free(x);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(helpers_run)
+TEST(helpers_run)
 {
 	/* two readings of a clock that never goes back, and one CPU a run */
 	ck_assert_uint_eq(run("call 5\nmov %r6, %r0\ncall 5\n"
@@ -378,7 +365,6 @@ START_TEST(helpers_run)
 			      "sub %r1, 8\nmov %r2, 2\ncall 6\nexit"),
 			  (uint64_t)-22);
 }
-END_TEST
 
 static void not_bound(const char *text, struct nb_map *m, int code, const char *words)
 {
@@ -394,7 +380,7 @@ static void not_bound(const char *text, struct nb_map *m, int code, const char *
 	ck_assert_uint_eq(err.at, 1);
 }
 
-START_TEST(what_cannot_be_bound_is_named)
+TEST(what_cannot_be_bound_is_named)
 {
 	struct nb_map *m = map_new(NB_MAP_HASH, 8, 4);
 
@@ -404,19 +390,5 @@ START_TEST(what_cannot_be_bound_is_named)
 	not_bound("mov %r0, 0\ncall %r1\nexit", NULL, NB_E_INSN, "call through a register");
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("interp_calls", tcase_add_test(tc, loads_of_each_size_at_each_offset);
-	  tcase_add_test(tc, stores_of_each_size_touch_only_their_bytes);
-	  tcase_add_test(tc, context_and_its_size_arrive_in_r1_and_r2);
-	  tcase_add_test(tc, atomics_leave_what_they_should);
-	  tcase_add_test(tc, ordered_loads_and_stores);
-	  tcase_add_test(tc, atomics_are_atomic_between_threads);
-	  tcase_add_test(tc, a_call_keeps_r6_to_r9_and_r10);
-	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);
-	  tcase_add_test(tc, address_of_a_callback_is_its_slot);
-	  tcase_add_test(tc, may_goto_leaves_the_loop_when_its_budget_is_used_up);
-	  tcase_add_test(tc, look_up_and_update_in_each_map_type);
-	  tcase_add_test(tc, a_program_keeps_its_maps);
-	  tcase_add_test(tc, address_inside_a_map_value); tcase_add_test(tc, helpers_run);
-	  tcase_add_test(tc, what_cannot_be_bound_is_named);)
+UNIT_MAIN("interp_calls")

@@ -60,7 +60,7 @@ static void round_trip(enum nb_op op, const struct nb_slot *s)
 	ck_assert(n == 1 || in[1].op == NB_OP_LDDW_HI);
 }
 
-START_TEST(every_row_round_trips)
+TEST(every_row_round_trips)
 {
 	static const int32_t edge[] = { 0, 1, -1, INT32_MIN, INT32_MAX, 0x1234 };
 	static const int16_t offs[] = { 0, 1, -1, INT16_MIN, INT16_MAX, 8 };
@@ -79,14 +79,13 @@ START_TEST(every_row_round_trips)
 			round_trip((enum nb_op)op, s);
 		}
 }
-END_TEST
 
 static bool overlap(int32_t a, int32_t b)
 {
 	return a == b || a == NB_FIELD_ANY || b == NB_FIELD_ANY;
 }
 
-START_TEST(no_two_rows_match_the_same_bytes)
+TEST(no_two_rows_match_the_same_bytes)
 {
 	for (unsigned i = 0; i < NB_OP_LDDW_HI; i++)
 		for (unsigned k = i + 1; k < NB_OP_LDDW_HI; k++) {
@@ -99,10 +98,9 @@ START_TEST(no_two_rows_match_the_same_bytes)
 				      "%s and %s", a->name, b->name);
 		}
 }
-END_TEST
 
 /* The fields of a decoded instruction, in all forms that differ. */
-START_TEST(fields_land_where_the_header_says)
+TEST(fields_land_where_the_header_says)
 {
 	static const struct {
 		struct nb_slot s[2];
@@ -145,7 +143,6 @@ START_TEST(fields_land_where_the_header_says)
 		ck_assert_int_eq(in[0].imm, t[i].want.imm);
 	}
 }
-END_TEST
 
 static void refused(struct nb_slot s, const char *words)
 {
@@ -159,7 +156,7 @@ static void refused(struct nb_slot s, const char *words)
 	ck_assert_msg(strstr(err.text, words), "\"%s\" lacks \"%s\"", err.text, words);
 }
 
-START_TEST(what_linux_has_and_we_have_not_is_refused_by_name)
+TEST(what_linux_has_and_we_have_not_is_refused_by_name)
 {
 	static const uint8_t packet[] = { 0x20, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x58 };
 
@@ -174,9 +171,8 @@ START_TEST(what_linux_has_and_we_have_not_is_refused_by_name)
 	refused((struct nb_slot){ 0xff, 0, 0, 0 }, "unknown opcode 0xff");
 	refused((struct nb_slot){ 0x00, 0, 0, 0 }, "unknown opcode 0x00");
 }
-END_TEST
 
-START_TEST(fields_are_refused_with_found_and_allowed)
+TEST(fields_are_refused_with_found_and_allowed)
 {
 	refused((struct nb_slot){ 0x07, 0x10, 0, 0 }, "field src holds 1, allowed 0");
 	refused((struct nb_slot){ 0x37, 0x00, 2, 0 }, "field off holds 2, allowed 0, 1");
@@ -190,10 +186,9 @@ START_TEST(fields_are_refused_with_found_and_allowed)
 	refused((struct nb_slot){ 0xd3, 0x21, 0, 0 }, "field imm holds 0, allowed 0x100, 0x110");
 	refused((struct nb_slot){ 0x85, 0x30, 0, 1 }, "field src holds 3, allowed 0, 1");
 }
-END_TEST
 
 /* Each field of each row that stands for exactly one value refuses others. */
-START_TEST(every_reserved_field_is_refused)
+TEST(every_reserved_field_is_refused)
 {
 	unsigned tried = 0;
 
@@ -222,9 +217,8 @@ START_TEST(every_reserved_field_is_refused)
 	}
 	ck_assert_uint_gt(tried, 250);
 }
-END_TEST
 
-START_TEST(second_slot_of_lddw_is_checked)
+TEST(second_slot_of_lddw_is_checked)
 {
 	static const struct {
 		struct nb_slot hi;
@@ -256,7 +250,6 @@ START_TEST(second_slot_of_lddw_is_checked)
 	s[0] = (struct nb_slot){ 0 };
 	ck_assert_int_eq(nb_decode(in, s, 1, &err), NB_E_INSN);
 }
-END_TEST
 
 /* One line a row, dst 1, src 2, off 8, imm 3. */
 static const char *const golden[NB_OP_LDDW_HI] = {
@@ -270,7 +263,7 @@ static const char *map_name(void *arg, uint32_t index)
 	return index == 3 ? arg : NULL;
 }
 
-START_TEST(disassembly_of_every_row)
+TEST(disassembly_of_every_row)
 {
 	static char name[] = "limits";
 
@@ -288,7 +281,6 @@ START_TEST(disassembly_of_every_row)
 			      row->name, text, golden[op] ? golden[op] : "missing");
 	}
 }
-END_TEST
 
 static void disasm_is(struct nb_insn in, const char *want)
 {
@@ -303,7 +295,7 @@ static void disasm_is(struct nb_insn in, const char *want)
 	ck_assert_str_eq(text, want);
 }
 
-START_TEST(disassembly_of_signs_and_unknown_names)
+TEST(disassembly_of_signs_and_unknown_names)
 {
 	disasm_is((struct nb_insn){ .op = NB_OP_JA, .off = -4 }, "goto pc-4");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDX32, .src = 10, .off = -8 },
@@ -318,9 +310,8 @@ START_TEST(disassembly_of_signs_and_unknown_names)
 	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_IMM, .imm = -1 }, "r0 = 0xffffffffffffffff");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_HI }, "(second slot)");
 }
-END_TEST
 
-START_TEST(disassembly_stays_in_its_buffer)
+TEST(disassembly_stays_in_its_buffer)
 {
 	struct nb_insn in = {
 		.op = NB_OP_LDDW_IMM, .kind = NB_KIND_LDDW, .fn = NB_FN_IMM, .imm = -1
@@ -331,7 +322,6 @@ START_TEST(disassembly_stays_in_its_buffer)
 	ck_assert_str_eq(text, "r0 =");
 	ck_assert_int_eq(text[5], '#');
 }
-END_TEST
 
 static size_t assemble(struct nb_slot out[16], const char *text)
 {
@@ -342,7 +332,7 @@ static size_t assemble(struct nb_slot out[16], const char *text)
 	return n;
 }
 
-START_TEST(assembled_lines_are_the_bytes_meant)
+TEST(assembled_lines_are_the_bytes_meant)
 {
 	static const struct {
 		const char *text;
@@ -383,9 +373,8 @@ START_TEST(assembled_lines_are_the_bytes_meant)
 		ck_assert_msg(!memcmp(out, &t[i].want, sizeof(out[0])), "%s", t[i].text);
 	}
 }
-END_TEST
 
-START_TEST(labels_count_slots)
+TEST(labels_count_slots)
 {
 	struct nb_slot out[16];
 
@@ -408,9 +397,8 @@ START_TEST(labels_count_slots)
 	ck_assert_int_eq(out[4].imm, 1);
 	ck_assert_int_eq(out[5].off, 1); /* the exit, though no label */
 }
-END_TEST
 
-START_TEST(bad_text_is_refused_with_its_line)
+TEST(bad_text_is_refused_with_its_line)
 {
 	static const struct {
 		const char *text;
@@ -456,9 +444,8 @@ START_TEST(bad_text_is_refused_with_its_line)
 		ck_assert_uint_eq(n, 0);
 	}
 }
-END_TEST
 
-START_TEST(room_and_labels_are_bounded)
+TEST(room_and_labels_are_bounded)
 {
 	struct nb_slot out[2];
 	struct nb_err err = { 0 };
@@ -473,9 +460,8 @@ START_TEST(room_and_labels_are_bounded)
 	ck_assert_int_eq(nb_asm(out, 2, &n, labels, &err), NB_E_LIMIT);
 	ck_assert_uint_eq(err.at, 193);
 }
-END_TEST
 
-START_TEST(a_near_mnemonic_is_offered)
+TEST(a_near_mnemonic_is_offered)
 {
 	struct nb_slot out[2];
 	struct nb_err err = { 0 };
@@ -484,20 +470,5 @@ START_TEST(a_near_mnemonic_is_offered)
 	ck_assert_int_eq(nb_asm(out, 2, &n, "exitt", &err), NB_E_FORMAT);
 	ck_assert_str_eq(err.hint, "did you mean exit?");
 }
-END_TEST
 
-UNIT_MAIN("isa", tcase_add_test(tc, every_row_round_trips);
-	  tcase_add_test(tc, no_two_rows_match_the_same_bytes);
-	  tcase_add_test(tc, fields_land_where_the_header_says);
-	  tcase_add_test(tc, what_linux_has_and_we_have_not_is_refused_by_name);
-	  tcase_add_test(tc, fields_are_refused_with_found_and_allowed);
-	  tcase_add_test(tc, every_reserved_field_is_refused);
-	  tcase_add_test(tc, second_slot_of_lddw_is_checked);
-	  tcase_add_test(tc, disassembly_of_every_row);
-	  tcase_add_test(tc, disassembly_of_signs_and_unknown_names);
-	  tcase_add_test(tc, disassembly_stays_in_its_buffer);
-	  tcase_add_test(tc, assembled_lines_are_the_bytes_meant);
-	  tcase_add_test(tc, labels_count_slots);
-	  tcase_add_test(tc, bad_text_is_refused_with_its_line);
-	  tcase_add_test(tc, room_and_labels_are_bounded);
-	  tcase_add_test(tc, a_near_mnemonic_is_offered);)
+UNIT_MAIN("isa")

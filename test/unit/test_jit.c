@@ -92,17 +92,15 @@ static unsigned alu_rows(bool imm)
 	return rows;
 }
 
-START_TEST(alu_of_every_pair_of_registers)
+TEST(alu_of_every_pair_of_registers)
 {
 	ck_assert_uint_eq(alu_rows(false), 44);
 }
-END_TEST
 
-START_TEST(alu_with_every_kind_of_immediate)
+TEST(alu_with_every_kind_of_immediate)
 {
 	ck_assert_uint_eq(alu_rows(true), 28);
 }
-END_TEST
 
 static void jump_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned dst, unsigned src,
 		      int32_t imm)
@@ -137,7 +135,7 @@ static void jump_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned ds
 	drop(b);
 }
 
-START_TEST(jumps_of_every_pair_of_registers)
+TEST(jumps_of_every_pair_of_registers)
 {
 	unsigned rows = 0;
 
@@ -155,7 +153,6 @@ START_TEST(jumps_of_every_pair_of_registers)
 	}
 	ck_assert_uint_eq(rows, 44);
 }
-END_TEST
 
 /* ---- memory ---- */
 
@@ -198,7 +195,7 @@ static void access_row(enum nb_op op, unsigned base, unsigned other, int32_t off
 	drop(b);
 }
 
-START_TEST(loads_and_stores_of_every_pair_of_registers)
+TEST(loads_and_stores_of_every_pair_of_registers)
 {
 	static const int32_t offs[] = { 0, 1, -1, 127, -128, 128, -129, 32767, -32768, 8 };
 	unsigned n = 0;
@@ -213,10 +210,9 @@ START_TEST(loads_and_stores_of_every_pair_of_registers)
 	}
 	ck_assert_uint_eq(n, 23 * 1000);
 }
-END_TEST
 
 /* Where r10 is only a base it is no register, where it is more it is one. */
-START_TEST(frame_as_base_and_as_value)
+TEST(frame_as_base_and_as_value)
 {
 	uint64_t m[2] = { 5, 0 };
 
@@ -252,7 +248,6 @@ START_TEST(frame_as_base_and_as_value)
 			      "and %r0, 15\nexit"),
 			  0);
 }
-END_TEST
 
 static void atomic_pair(enum nb_op op, unsigned base, unsigned src, unsigned features)
 {
@@ -288,7 +283,7 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src, unsigned fea
 	drop(b);
 }
 
-START_TEST(atomics_of_every_pair_of_registers)
+TEST(atomics_of_every_pair_of_registers)
 {
 	unsigned rows = 0;
 
@@ -303,7 +298,6 @@ START_TEST(atomics_of_every_pair_of_registers)
 	}
 	ck_assert_uint_eq(rows, 20);
 }
-END_TEST
 
 struct shared {
 	struct both b;
@@ -350,12 +344,11 @@ static void atomics_between_threads(unsigned features)
 	drop(s.b);
 }
 
-START_TEST(atomics_are_atomic_between_threads)
+TEST(atomics_are_atomic_between_threads)
 {
 	atomics_between_threads((unsigned)ALL);
 	atomics_between_threads(0);
 }
-END_TEST
 
 /* ---- the rows that no test above goes through ---- */
 
@@ -424,7 +417,7 @@ static bool run_single(enum nb_op op, struct nb_map *m)
 
 /* So that a row which is added is noticed: it is of a kind whose rows are all
  * gone through above with every register and edge values, or it stands here. */
-START_TEST(every_row_has_its_test)
+TEST(every_row_has_its_test)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 8, 3);
 	uint64_t value = 77;
@@ -461,14 +454,5 @@ START_TEST(every_row_has_its_test)
 	printf("# %u rows\n", rows);
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("jit", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, alu_of_every_pair_of_registers);
-	  tcase_add_test(tc, alu_with_every_kind_of_immediate);
-	  tcase_add_test(tc, jumps_of_every_pair_of_registers);
-	  tcase_add_test(tc, loads_and_stores_of_every_pair_of_registers);
-	  tcase_add_test(tc, frame_as_base_and_as_value);
-	  tcase_add_test(tc, atomics_of_every_pair_of_registers);
-	  tcase_add_test(tc, atomics_are_atomic_between_threads);
-	  tcase_add_test(tc, every_row_has_its_test);)
+UNIT_MAIN_WITH("jit", if (!nb_jit_available()) return no_compiler();)

@@ -18,7 +18,7 @@
 
 /* Jumps over n slots of 3 to 10 bytes, forwards and backwards: the short form
  * reaches 127 bytes, and some distance falls on each side of that. */
-START_TEST(jumps_of_every_distance)
+TEST(jumps_of_every_distance)
 {
 	for (int32_t n = 0; n < 140; n++)
 		for (unsigned kind = 0; kind < 3; kind++) {
@@ -45,9 +45,8 @@ START_TEST(jumps_of_every_distance)
 			drop(b);
 		}
 }
-END_TEST
 
-START_TEST(a_jump_between_a_copy_and_an_addition)
+TEST(a_jump_between_a_copy_and_an_addition)
 {
 	static const char text[] = "mov %r3, 40\nmov %r0, 5\n"
 				   "jeq %r2, 1, middle\nmov %r0, %r3\n"
@@ -56,9 +55,8 @@ START_TEST(a_jump_between_a_copy_and_an_addition)
 	ck_assert_uint_eq(run_with(text, NULL, 0), 42);
 	ck_assert_uint_eq(run_with(text, NULL, 1), 7);
 }
-END_TEST
 
-START_TEST(long_programs)
+TEST(long_programs)
 {
 	struct both b;
 
@@ -86,7 +84,6 @@ START_TEST(long_programs)
 	ck_assert_uint_gt(b.j->size, 200000);
 	drop(b);
 }
-END_TEST
 
 /* A jump over as much code as one can be over, then from one end to the other
  * and a call back across the middle. */
@@ -119,7 +116,7 @@ static void put_longest(void)
 	put(NB_OP_JA32, 0, 0, 0, LAST - MAX);
 }
 
-START_TEST(longest_program)
+TEST(longest_program)
 {
 	for (unsigned features = 0; features < 2; features++) {
 		struct both b;
@@ -133,10 +130,9 @@ START_TEST(longest_program)
 		drop(b);
 	}
 }
-END_TEST
 
 /* Loops whose callback can be any of many have a call of each. */
-START_TEST(too_much_machine_code)
+TEST(too_much_machine_code)
 {
 	enum { CALLBACKS = 250, LOOPS = 5000, END = 3 * CALLBACKS + 2 * LOOPS };
 	struct nb_err err = { 0 };
@@ -160,9 +156,8 @@ START_TEST(too_much_machine_code)
 	ck_assert_msg(strstr(err.text, "of machine code; at most 16777216"), "%s", err.text);
 	nb_exec_free(x);
 }
-END_TEST
 
-START_TEST(calls_keep_r6_to_r9_and_r10)
+TEST(calls_keep_r6_to_r9_and_r10)
 {
 	ck_assert_uint_eq(run("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\n"
 			      "mov %r9, 8\nmov %r1, 16\nstdw [%r10-8], 32\n"
@@ -190,7 +185,6 @@ START_TEST(calls_keep_r6_to_r9_and_r10)
 				   NULL, 0),
 			  42);
 }
-END_TEST
 
 static const char eight_frames[] = "mov %r1, 8\ncall local f\nexit\n"
 				   "f:\nmov %r6, %r1\nmov %r2, %r10\nmov %r3, %r10\n"
@@ -201,11 +195,10 @@ static const char eight_frames[] = "mov %r1, 8\ncall local f\nexit\n"
 				   "mov %r2, %r10\nsub %r2, 512\nsum:\nldxdw %r1, [%r2]\n"
 				   "add %r0, %r1\nadd %r2, 8\njlt %r2, %r10, sum\nexit";
 
-START_TEST(eight_frames_each_with_its_own_stack)
+TEST(eight_frames_each_with_its_own_stack)
 {
 	ck_assert_uint_eq(run(eight_frames), 64 * 35);
 }
-END_TEST
 
 static void *on_small_stack(void *arg)
 {
@@ -216,7 +209,7 @@ static void *on_small_stack(void *arg)
 
 /* 16 KiB of stack, or the least that threads may have, with pages that nobody
  * may touch on both sides: the thread's own needs and eight frames fit. */
-START_TEST(eight_frames_between_guard_pages)
+TEST(eight_frames_between_guard_pages)
 {
 	struct both b = assembled(eight_frames, NULL, 0);
 #if defined(__SANITIZE_THREAD__)
@@ -236,17 +229,15 @@ START_TEST(eight_frames_between_guard_pages)
 	ck_assert_uint_eq((uintptr_t)r0, 64 * 35);
 	drop(b);
 }
-END_TEST
 
-START_TEST(address_of_a_callback_is_its_slot)
+TEST(address_of_a_callback_is_its_slot)
 {
 	ck_assert_uint_eq(run("mov %r1, 0\nlddw func %r0, f\nexit\n"
 			      "mov %r0, 1\nf:\nexit"),
 			  5);
 }
-END_TEST
 
-START_TEST(may_goto_has_the_interpreters_budget)
+TEST(may_goto_has_the_interpreters_budget)
 {
 	ck_assert_uint_eq(run("mov %r0, 0\nagain:\nmay_goto out\n"
 			      "add %r0, 1\nja again\nout:\nexit"),
@@ -259,12 +250,11 @@ START_TEST(may_goto_has_the_interpreters_budget)
 			      "add %r0, 1\nja f"),
 			  NB_MAY_GOTO_PASSES / 2);
 }
-END_TEST
 
 #if defined(__x86_64__)
 /* Threads that never meet cannot tell: every atomic but the exchange, which
  * locks by itself, has the prefix. */
-START_TEST(atomics_have_the_lock_prefix)
+TEST(atomics_have_the_lock_prefix)
 {
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
@@ -280,7 +270,6 @@ START_TEST(atomics_have_the_lock_prefix)
 		drop(b);
 	}
 }
-END_TEST
 
 /* Registers that callers expect to find again, in their order here. */
 static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size, bool *kept)
@@ -384,7 +373,7 @@ static const char *const users_of_registers[] = {
 	"may_goto +0\nexit",
 };
 
-START_TEST(callers_find_their_registers_again)
+TEST(callers_find_their_registers_again)
 {
 	for (size_t i = 0; i < sizeof(users_of_registers) / sizeof(char *); i++) {
 		struct both b = assembled(users_of_registers[i], NULL, 0);
@@ -395,26 +384,6 @@ START_TEST(callers_find_their_registers_again)
 		drop(b);
 	}
 }
-END_TEST
 #endif
 
-#if defined(__x86_64__)
-#define MACHINE_TESTS                                     \
-	tcase_add_test(tc, atomics_have_the_lock_prefix); \
-	tcase_add_test(tc, callers_find_their_registers_again);
-#elif defined(__aarch64__)
-#define MACHINE_TESTS tcase_add_test(tc, callers_find_their_registers_again);
-#else
-#define MACHINE_TESTS
-#endif
-
-UNIT_MAIN("jit_control", if (!nb_jit_available()) return no_compiler(); MACHINE_TESTS;
-	  tcase_add_test(tc, jumps_of_every_distance);
-	  tcase_add_test(tc, a_jump_between_a_copy_and_an_addition);
-	  tcase_add_test(tc, long_programs); tcase_add_test(tc, longest_program);
-	  tcase_add_test(tc, too_much_machine_code);
-	  tcase_add_test(tc, calls_keep_r6_to_r9_and_r10);
-	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);
-	  tcase_add_test(tc, eight_frames_between_guard_pages);
-	  tcase_add_test(tc, address_of_a_callback_is_its_slot);
-	  tcase_add_test(tc, may_goto_has_the_interpreters_budget);)
+UNIT_MAIN_WITH("jit_control", if (!nb_jit_available()) return no_compiler();)

@@ -95,7 +95,7 @@ static void finish_one(const struct made *m, uint64_t header, bool discard)
 		      theirs[1]);
 }
 
-START_TEST(records_are_finished_as_in_c)
+TEST(records_are_finished_as_in_c)
 {
 	static const char *const text[] = { "mov %r2, 0\ncall 132\nexit",
 					    "mov %r2, 0\ncall 133\nexit",
@@ -115,7 +115,6 @@ START_TEST(records_are_finished_as_in_c)
 			drop(m);
 		}
 }
-END_TEST
 
 /* ---- what is in the code ---- */
 
@@ -181,7 +180,7 @@ static struct nb_map *map_new(enum nb_map_type type, uint32_t entries)
 #define CONSTANT_KEY "stw [%r10-4], 3\n" LOOKUP
 #define UNKNOWN_KEY "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" LOOKUP
 
-START_TEST(helpers_are_called_directly)
+TEST(helpers_are_called_directly)
 {
 	struct made m = make("call 5\nmov %r6, %r0\ncall 8\nexit", (unsigned)ALL);
 	nb_helper_fn *clock = nb_helper_body(5), *cpu = nb_helper_body(8);
@@ -195,9 +194,8 @@ START_TEST(helpers_are_called_directly)
 #endif
 	drop(m);
 }
-END_TEST
 
-START_TEST(lookups_are_in_the_code)
+TEST(lookups_are_in_the_code)
 {
 	struct nb_map *array = map_new(NB_MAP_ARRAY, 0x123457);
 	struct nb_map *hash = map_new(NB_MAP_HASH, 16);
@@ -221,7 +219,6 @@ START_TEST(lookups_are_in_the_code)
 	nb_map_put(array);
 	nb_map_put(hash);
 }
-END_TEST
 
 static size_t size_of(const char *text, const uint8_t *aux)
 {
@@ -232,7 +229,7 @@ static size_t size_of(const char *text, const uint8_t *aux)
 	return size;
 }
 
-START_TEST(divisors_that_are_not_zero_are_not_checked)
+TEST(divisors_that_are_not_zero_are_not_checked)
 {
 	enum { R = NB_AUX_REACHED };
 	static const char *const text[] = {
@@ -249,11 +246,10 @@ START_TEST(divisors_that_are_not_zero_are_not_checked)
 		ck_assert_uint_eq(size_of(text[i], known), size_of(text[i], plain));
 #endif
 }
-END_TEST
 
 /* Instructions of 32 bits zero the upper half themselves: none is longer than
  * its twin of 64 bits. */
-START_TEST(nothing_is_zeroed_twice)
+TEST(nothing_is_zeroed_twice)
 {
 	static const char *const op[] = { "add", "sub", "mul", "or",   "and",
 					  "xor", "lsh", "rsh", "arsh", "mov" };
@@ -268,9 +264,8 @@ START_TEST(nothing_is_zeroed_twice)
 			ck_assert_msg(size_of(narrow, NULL) <= size_of(wide, NULL), "%s", narrow);
 		}
 }
-END_TEST
 
-START_TEST(records_are_in_the_code)
+TEST(records_are_in_the_code)
 {
 	nb_helper_fn *submit = nb_helper_body(132);
 	struct made m = make("mov %r6, %r1\ncall 132\nexit", (unsigned)ALL);
@@ -283,7 +278,6 @@ START_TEST(records_are_in_the_code)
 #endif
 	drop(m);
 }
-END_TEST
 
 /* ---- a hash's chains ---- */
 
@@ -340,7 +334,7 @@ static void same_as_in_c(uint32_t key_size, uint32_t entries)
 	nb_map_put(map);
 }
 
-START_TEST(chains_are_walked_as_in_c)
+TEST(chains_are_walked_as_in_c)
 {
 	for (uint32_t key_size = 4; key_size <= 16; key_size += 4) {
 		same_as_in_c(key_size, 1);
@@ -349,7 +343,6 @@ START_TEST(chains_are_walked_as_in_c)
 		same_as_in_c(key_size, 1024);
 	}
 }
-END_TEST
 
 static struct {
 	struct nb_map *map;
@@ -370,7 +363,7 @@ static void *come_and_go(void *unused)
 	return unused;
 }
 
-START_TEST(keys_that_stay_are_always_found)
+TEST(keys_that_stay_are_always_found)
 {
 	uint64_t stays[2] = { 0, 1 }, absent = 99;
 	pthread_t other;
@@ -396,7 +389,6 @@ START_TEST(keys_that_stay_are_always_found)
 	drop(m);
 	nb_map_put(churn.map);
 }
-END_TEST
 
 /* ---- the CPU's number ---- */
 
@@ -500,7 +492,7 @@ static void on_cpu(uint32_t cpu)
 	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 3\n" PERCPU, cpu, &three);
 }
 
-START_TEST(cpu_comes_from_the_area_or_a_call)
+TEST(cpu_comes_from_the_area_or_a_call)
 {
 	const uint32_t n = nb_ncpus();
 	const uint32_t cpu[] = {
@@ -519,7 +511,6 @@ START_TEST(cpu_comes_from_the_area_or_a_call)
 	on_cpu(UINT32_MAX);
 	nb_cpu_known = real;
 }
-END_TEST
 
 /* On each CPU that we may run on, in this thread. */
 static void *seen_is_asked(void *unused)
@@ -543,7 +534,7 @@ static void *seen_is_asked(void *unused)
 
 /* The C library's area is where we look, in every thread; unless the user has
  * told it not to have one. */
-START_TEST(area_is_the_c_library_s)
+TEST(area_is_the_c_library_s)
 {
 	const char *tunables = getenv("GLIBC_TUNABLES");
 	pthread_t other;
@@ -556,7 +547,6 @@ START_TEST(area_is_the_c_library_s)
 	ck_assert(!pthread_create(&other, NULL, seen_is_asked, NULL));
 	ck_assert(!pthread_join(other, NULL));
 }
-END_TEST
 
 static int no_compiler(void)
 {
@@ -564,13 +554,4 @@ static int no_compiler(void)
 	return 0;
 }
 
-UNIT_MAIN("jit_inline", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, records_are_finished_as_in_c);
-	  tcase_add_test(tc, helpers_are_called_directly);
-	  tcase_add_test(tc, lookups_are_in_the_code);
-	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
-	  tcase_add_test(tc, nothing_is_zeroed_twice); tcase_add_test(tc, records_are_in_the_code);
-	  tcase_add_test(tc, chains_are_walked_as_in_c);
-	  tcase_add_test(tc, keys_that_stay_are_always_found);
-	  tcase_add_test(tc, cpu_comes_from_the_area_or_a_call);
-	  tcase_add_test(tc, area_is_the_c_library_s);)
+UNIT_MAIN_WITH("jit_inline", if (!nb_jit_available()) return no_compiler();)

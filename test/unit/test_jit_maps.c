@@ -36,7 +36,7 @@ static void look_up(struct nb_map *m, uint32_t k)
 	drop(b);
 }
 
-START_TEST(lookups_in_line)
+TEST(lookups_in_line)
 {
 	static const uint32_t sizes[] = { 1, 8, 12, 24, 64, 4000, 65536 };
 
@@ -49,11 +49,10 @@ START_TEST(lookups_in_line)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
 /* CVE-2022-50167: element numbers times sizes go beyond 32 bits. The memory is
  * not there, only its addresses. */
-START_TEST(lookups_beyond_4_gib)
+TEST(lookups_beyond_4_gib)
 {
 	static const uint32_t sizes[] = { 1 << 20, (1 << 20) + 8 };
 
@@ -70,11 +69,10 @@ START_TEST(lookups_beyond_4_gib)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
 /* An element beyond 2 GiB from the first cannot be: but one beyond what 31
  * bits of product hold can, where sizes are multiplied in 32 bits. */
-START_TEST(lookups_in_large_arrays)
+TEST(lookups_in_large_arrays)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 1000, 250000);
 
@@ -83,9 +81,8 @@ START_TEST(lookups_in_large_arrays)
 	look_up(m, 131072);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(lookups_without_the_helper)
+TEST(lookups_without_the_helper)
 {
 	struct nb_map *m = map_new(NB_MAP_HASH, 8, 16, 8);
 	uint64_t key = 5, value[2] = { 7, 8 };
@@ -95,11 +92,10 @@ START_TEST(lookups_without_the_helper)
 	look_up(m, 6);
 	nb_map_put(m);
 }
-END_TEST
 
 /* What is known of a key ends at a jump's target, a store that may hit it, a
  * call. */
-START_TEST(constant_keys_are_forgotten_in_time)
+TEST(constant_keys_are_forgotten_in_time)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 8, 4);
 	static const char *const text[] = {
@@ -163,10 +159,9 @@ START_TEST(constant_keys_are_forgotten_in_time)
 		}
 	nb_map_put(m);
 }
-END_TEST
 
 /* Branches on constants are decided before anything runs. */
-START_TEST(branches_on_constants)
+TEST(branches_on_constants)
 {
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
@@ -194,9 +189,8 @@ START_TEST(branches_on_constants)
 		}
 	}
 }
-END_TEST
 
-START_TEST(helpers_see_the_run_and_keep_r6_to_r9)
+TEST(helpers_see_the_run_and_keep_r6_to_r9)
 {
 	struct nb_map *m = map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 4);
 	struct both b = assembled("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
@@ -219,9 +213,8 @@ START_TEST(helpers_see_the_run_and_keep_r6_to_r9)
 	drop(b);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(helpers_write_to_the_programs_trace)
+TEST(helpers_write_to_the_programs_trace)
 {
 	static const char text[] = "lddw %r3, 0x000a642564257364\nstxdw [%r10-8], %r3\n"
 				   "mov %r1, %r10\nadd %r1, -8\nmov %r2, 8\nmov %r3, 4\n"
@@ -238,7 +231,6 @@ START_TEST(helpers_write_to_the_programs_trace)
 	drop(b);
 	nb_trace_free(t);
 }
-END_TEST
 
 /* Stands in for a map's look-up: is the stack aligned as the ABI has it, and
  * does the program do without what a function may change? */
@@ -271,7 +263,7 @@ static void *nosy_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return m;
 }
 
-START_TEST(the_stack_is_aligned_at_calls)
+TEST(the_stack_is_aligned_at_calls)
 {
 	/* of keys whose look-up no machine code has in line */
 	struct nb_map *m = map_new(NB_MAP_HASH, 16, 8, 4);
@@ -305,13 +297,5 @@ START_TEST(the_stack_is_aligned_at_calls)
 	}
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("jit_maps", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, lookups_in_line); tcase_add_test(tc, lookups_in_large_arrays);
-	  tcase_add_test(tc, lookups_beyond_4_gib); tcase_add_test(tc, lookups_without_the_helper);
-	  tcase_add_test(tc, constant_keys_are_forgotten_in_time);
-	  tcase_add_test(tc, branches_on_constants);
-	  tcase_add_test(tc, helpers_see_the_run_and_keep_r6_to_r9);
-	  tcase_add_test(tc, helpers_write_to_the_programs_trace);
-	  tcase_add_test(tc, the_stack_is_aligned_at_calls);)
+UNIT_MAIN_WITH("jit_maps", if (!nb_jit_available()) return no_compiler();)

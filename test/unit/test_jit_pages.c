@@ -22,7 +22,7 @@
 
 /* ---- what the verifier knows ---- */
 
-START_TEST(what_is_never_reached_is_not_there)
+TEST(what_is_never_reached_is_not_there)
 {
 	enum { R = NB_AUX_REACHED };
 	const uint8_t aux[] = { R,
@@ -52,9 +52,8 @@ START_TEST(what_is_never_reached_is_not_there)
 	drop(all);
 	drop(less);
 }
-END_TEST
 
-START_TEST(divisors_known_not_to_be_zero)
+TEST(divisors_known_not_to_be_zero)
 {
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
@@ -81,11 +80,10 @@ START_TEST(divisors_known_not_to_be_zero)
 		drop(b);
 	}
 }
-END_TEST
 
 /* ---- pages ---- */
 
-START_TEST(pages_are_never_writable_and_executable)
+TEST(pages_are_never_writable_and_executable)
 {
 	struct both b = assembled("mov %r0, 7\nexit", NULL, 0);
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -108,7 +106,6 @@ START_TEST(pages_are_never_writable_and_executable)
 	ck_assert_uint_le(b.j->size, b.j->pages->mapped);
 	drop(b);
 }
-END_TEST
 
 /* From here on the kernel refuses to make pages executable. */
 static bool refuse_executable(void)
@@ -127,7 +124,7 @@ static bool refuse_executable(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-START_TEST(refused_executable_memory_is_said_so)
+TEST(refused_executable_memory_is_said_so)
 {
 	struct both b = assembled("mov %r0, 7\nexit", NULL, 0);
 	struct nb_err err = { 0 };
@@ -141,10 +138,9 @@ START_TEST(refused_executable_memory_is_said_so)
 	}
 	drop(b);
 }
-END_TEST
 
 /* nb_exec_run's engine: before, where memory is refused, and after. */
-START_TEST(runs_go_to_the_engine_there_is)
+TEST(runs_go_to_the_engine_there_is)
 {
 	struct nb_err err = { 0 };
 	struct nb_exec *x;
@@ -165,11 +161,10 @@ START_TEST(runs_go_to_the_engine_there_is)
 	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 7);
 	nb_exec_free(x);
 }
-END_TEST
 
 /* A generation's programs are compiled unless the policy says not to, or the
  * system does. */
-START_TEST(generations_are_compiled)
+TEST(generations_are_compiled)
 {
 	for (int how = 0; how < 3; how++) {
 		const struct nb_policy_opts opts = { .interpret = how == 1 };
@@ -194,11 +189,10 @@ START_TEST(generations_are_compiled)
 		nb_buf_fini(&b);
 	}
 }
-END_TEST
 
 /* What the verifier found is used where the programs are compiled again and
  * again, and the answer is the same. */
-START_TEST(generations_use_what_is_known)
+TEST(generations_use_what_is_known)
 {
 	static const char text[] = "ldxw %r2, [%r1+76]\nand %r2, 7\n"
 				   "jle %r2, 7, fine\n"
@@ -227,7 +221,6 @@ START_TEST(generations_use_what_is_known)
 	nb_policy_put(policy);
 	nb_buf_fini(&b);
 }
-END_TEST
 
 /* A policy that does this and that, as .rodata says. */
 static struct nb_gen *made_with(uint32_t constant)
@@ -263,7 +256,7 @@ static struct nb_gen *made_with(uint32_t constant)
 
 /* Constants decide branches before there is any code, and nobody writes to
  * them any more. */
-START_TEST(rodata_is_folded_and_frozen)
+TEST(rodata_is_folded_and_frozen)
 {
 	const uint64_t wide_constant = 0x12fe34dc00001890;
 	const uint32_t key = 0, eight = 8;
@@ -290,9 +283,8 @@ START_TEST(rodata_is_folded_and_frozen)
 	nb_gen_put(seven);
 	nb_gen_put(other);
 }
-END_TEST
 
-START_TEST(programs_that_are_not_compiled)
+TEST(programs_that_are_not_compiled)
 {
 	static const char *const text[] = { "mov %r10, 1\nexit", "ldxdw %r10, [%r1]\nexit",
 					    "ja +5\nexit", "jeq %r0, 1, -3\nexit",
@@ -311,15 +303,5 @@ START_TEST(programs_that_are_not_compiled)
 	}
 	nb_jit_free(NULL);
 }
-END_TEST
 
-UNIT_MAIN("jit_pages", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, what_is_never_reached_is_not_there);
-	  tcase_add_test(tc, divisors_known_not_to_be_zero);
-	  tcase_add_test(tc, pages_are_never_writable_and_executable);
-	  tcase_add_test(tc, refused_executable_memory_is_said_so);
-	  tcase_add_test(tc, runs_go_to_the_engine_there_is);
-	  tcase_add_test(tc, generations_are_compiled);
-	  tcase_add_test(tc, generations_use_what_is_known);
-	  tcase_add_test(tc, rodata_is_folded_and_frozen);
-	  tcase_add_test(tc, programs_that_are_not_compiled);)
+UNIT_MAIN_WITH("jit_pages", if (!nb_jit_available()) return no_compiler();)

@@ -598,7 +598,7 @@ static void every_helper_was_there(unsigned long programs)
 		NEED(programs < 2000 || called[all[i]], "no program called helper %d", all[i]);
 }
 
-START_TEST(random_programs)
+TEST(random_programs)
 {
 	const char *n = getenv("JIT_PROGRAMS"), *s = getenv("JIT_SEED");
 	unsigned long programs = n ? strtoul(n, NULL, 0) : 50000, done;
@@ -628,7 +628,5 @@ START_TEST(random_programs)
 	for (unsigned i = 0; i < NMAPS; i++)
 		nb_map_put(maps[i]);
 }
-END_TEST
 
-UNIT_MAIN("jit_random", if (!nb_jit_available()) return no_compiler();
-	  tcase_add_test(tc, random_programs);)
+UNIT_MAIN_WITH("jit_random", if (!nb_jit_available()) return no_compiler();)

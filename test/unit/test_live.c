@@ -294,7 +294,7 @@ static void check_answers(uint64_t calls)
 	ck_assert_int_gt(__builtin_popcountll(seen), 2);
 }
 
-START_TEST(events_decisions_changes_and_readers)
+TEST(events_decisions_changes_and_readers)
 {
 	static struct rank rank[COMMS][RANKS];
 	pthread_t t[COMMS][RANKS], readers[READERS];
@@ -340,6 +340,5 @@ START_TEST(events_decisions_changes_and_readers)
 	check_answers(least);
 	printf("# %llu calls a rank\n", (unsigned long long)least);
 }
-END_TEST
 
-UNIT_MAIN("live", tcase_add_test(tc, events_decisions_changes_and_readers);)
+UNIT_MAIN("live")

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(a_whole_policy_becomes_an_image)
+TEST_EACH(a_whole_policy_becomes_an_image, 0, ROWS(cpus))
 {
 	struct nb_image *img = image_of(whole, cpus[_i]);
 	const struct nb_prog *p = &img->progs[0];
@@ -30,10 +30,9 @@ START_TEST(a_whole_policy_becomes_an_image)
 	ck_assert_uint_eq(count(p, NB_FN_LOCAL), 3);
 	nb_image_free(img);
 }
-END_TEST
 
 /* Offset and map of each reference into data, by name. */
-START_TEST(addresses_of_data_have_their_offset)
+TEST(addresses_of_data_have_their_offset)
 {
 	static const char source[] = "volatile __u32 a = 1, b = 2; volatile __u64 c = 3;\n"
 				     "static volatile __u32 d[9];\n"
@@ -57,9 +56,8 @@ START_TEST(addresses_of_data_have_their_offset)
 	free(in);
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(calls_hit_their_functions)
+TEST_EACH(calls_hit_their_functions, 0, ROWS(cpus))
 {
 	struct nb_image *img = image_of(whole, cpus[_i]);
 	const struct nb_prog *p = &img->progs[0];
@@ -82,7 +80,6 @@ START_TEST(calls_hit_their_functions)
 	free(in);
 	nb_image_free(img);
 }
-END_TEST
 
 /* Kernel functions by their names: calls of helpers in the image. */
 static const char externs[] = "#undef bpf_iter_num_new\n"
@@ -104,7 +101,7 @@ static const char externs[] = "#undef bpf_iter_num_new\n"
 			      "	return 0;\n"
 			      "}\n";
 
-START_TEST(externs_are_helpers)
+TEST(externs_are_helpers)
 {
 	struct nb_image *img = image_of(externs, "-g -Dbpf_iter_num_new=a -Dbpf_iter_num_next=b "
 						 "-Dbpf_iter_num_destroy=c");
@@ -122,11 +119,10 @@ START_TEST(externs_are_helpers)
 	free(in);
 	nb_image_free(img);
 }
-END_TEST
 
 /* A function of the object is called by its name even if a helper has the same.
  */
-START_TEST(own_functions_come_before_helpers)
+TEST(own_functions_come_before_helpers)
 {
 	static const char source[] = "#undef bpf_iter_num_new\n"
 				     "__attribute__((noinline)) int\n"
@@ -142,9 +138,8 @@ START_TEST(own_functions_come_before_helpers)
 	free(in);
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(lines_are_those_of_the_source)
+TEST(lines_are_those_of_the_source)
 {
 	struct nb_image *img = image_of(whole, "-g -mcpu=v3");
 	const struct nb_prog *p = &img->progs[0];
@@ -164,9 +159,8 @@ START_TEST(lines_are_those_of_the_source)
 		ck_assert_uint_gt(p->lines[i].pc, p->lines[i - 1].pc);
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(without_debug_information)
+TEST_EACH(without_debug_information, 0, ROWS(cpus))
 {
 	static const char source[] = "static __noinline int inner(struct ncclbpf_tuner *ctx)\n"
 				     "{ return ctx->bytes >> 40; }\n"
@@ -183,9 +177,8 @@ START_TEST(without_debug_information)
 	ck_assert_str_eq(img->maps[0].name, ".bss");
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(static_function_beside_its_caller)
+TEST_EACH(static_function_beside_its_caller, 0, ROWS(cpus))
 {
 	static const char source[] =
 		"SEC(\"tuner\") static __noinline int\n"
@@ -207,19 +200,17 @@ START_TEST(static_function_beside_its_caller)
 	ck_assert_uint_eq(img->progs[2].nfuncs, 1);
 	nb_image_free(img);
 }
-END_TEST
 
 /* Their number is bounded: unit-load_refused has the refused twin. */
-START_TEST(values_may_nest)
+TEST(values_may_nest)
 {
 	struct nb_image *img = image_of(NESTED("8"), "-g");
 
 	ck_assert_uint_eq(img->maps[0].value_size, 4);
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(callbacks_come_along)
+TEST_EACH(callbacks_come_along, 0, ROWS(cpus))
 {
 	static const char source[] = "static long each(__u32 i, void *arg) { return i > 3; }\n"
 				     "static long (*const loop)(__u32, void *, void *, __u64) =\n"
@@ -238,9 +229,8 @@ START_TEST(callbacks_come_along)
 	free(in);
 	nb_image_free(img);
 }
-END_TEST
 
-START_TEST(fields_of_the_context_are_told)
+TEST(fields_of_the_context_are_told)
 {
 	static const char source[] = "SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
 				     "{ ctx->channels = 1; return 0; }\n";
@@ -255,10 +245,9 @@ START_TEST(fields_of_the_context_are_told)
 	}
 	nb_image_free(img);
 }
-END_TEST
 
 /* Level, name, offset, size, size of an element of each name there is. */
-START_TEST(names_of_keys_values_and_variables)
+TEST_EACH(names_of_keys_values_and_variables, 0, ROWS(cpus))
 {
 	static const char source[] = "struct in { __u32 a; __u64 b; };\n"
 				     "struct key { __u64 id; __u32 kind; };\n"
@@ -301,10 +290,9 @@ START_TEST(names_of_keys_values_and_variables)
 	}
 	nb_image_free(img);
 }
-END_TEST
 
 /* What nb_object_write makes of an image is an object with the same in it. */
-START_TEST(written_objects_have_tags_and_programs)
+TEST(written_objects_have_tags_and_programs)
 {
 	static const char source[] =
 		"SEC(\"tuner/a\") int a(void *c) { return 0; }"
@@ -348,9 +336,8 @@ START_TEST(written_objects_have_tags_and_programs)
 	nb_buf_fini(&object);
 	nb_buf_fini(&out);
 }
-END_TEST
 
-START_TEST(the_same_object_gives_the_same_image)
+TEST(the_same_object_gives_the_same_image)
 {
 	struct bytes obj = compile(whole, "-g");
 	struct nb_buf a, b;
@@ -365,9 +352,8 @@ START_TEST(the_same_object_gives_the_same_image)
 	nb_buf_fini(&a);
 	free(obj.p);
 }
-END_TEST
 
-START_TEST(names_of_policies_are_checked)
+TEST(names_of_policies_are_checked)
 {
 	static const char *const bad[] = { "", "a b", "../x", "-x", ".x" };
 	struct bytes obj = compile(whole, "-g");
@@ -380,9 +366,8 @@ START_TEST(names_of_policies_are_checked)
 	nb_buf_fini(&out);
 	free(obj.p);
 }
-END_TEST
 
-START_TEST(the_exported_entry_gives_an_image)
+TEST(the_exported_entry_gives_an_image)
 {
 	extern nb_load_entry_fn ncclbpf_load_object;
 	struct bytes obj = compile(whole, "-g");
@@ -399,21 +384,5 @@ START_TEST(the_exported_entry_gives_an_image)
 	ck_assert_ptr_null(p);
 	free(obj.p);
 }
-END_TEST
 
-UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0, ROWS(cpus));
-	  tcase_add_test(tc, addresses_of_data_have_their_offset);
-	  tcase_add_loop_test(tc, calls_hit_their_functions, 0, ROWS(cpus));
-	  tcase_add_test(tc, externs_are_helpers);
-	  tcase_add_test(tc, own_functions_come_before_helpers);
-	  tcase_add_test(tc, lines_are_those_of_the_source);
-	  tcase_add_loop_test(tc, without_debug_information, 0, ROWS(cpus));
-	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0, ROWS(cpus));
-	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0, ROWS(cpus));
-	  tcase_add_test(tc, values_may_nest);
-	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
-	  tcase_add_test(tc, written_objects_have_tags_and_programs);
-	  tcase_add_test(tc, fields_of_the_context_are_told);
-	  tcase_add_test(tc, the_same_object_gives_the_same_image);
-	  tcase_add_test(tc, names_of_policies_are_checked);
-	  tcase_add_test(tc, the_exported_entry_gives_an_image);)
+UNIT_MAIN("load")

@@ -127,7 +127,7 @@ static const struct refusal refusals[] = {
 	  "machine 62" },
 };
 
-START_TEST(what_cannot_be_had_is_refused_by_name)
+TEST_EACH(what_cannot_be_had_is_refused_by_name, 0, ROWS(refusals))
 {
 	const struct refusal *r = &refusals[_i];
 	struct bytes obj = compile(r->source, r->flags);
@@ -135,7 +135,6 @@ START_TEST(what_cannot_be_had_is_refused_by_name)
 	refuse(&obj, r->code, r->word);
 	free(obj.p);
 }
-END_TEST
 
 /* One field of the ELF header or of a section header set to @value. */
 struct damage {
@@ -161,7 +160,7 @@ static const struct damage damages[] = {
 	{ SH(sh_type, 3), SHT_RELA, "section 3: type 4" },
 };
 
-START_TEST(damaged_headers_are_refused_by_name)
+TEST_EACH(damaged_headers_are_refused_by_name, 0, ROWS(damages))
 {
 	const struct damage *d = &damages[_i];
 	struct bytes obj = compile(whole, "-g");
@@ -175,7 +174,6 @@ START_TEST(damaged_headers_are_refused_by_name)
 	refuse(&obj, NB_E_ELF, d->word);
 	free(obj.p);
 }
-END_TEST
 
 /* Section @i's header field at @field set to @value. */
 static void patch(struct bytes *obj, uint32_t i, size_t field, uint64_t value, size_t size)
@@ -211,7 +209,7 @@ static uint64_t grow(struct bytes *obj, size_t size)
 	return at;
 }
 
-START_TEST(what_would_take_long_is_refused_at_once)
+TEST(what_would_take_long_is_refused_at_once)
 {
 	struct bytes obj = compile(whole, "-g -mcpu=v3");
 	uint32_t symtab = section_of(&obj, SHT_SYMTAB);
@@ -235,9 +233,8 @@ START_TEST(what_would_take_long_is_refused_at_once)
 	refuse(&obj, NB_E_ELF, "has over 255");
 	free(obj.p);
 }
-END_TEST
 
-START_TEST(no_prefix_of_an_object_passes_or_crashes)
+TEST(no_prefix_of_an_object_passes_or_crashes)
 {
 	struct bytes obj = compile(whole, "-g -mcpu=v3");
 	struct nb_err err;
@@ -252,10 +249,5 @@ START_TEST(no_prefix_of_an_object_passes_or_crashes)
 	}
 	free(obj.p);
 }
-END_TEST
 
-UNIT_MAIN("load_refused",
-	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0, ROWS(refusals));
-	  tcase_add_loop_test(tc, damaged_headers_are_refused_by_name, 0, ROWS(damages));
-	  tcase_add_test(tc, what_would_take_long_is_refused_at_once);
-	  tcase_add_test(tc, no_prefix_of_an_object_passes_or_crashes);)
+UNIT_MAIN("load_refused")

@@ -10,7 +10,7 @@
 
 #include "plugin/runtime/lock.h"
 
-START_TEST(stated_order_is_accepted)
+TEST(stated_order_is_accepted)
 {
 	for (int i = 0; i < 2; i++) {
 		nb_lock(NB_LOCK_STATE);
@@ -21,23 +21,20 @@ START_TEST(stated_order_is_accepted)
 	nb_lock(NB_LOCK_WRAP);
 	nb_unlock(NB_LOCK_WRAP);
 }
-END_TEST
 
-START_TEST(reverse_order_aborts)
+TEST_SIGNAL(reverse_order_aborts, SIGABRT)
 {
 	nb_lock(NB_LOCK_WRAP);
 	nb_lock(NB_LOCK_STATE);
 }
-END_TEST
 
-START_TEST(second_taking_aborts)
+TEST_SIGNAL(second_taking_aborts, SIGABRT)
 {
 	nb_lock(NB_LOCK_STATE);
 	nb_lock(NB_LOCK_STATE);
 }
-END_TEST
 
-START_TEST(forked_child_takes_all)
+TEST(forked_child_takes_all)
 {
 	int status;
 	pid_t pid;
@@ -52,9 +49,5 @@ START_TEST(forked_child_takes_all)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
-END_TEST
 
-UNIT_MAIN("lock", tcase_add_test(tc, stated_order_is_accepted);
-	  tcase_add_test_raise_signal(tc, reverse_order_aborts, SIGABRT);
-	  tcase_add_test_raise_signal(tc, second_taking_aborts, SIGABRT);
-	  tcase_add_test(tc, forked_child_takes_all);)
+UNIT_MAIN("lock")

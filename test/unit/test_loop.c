@@ -19,7 +19,7 @@
 #include "test/unit/loop.h"
 
 /* A histogram is a sum: bucket by bucket, with nothing between them. */
-START_TEST(histograms_are_merged_bucket_by_bucket)
+TEST(histograms_are_merged_bucket_by_bucket)
 {
 	struct process p[2] = { process(), process() };
 	struct nb_gen *own = own_of(p[0].gen);
@@ -43,9 +43,8 @@ START_TEST(histograms_are_merged_bucket_by_bucket)
 	process_end(&p[0]);
 	process_end(&p[1]);
 }
-END_TEST
 
-START_TEST(maps_of_processes_are_merged)
+TEST(maps_of_processes_are_merged)
 {
 	struct process p[2] = { process(), process() };
 	struct nb_gen *own = own_of(p[0].gen);
@@ -75,9 +74,8 @@ START_TEST(maps_of_processes_are_merged)
 	process_end(&p[0]);
 	process_end(&p[1]);
 }
-END_TEST
 
-START_TEST(damaged_maps_are_survived)
+TEST(damaged_maps_are_survived)
 {
 	struct process p = process();
 	struct nb_buf b;
@@ -113,7 +111,6 @@ START_TEST(damaged_maps_are_survived)
 	nb_buf_fini(&b);
 	process_end(&p);
 }
-END_TEST
 
 /* What a run does: `want` and `table` are written, one element is erased. */
 static struct nb_buf a_change(const struct process *p, uint32_t elements)
@@ -133,7 +130,7 @@ static struct nb_buf a_change(const struct process *p, uint32_t elements)
 	return b;
 }
 
-START_TEST(what_a_run_changed_makes_the_same_everywhere)
+TEST(what_a_run_changed_makes_the_same_everywhere)
 {
 	struct process p[2] = { process(), process() };
 	struct nb_gen *g[2];
@@ -164,9 +161,8 @@ START_TEST(what_a_run_changed_makes_the_same_everywhere)
 		process_end(&p[i]);
 	}
 }
-END_TEST
 
-START_TEST(damaged_changes_are_survived)
+TEST(damaged_changes_are_survived)
 {
 	struct process p = process();
 	struct nb_err err = { 0 };
@@ -198,7 +194,6 @@ START_TEST(damaged_changes_are_survived)
 	nb_buf_fini(&b);
 	process_end(&p);
 }
-END_TEST
 
 /* ---- the board ---- */
 
@@ -219,7 +214,7 @@ static bool is(uint32_t place, enum nb_mailbox_record record, const char *text)
 	return fine;
 }
 
-START_TEST(records_are_read_whole_or_not_at_all)
+TEST(records_are_read_whole_or_not_at_all)
 {
 	uint8_t byte;
 
@@ -259,9 +254,8 @@ START_TEST(records_are_read_whole_or_not_at_all)
 	ck_assert(is(511, NB_MAILBOX_MAPS, NULL));
 	close_board();
 }
-END_TEST
 
-START_TEST(what_is_no_board_of_ours_is_refused)
+TEST(what_is_no_board_of_ours_is_refused)
 {
 	static char much[NB_CONTROLLER_MAPS_BYTES + 257];
 	struct nb_mailbox other;
@@ -281,7 +275,6 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 	unlinkat(dirfd, "link", 0);
 	close_board();
 }
-END_TEST
 
 static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 {
@@ -293,7 +286,7 @@ static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 }
 
 /* An entry may be another process's before all have answered. */
-START_TEST(an_answer_is_its_process_s_alone)
+TEST(an_answer_is_its_process_s_alone)
 {
 	static struct nb_controllers l;
 	const struct nb_controllers_maps one = { 100, 1 };
@@ -316,7 +309,6 @@ START_TEST(an_answer_is_its_process_s_alone)
 	}
 	close_board();
 }
-END_TEST
 
 /* Does process @pid's answer count? @sum: what key 1 has after that. */
 static bool merges(struct nb_controllers *l, struct nb_gen *own, uint64_t sum)
@@ -329,7 +321,7 @@ static bool merges(struct nb_controllers *l, struct nb_gen *own, uint64_t sum)
 }
 
 /* A process that has another policy already has no part in the merged maps. */
-START_TEST(an_answer_with_maps_of_another_policy_is_missing)
+TEST(an_answer_with_maps_of_another_policy_is_missing)
 {
 	static struct nb_controllers l = { .state.request = 1 };
 	const struct nb_controllers_maps head = { 100, 1 };
@@ -360,14 +352,5 @@ START_TEST(an_answer_with_maps_of_another_policy_is_missing)
 	process_end(&p);
 	close_board();
 }
-END_TEST
 
-UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
-	  tcase_add_test(tc, histograms_are_merged_bucket_by_bucket);
-	  tcase_add_test(tc, damaged_maps_are_survived);
-	  tcase_add_test(tc, what_a_run_changed_makes_the_same_everywhere);
-	  tcase_add_test(tc, damaged_changes_are_survived);
-	  tcase_add_test(tc, records_are_read_whole_or_not_at_all);
-	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);
-	  tcase_add_test(tc, an_answer_is_its_process_s_alone);
-	  tcase_add_test(tc, an_answer_with_maps_of_another_policy_is_missing);)
+UNIT_MAIN("loop")

@@ -551,7 +551,7 @@ static const uint32_t steps[] = {
 };
 enum { NSTEPS = sizeof(steps) / sizeof(steps[0]) };
 
-START_TEST(another_is_elected_when_one_is_killed_at_a_step)
+TEST_EACH(another_is_elected_when_one_is_killed_at_a_step, 0, NSTEPS)
 {
 	struct proc *p;
 	bool other;
@@ -567,9 +567,8 @@ START_TEST(another_is_elected_when_one_is_killed_at_a_step)
 	what_came("killed", steps[_i]);
 	tear_down();
 }
-END_TEST
 
-START_TEST(it_goes_on_when_one_has_been_stopped_at_a_step)
+TEST_EACH(it_goes_on_when_one_has_been_stopped_at_a_step, 0, NSTEPS)
 {
 	struct proc *p;
 
@@ -590,9 +589,8 @@ START_TEST(it_goes_on_when_one_has_been_stopped_at_a_step)
 	what_came("stopped", steps[_i]);
 	tear_down();
 }
-END_TEST
 
-START_TEST(the_last_numbers_are_for_people)
+TEST(the_last_numbers_are_for_people)
 {
 	const uint64_t end = now_ms() + WAIT_S * 1000;
 	uint64_t changes;
@@ -623,10 +621,9 @@ START_TEST(the_last_numbers_are_for_people)
 	ck_assert_int_eq(procs[1].decided[procs[1].n - 1], 0);
 	tear_down();
 }
-END_TEST
 
 /* Changes every 20 ms, the shortest that controllers may ask for. */
-START_TEST(controllers_do_not_use_up_the_numbers_for_months)
+TEST(controllers_do_not_use_up_the_numbers_for_months)
 {
 	const double day_ns = 86400e9;
 	double ns = 0;
@@ -644,10 +641,5 @@ START_TEST(controllers_do_not_use_up_the_numbers_for_months)
 	ck_assert_uint_gt(nb_controllers_rest_ns(UINT64_MAX), 0);
 	printf("# a change every 20 ms: %.0f days\n", ns / day_ns);
 }
-END_TEST
 
-UNIT_MAIN("loop_faults",
-	  tcase_add_loop_test(tc, another_is_elected_when_one_is_killed_at_a_step, 0, NSTEPS);
-	  tcase_add_loop_test(tc, it_goes_on_when_one_has_been_stopped_at_a_step, 0, NSTEPS);
-	  tcase_add_test(tc, the_last_numbers_are_for_people);
-	  tcase_add_test(tc, controllers_do_not_use_up_the_numbers_for_months);)
+UNIT_MAIN("loop_faults")

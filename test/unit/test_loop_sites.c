@@ -30,7 +30,7 @@ static struct nb_buf site_maps(const struct process *p, int n)
 }
 
 /* Each CPU of a merged map has the value of all; it counts once. */
-START_TEST(a_site_counts_once)
+TEST(a_site_counts_once)
 {
 	struct process p[3] = { process(), process(), process() };
 	struct nb_gen *own = own_of(p[2].gen);
@@ -57,7 +57,6 @@ START_TEST(a_site_counts_once)
 	for (int i = 0; i < 3; i++)
 		process_end(&p[i]);
 }
-END_TEST
 
 /* Offsets in a packed map: its head, then key and value. */
 enum { MAP = 32, KEY_SIZE = 36, VALUE_SIZE = 40, N = 44, FIRST_KEY = 48 };
@@ -74,7 +73,7 @@ static int check_with(const struct nb_gen *g, const struct nb_buf *b, size_t at,
 	return rc;
 }
 
-START_TEST(maps_of_another_shape_are_refused)
+TEST(maps_of_another_shape_are_refused)
 {
 	struct process p = process();
 	struct nb_err err = { 0 };
@@ -118,10 +117,9 @@ START_TEST(maps_of_another_shape_are_refused)
 	nb_buf_fini(&b);
 	process_end(&p);
 }
-END_TEST
 
 /* No damage is a crash, and what passes the check is merged as a whole. */
-START_TEST(damaged_maps_are_refused_whole)
+TEST(damaged_maps_are_refused_whole)
 {
 	struct process p = process();
 	struct nb_buf b;
@@ -159,7 +157,6 @@ START_TEST(damaged_maps_are_refused_whole)
 	nb_buf_fini(&b);
 	process_end(&p);
 }
-END_TEST
 
 enum { NOW = 100000 };
 
@@ -201,7 +198,7 @@ static struct nb_sites_result merged(const struct process *p, uint64_t *sum)
 	return r;
 }
 
-START_TEST(sites_are_merged_or_named)
+TEST(sites_are_merged_or_named)
 {
 	struct process p = process();
 	struct nb_sites_result r;
@@ -261,10 +258,9 @@ START_TEST(sites_are_merged_or_named)
 	nb_buf_fini(&b);
 	process_end(&p);
 }
-END_TEST
 
 /* The text has room for some sites; the others are counted. */
-START_TEST(many_missing_sites_are_counted)
+TEST(many_missing_sites_are_counted)
 {
 	struct process p = process();
 	struct nb_sites_result r;
@@ -286,10 +282,9 @@ START_TEST(many_missing_sites_are_counted)
 	close_board();
 	process_end(&p);
 }
-END_TEST
 
 /* A record of any size and contents is no site. */
-START_TEST(damaged_records_are_survived)
+TEST(damaged_records_are_survived)
 {
 	struct process p = process();
 	struct nb_sites_result r;
@@ -321,11 +316,5 @@ START_TEST(damaged_records_are_survived)
 	close_board();
 	process_end(&p);
 }
-END_TEST
 
-UNIT_MAIN("loop_sites", tcase_add_test(tc, a_site_counts_once);
-	  tcase_add_test(tc, maps_of_another_shape_are_refused);
-	  tcase_add_test(tc, damaged_maps_are_refused_whole);
-	  tcase_add_test(tc, sites_are_merged_or_named);
-	  tcase_add_test(tc, many_missing_sites_are_counted);
-	  tcase_add_test(tc, damaged_records_are_survived);)
+UNIT_MAIN("loop_sites")

@@ -147,15 +147,14 @@ static void both_find_null(const char *name, const char *text, void *ctx, size_t
 		nb_map_put(maps[i]);
 }
 
-START_TEST(memory_minus_its_address)
+TEST_EACH(memory_minus_its_address, 0, NPROGRAMS)
 {
 	uint64_t ctx[32] = { 0 };
 
 	both_find_null(programs[_i].name, programs[_i].text, ctx, sizeof(ctx));
 }
-END_TEST
 
-START_TEST(context_minus_its_address)
+TEST(context_minus_its_address)
 {
 	void *ctx = calloc(1, 256);
 	char text[256];
@@ -172,7 +171,6 @@ START_TEST(context_minus_its_address)
 	both_find_null("context", text, ctx, 256);
 	free(ctx);
 }
-END_TEST
 
 /* Return whether the allocator takes memory of the size of a map from below
  * MAX_MOVE. */
@@ -185,30 +183,13 @@ static bool heap_lies_low(void)
 	return low;
 }
 
-static int test(void)
-{
-	Suite *s = suite_create("low addresses");
-	TCase *tc = tcase_create("low addresses");
-	SRunner *sr = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 0);
-	tcase_add_loop_test(tc, memory_minus_its_address, 0, NPROGRAMS);
-	tcase_add_test(tc, context_minus_its_address);
-	suite_add_tcase(s, tc);
-	srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 int main(int argc, char **argv)
 {
 	int starts = argc > 1 ? atoi(argv[1]) : 0;
 	char next[16];
 
 	if (heap_lies_low())
-		return test();
+		return unit_run("low addresses", tcase_create("low addresses"), CK_FORK_GETENV);
 	snprintf(next, sizeof(next), "%d", starts + 1);
 	if (starts < MOST_STARTS)
 		execl("/proc/self/exe", argv[0], next, (char *)NULL);

@@ -10,7 +10,7 @@
 
 /* ---- arrays ------------------------------------------------------------- */
 
-START_TEST(array_elements_are_there_zeroed)
+TEST(array_elements_are_there_zeroed)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 8, 5);
 
@@ -21,9 +21,8 @@ START_TEST(array_elements_are_there_zeroed)
 	ck_assert_uint_eq(nb_map_count(m), 5);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_ends_at_max_entries)
+TEST(array_ends_at_max_entries)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 8, 5);
 	uint32_t far[] = { 5, 6, INT32_MAX, UINT32_MAX };
@@ -35,9 +34,8 @@ START_TEST(array_ends_at_max_entries)
 	}
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_update_checks_flags_then_index_then_presence)
+TEST(array_update_checks_flags_then_index_then_presence)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 8, 2);
 
@@ -51,9 +49,8 @@ START_TEST(array_update_checks_flags_then_index_then_presence)
 	ck_assert_uint_eq(*at(m, 1), 8);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_elements_cannot_be_deleted)
+TEST(array_elements_cannot_be_deleted)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 8, 2);
 
@@ -61,9 +58,8 @@ START_TEST(array_elements_cannot_be_deleted)
 	ck_assert_int_eq(drop(m, 99), -EINVAL);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_walk_is_by_index_and_starts_over_outside)
+TEST(array_walk_is_by_index_and_starts_over_outside)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 8, 3);
 	uint32_t key = 77;
@@ -83,9 +79,8 @@ START_TEST(array_walk_is_by_index_and_starts_over_outside)
 	ck_assert_int_eq(nb_map_next(m, &key, &key), NB_E_NOKEY);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_values_lie_side_by_side_from_its_base)
+TEST(array_values_lie_side_by_side_from_its_base)
 {
 	struct nb_map *m = make(NB_MAP_ARRAY, 4, 13, 4);
 	char *base = nb_map_array_base(m);
@@ -97,9 +92,8 @@ START_TEST(array_values_lie_side_by_side_from_its_base)
 	nb_map_put(h);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(array_update_stays_inside_its_element)
+TEST(array_update_stays_inside_its_element)
 {
 	unsigned char value[13], *base;
 	uint32_t one = 1;
@@ -112,11 +106,10 @@ START_TEST(array_update_stays_inside_its_element)
 		ck_assert_uint_eq(base[i], i >= 16 && i < 29 ? 0xff : 0);
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- per-CPU arrays ----------------------------------------------------- */
 
-START_TEST(percpu_values_are_apart_and_read_together)
+TEST(percpu_values_are_apart_and_read_together)
 {
 	struct nb_map *m = make(NB_MAP_PERCPU_ARRAY, 4, 8, 3);
 	size_t size = nb_map_user_value_size(m);
@@ -138,9 +131,8 @@ START_TEST(percpu_values_are_apart_and_read_together)
 	free(all);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(percpu_write_sets_every_cpu)
+TEST(percpu_write_sets_every_cpu)
 {
 	struct nb_map *m = make(NB_MAP_PERCPU_ARRAY, 4, 5, 2);
 	size_t size = nb_map_user_value_size(m);
@@ -162,18 +154,16 @@ START_TEST(percpu_write_sets_every_cpu)
 	free(all);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(cpus_are_counted_above_the_current_one)
+TEST(cpus_are_counted_above_the_current_one)
 {
 	ck_assert_uint_ge(nb_ncpus(), 1);
 	ck_assert_int_lt(sched_getcpu(), (int)nb_ncpus());
 }
-END_TEST
 
 /* ---- hashes ------------------------------------------------------------- */
 
-START_TEST(hash_update_obeys_flags)
+TEST(hash_update_obeys_flags)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, 4);
 
@@ -191,9 +181,8 @@ START_TEST(hash_update_obeys_flags)
 	ck_assert_uint_eq(nb_map_count(m), 1);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(hash_delete_makes_room)
+TEST(hash_delete_makes_room)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, 2);
 
@@ -209,9 +198,8 @@ START_TEST(hash_delete_makes_room)
 	ck_assert_uint_eq(*at(m, 3), 30);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(full_hash_still_replaces)
+TEST(full_hash_still_replaces)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, 3);
 
@@ -229,10 +217,9 @@ START_TEST(full_hash_still_replaces)
 	ck_assert_int_eq(put(m, 9, 9, NB_ANY), -E2BIG);
 	nb_map_put(m);
 }
-END_TEST
 
 /* As in the kernel: the old element stays whole until it is used again. */
-START_TEST(replaced_value_stays_readable)
+TEST(replaced_value_stays_readable)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, 3);
 	uint64_t *old;
@@ -245,10 +232,9 @@ START_TEST(replaced_value_stays_readable)
 	ck_assert_uint_eq(*at(m, 1), 11);
 	nb_map_put(m);
 }
-END_TEST
 
 /* Keys of every size, each differing from the next in one byte only. */
-START_TEST(hash_tells_keys_apart_by_every_byte)
+TEST(hash_tells_keys_apart_by_every_byte)
 {
 	for (uint32_t size = 1; size <= 40; size++) {
 		struct nb_map *m = make(NB_MAP_HASH, size, 4, 41);
@@ -272,9 +258,8 @@ START_TEST(hash_tells_keys_apart_by_every_byte)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-START_TEST(keys_and_values_need_no_alignment)
+TEST(keys_and_values_need_no_alignment)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 12, 20, 8);
 	unsigned char bytes[64], *p;
@@ -289,9 +274,8 @@ START_TEST(keys_and_values_need_no_alignment)
 	ck_assert_uint_eq((uintptr_t)p % 8, 0);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(hash_walk_goes_on_from_an_absent_key)
+TEST(hash_walk_goes_on_from_an_absent_key)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, 64);
 	uint64_t key, after, n = 0, seen = 0;
@@ -315,14 +299,13 @@ START_TEST(hash_walk_goes_on_from_an_absent_key)
 			ck_assert_uint_eq(after % 2, 0);
 	nb_map_put(m);
 }
-END_TEST
 
 /*
  * Keys put in ahead of a walk, again and again, do not make it longer than
  * the verifier counts with, whatever the number of CPUs: twice as many turns
  * as there may be elements (most_turns, core/bpf/verify/feature/callback.c).
  */
-START_TEST(hash_walk_ends_while_keys_come_and_go)
+TEST(hash_walk_ends_while_keys_come_and_go)
 {
 	for (uint32_t n = 1; n < 64; n *= 2) {
 		struct nb_map *m = make(NB_MAP_HASH, 8, 8, n);
@@ -336,9 +319,8 @@ START_TEST(hash_walk_ends_while_keys_come_and_go)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-START_TEST(large_hash_holds_all_its_entries)
+TEST(large_hash_holds_all_its_entries)
 {
 	enum { N = 100000 };
 	struct nb_map *m = make(NB_MAP_HASH, 8, 8, N);
@@ -351,13 +333,12 @@ START_TEST(large_hash_holds_all_its_entries)
 	ck_assert_uint_eq(nb_map_count(m), N);
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- types that make room ------------------------------------------------ */
 
 /* Never more than max_entries; what is looked up between any two new keys
  * stays; values are the ones stored last. */
-START_TEST(lru_keeps_what_is_looked_up)
+TEST(lru_keeps_what_is_looked_up)
 {
 	enum { N = 64, HOT = 20 };
 	struct nb_map *m = make(NB_MAP_LRU_HASH, 8, 8, N);
@@ -378,10 +359,9 @@ START_TEST(lru_keeps_what_is_looked_up)
 	ck_assert_uint_eq(nb_map_count(m), N);
 	nb_map_put(m);
 }
-END_TEST
 
 /* An update that fails makes no room, and one that replaces needs none. */
-START_TEST(lru_drops_only_for_new_keys)
+TEST(lru_drops_only_for_new_keys)
 {
 	struct nb_map *m = make(NB_MAP_LRU_HASH, 8, 8, 4);
 
@@ -402,25 +382,5 @@ START_TEST(lru_drops_only_for_new_keys)
 	ck_assert_ptr_nonnull(at(m, 2));
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
-	  tcase_add_test(tc, array_ends_at_max_entries);
-	  tcase_add_test(tc, array_update_checks_flags_then_index_then_presence);
-	  tcase_add_test(tc, array_elements_cannot_be_deleted);
-	  tcase_add_test(tc, array_walk_is_by_index_and_starts_over_outside);
-	  tcase_add_test(tc, array_values_lie_side_by_side_from_its_base);
-	  tcase_add_test(tc, array_update_stays_inside_its_element);
-	  tcase_add_test(tc, percpu_values_are_apart_and_read_together);
-	  tcase_add_test(tc, percpu_write_sets_every_cpu);
-	  tcase_add_test(tc, cpus_are_counted_above_the_current_one);
-	  tcase_add_test(tc, hash_update_obeys_flags); tcase_add_test(tc, hash_delete_makes_room);
-	  tcase_add_test(tc, full_hash_still_replaces);
-	  tcase_add_test(tc, replaced_value_stays_readable);
-	  tcase_add_test(tc, hash_tells_keys_apart_by_every_byte);
-	  tcase_add_test(tc, keys_and_values_need_no_alignment);
-	  tcase_add_test(tc, hash_walk_goes_on_from_an_absent_key);
-	  tcase_add_test(tc, hash_walk_ends_while_keys_come_and_go);
-	  tcase_add_test(tc, large_hash_holds_all_its_entries);
-	  tcase_add_test(tc, lru_keeps_what_is_looked_up);
-	  tcase_add_test(tc, lru_drops_only_for_new_keys);)
+UNIT_MAIN("map")

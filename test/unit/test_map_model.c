@@ -130,17 +130,15 @@ static void against_model(void (*side)(struct side *, struct nb_map *), int step
 	}
 }
 
-START_TEST(management_calls_act_as_the_model)
+TEST(management_calls_act_as_the_model)
 {
 	against_model(side_manage, 5000);
 }
-END_TEST
 
-START_TEST(program_calls_act_as_the_model)
+TEST(program_calls_act_as_the_model)
 {
 	against_model(side_program, 5000);
 }
-END_TEST
 
 /* ---- memory that runs out ----------------------------------------------- */
 
@@ -160,7 +158,7 @@ static int make_and_clone(const struct nb_map_def *def, struct nb_err *err)
 	return rc;
 }
 
-START_TEST(failed_allocation_is_an_error_and_leaks_nothing)
+TEST(failed_allocation_is_an_error_and_leaks_nothing)
 {
 	for (size_t i = 0; i < nshapes; i++) {
 		int rc = NB_E_NOMEM, k;
@@ -181,10 +179,9 @@ START_TEST(failed_allocation_is_an_error_and_leaks_nothing)
 		ck_assert_int_ge(k, 2); /* one of each, at least, did fail */
 	}
 }
-END_TEST
 
 /* Nothing but making a map allocates. */
-START_TEST(operations_never_allocate)
+TEST(operations_never_allocate)
 {
 	for (size_t i = 0; i < nshapes; i++) {
 		struct side a;
@@ -211,9 +208,5 @@ START_TEST(operations_never_allocate)
 		free(value);
 	}
 }
-END_TEST
 
-UNIT_MAIN("map_model", tcase_add_test(tc, management_calls_act_as_the_model);
-	  tcase_add_test(tc, program_calls_act_as_the_model);
-	  tcase_add_test(tc, failed_allocation_is_an_error_and_leaks_nothing);
-	  tcase_add_test(tc, operations_never_allocate);)
+UNIT_MAIN("map_model")

@@ -15,7 +15,7 @@ struct bad {
 	const char *text;
 };
 
-START_TEST(bad_definitions_are_refused_with_numbers)
+TEST(bad_definitions_are_refused_with_numbers)
 {
 	static const char long_name[] = "a_name_that_goes_on_and_on_and_on_and"
 					"_on_for_more_than_63_bytes_";
@@ -59,10 +59,9 @@ START_TEST(bad_definitions_are_refused_with_numbers)
 		ck_assert_int_eq(nb_map_new(&m, &bad[i].def, NULL), rc);
 	}
 }
-END_TEST
 
 /* Hash flags and names that are at the limit. */
-START_TEST(good_definitions_are_taken)
+TEST(good_definitions_are_taken)
 {
 	static const struct nb_map_def good[] = {
 		{ NULL, NB_MAP_ARRAY, 4, 8, 1, 0 },
@@ -94,9 +93,8 @@ START_TEST(good_definitions_are_taken)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-START_TEST(memory_stays_under_the_limit)
+TEST(memory_stays_under_the_limit)
 {
 	/* Within a few KiB of the limit, on either side. */
 	struct nb_map_def def = { "x", NB_MAP_ARRAY, 4, 1 << 16, 4096, 0 };
@@ -108,11 +106,10 @@ START_TEST(memory_stays_under_the_limit)
 	ck_assert_uint_le(nb_map_memory(m), NB_MAP_MAX_BYTES);
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- references, clones, error texts ------------------------------------ */
 
-START_TEST(last_reference_frees)
+TEST(last_reference_frees)
 {
 	const struct nb_map_def def = { "m", NB_MAP_HASH, 8, 8, 4, 0 };
 	struct nb_map *m;
@@ -134,9 +131,8 @@ START_TEST(last_reference_frees)
 	ck_assert_int_eq(put_back, 1);
 	ck_assert_int_eq(gone, 0);
 }
-END_TEST
 
-START_TEST(a_frozen_map_is_only_read)
+TEST(a_frozen_map_is_only_read)
 {
 	const struct nb_map_def def = { "f", NB_MAP_ARRAY, 4, 8, 1, 0 };
 	uint64_t seven = 7, v = 0;
@@ -160,9 +156,8 @@ START_TEST(a_frozen_map_is_only_read)
 	nb_map_put(copy);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(clone_is_equal_and_apart)
+TEST(clone_is_equal_and_apart)
 {
 	for (size_t i = 0; i < nshapes; i++) {
 		struct side a, b;
@@ -185,9 +180,8 @@ START_TEST(clone_is_equal_and_apart)
 		nb_map_put(copy);
 	}
 }
-END_TEST
 
-START_TEST(management_errors_name_map_and_key)
+TEST(management_errors_name_map_and_key)
 {
 	struct nb_map *h = make(NB_MAP_HASH, 20, 8, 1);
 	struct nb_map *a = make(NB_MAP_ARRAY, 4, 8, 4);
@@ -216,11 +210,5 @@ START_TEST(management_errors_name_map_and_key)
 	nb_map_put(h);
 	nb_map_put(a);
 }
-END_TEST
 
-UNIT_MAIN("map_rules", tcase_add_test(tc, bad_definitions_are_refused_with_numbers);
-	  tcase_add_test(tc, good_definitions_are_taken);
-	  tcase_add_test(tc, memory_stays_under_the_limit);
-	  tcase_add_test(tc, last_reference_frees); tcase_add_test(tc, a_frozen_map_is_only_read);
-	  tcase_add_test(tc, clone_is_equal_and_apart);
-	  tcase_add_test(tc, management_errors_name_map_and_key);)
+UNIT_MAIN("map_rules")

@@ -54,9 +54,10 @@ static uint32_t longest(const struct nb_map *m)
 }
 
 static const uint32_t types[] = { NB_MAP_HASH, NB_MAP_LRU_HASH };
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
 /* 20,000 keys of one bucket: no operation passes more than MOST elements. */
-START_TEST(a_bucket_has_its_limit)
+TEST_EACH(a_bucket_has_its_limit, 0, TYPES)
 {
 	struct nb_map *m = make(types[_i], 8);
 	uint32_t taken = 0;
@@ -78,10 +79,9 @@ START_TEST(a_bucket_has_its_limit)
 	ck_assert_int_eq(put(m, 7, NB_ANY), 0);
 	nb_map_put(m);
 }
-END_TEST
 
 /* The same keys do not share a bucket of a map that is seeded. */
-START_TEST(a_seed_spreads_the_same_keys)
+TEST_EACH(a_seed_spreads_the_same_keys, 0, TYPES)
 {
 	struct nb_map *m = make(types[_i], 8);
 
@@ -91,9 +91,8 @@ START_TEST(a_seed_spreads_the_same_keys)
 	ck_assert_uint_le(longest(m), MOST);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(the_refusal_says_why)
+TEST(the_refusal_says_why)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 8);
 	struct nb_err err = { 0 };
@@ -105,11 +104,10 @@ START_TEST(the_refusal_says_why)
 	ck_assert_msg(strstr(err.text, "32 keys share its bucket"), "%s", err.text);
 	nb_map_put(m);
 }
-END_TEST
 
 /* Indices, sizes, addresses: keys in steps of any power of two, and seeds as
  * they come. Some random factors would put a hundred in a bucket. */
-START_TEST(steps_of_powers_of_two_are_spread)
+TEST(steps_of_powers_of_two_are_spread)
 {
 	for (uint64_t seed = 0; seed < 20; seed++)
 		for (unsigned step = 0; step <= 52; step += 4) {
@@ -122,11 +120,10 @@ START_TEST(steps_of_powers_of_two_are_spread)
 			nb_map_put(m);
 		}
 }
-END_TEST
 
 /* Of a hash that multiplies words and adds them up, keys that differ in the
  * highest bits of two words collide, whatever the factor is. */
-START_TEST(long_keys_are_spread)
+TEST(long_keys_are_spread)
 {
 	struct nb_map *m = make(NB_MAP_HASH, 96);
 
@@ -145,7 +142,6 @@ START_TEST(long_keys_are_spread)
 	ck_assert_uint_le(longest(m), 12);
 	nb_map_put(m);
 }
-END_TEST
 
 /* What two ranks make of one image. */
 static struct nb_map *of_image(uint32_t tags)
@@ -173,7 +169,7 @@ static bool same_function(const struct nb_map *a, const struct nb_map *b)
 	return x->factor == y->factor && x->fold == y->fold;
 }
 
-START_TEST(coherent_maps_have_one_function)
+TEST(coherent_maps_have_one_function)
 {
 	struct nb_map *a = of_image(NB_MAPF_COHERENT), *b = of_image(NB_MAPF_COHERENT);
 
@@ -186,13 +182,5 @@ START_TEST(coherent_maps_have_one_function)
 	nb_map_put(a);
 	nb_map_put(b);
 }
-END_TEST
 
-enum { TYPES = sizeof(types) / sizeof(types[0]) };
-
-UNIT_MAIN("map seed", tcase_add_loop_test(tc, a_bucket_has_its_limit, 0, TYPES);
-	  tcase_add_loop_test(tc, a_seed_spreads_the_same_keys, 0, TYPES);
-	  tcase_add_test(tc, the_refusal_says_why);
-	  tcase_add_test(tc, steps_of_powers_of_two_are_spread);
-	  tcase_add_test(tc, long_keys_are_spread);
-	  tcase_add_test(tc, coherent_maps_have_one_function);)
+UNIT_MAIN("map seed")

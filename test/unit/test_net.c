@@ -146,7 +146,7 @@ static int finish(void *req, int *size)
 	return rc;
 }
 
-START_TEST(messages_of_all_sizes_arrive_in_order)
+TEST(messages_of_all_sizes_arrive_in_order)
 {
 	static const size_t sizes[] = { 0, 1, 15, 16, 17, 4080, 4096, 4097, 1 << 20, 0 };
 	enum { N = sizeof(sizes) / sizeof(sizes[0]) };
@@ -188,9 +188,8 @@ START_TEST(messages_of_all_sizes_arrive_in_order)
 	tear_down();
 	ck_assert_str_eq(strstr(said, "broken") ? said : "", "");
 }
-END_TEST
 
-START_TEST(a_full_connection_says_try_again)
+TEST(a_full_connection_says_try_again)
 {
 	char byte = 1;
 	void *send, *recv, *req[100];
@@ -213,10 +212,9 @@ START_TEST(a_full_connection_says_try_again)
 	t->close_recv(recv); /* with a request that waits */
 	tear_down();
 }
-END_TEST
 
 /* Strangers of every kind come first; the peer gets in all the same. */
-START_TEST(strangers_delay_nobody)
+TEST(strangers_delay_nobody)
 {
 	struct nb_tcp_hello bad = {
 		.magic = NB_TCP_HELLO_MAGIC, .cookie = 1, .link = 2, .version = NB_TCP_VERSION
@@ -256,9 +254,8 @@ START_TEST(strangers_delay_nobody)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_flood_of_silent_strangers_does_not_shut_the_peer_out)
+TEST(a_flood_of_silent_strangers_does_not_shut_the_peer_out)
 {
 	void *send, *recv;
 	int fd[200];
@@ -280,9 +277,8 @@ START_TEST(a_flood_of_silent_strangers_does_not_shut_the_peer_out)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_peer_that_closes_in_a_message_is_a_remote_error)
+TEST(a_peer_that_closes_in_a_message_is_a_remote_error)
 {
 	char data[100], text[100];
 	void *recv, *first, *second;
@@ -313,9 +309,8 @@ START_TEST(a_peer_that_closes_in_a_message_is_a_remote_error)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(sending_to_a_peer_that_is_gone_is_a_remote_error)
+TEST(sending_to_a_peer_that_is_gone_is_a_remote_error)
 {
 	static char data[1 << 20];
 	void *send, *recv;
@@ -336,7 +331,6 @@ START_TEST(sending_to_a_peer_that_is_gone_is_a_remote_error)
 	t->close_send(send);
 	tear_down();
 }
-END_TEST
 
 /* A receive of 64 bytes whose sender is a stranger that has said hello: its socket. */
 static int receive_of_stranger(void **recv, void **req)
@@ -359,7 +353,7 @@ static void refused_of_stranger(int fd, void *recv, void *req)
 	tear_down();
 }
 
-START_TEST(a_peer_that_closes_between_messages_too)
+TEST(a_peer_that_closes_between_messages_too)
 {
 	void *recv, *req;
 	int fd;
@@ -370,9 +364,8 @@ START_TEST(a_peer_that_closes_between_messages_too)
 	shutdown(fd, SHUT_WR); /* half closed: nothing will come */
 	refused_of_stranger(fd, recv, req);
 }
-END_TEST
 
-START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
+TEST(garbage_in_place_of_a_header_is_a_remote_error)
 {
 	void *recv, *req;
 	int fd;
@@ -384,10 +377,9 @@ START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
 	refused_of_stranger(fd, recv, req);
 	ck_assert_ptr_nonnull(strstr(said, "not a message header"));
 }
-END_TEST
 
 /* A message that was lost or came twice. */
-START_TEST(a_message_of_another_number_is_a_remote_error)
+TEST_EACH(a_message_of_another_number_is_a_remote_error, 1, 4)
 {
 	void *recv, *req;
 	int fd;
@@ -399,9 +391,8 @@ START_TEST(a_message_of_another_number_is_a_remote_error)
 	put(fd, "abc", 3);
 	refused_of_stranger(fd, recv, req);
 }
-END_TEST
 
-START_TEST(more_than_was_posted_is_named)
+TEST(more_than_was_posted_is_named)
 {
 	char data[64], guard[8] = "guarded";
 	void *send, *recv, *req;
@@ -418,9 +409,8 @@ START_TEST(more_than_was_posted_is_named)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_stall_is_said_once_and_waited_for)
+TEST(a_stall_is_said_once_and_waited_for)
 {
 	void *recv, *req;
 	int fd, size, done = 0;
@@ -443,9 +433,8 @@ START_TEST(a_stall_is_said_once_and_waited_for)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
 	char h[NB_NET_HANDLE];
 	void *send = NULL;
@@ -468,9 +457,8 @@ START_TEST(nobody_listens)
 	ck_assert_ptr_null(send);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_handle_of_somebody_elses_is_refused)
+TEST(a_handle_of_somebody_elses_is_refused)
 {
 	struct nb_tcp_handle old;
 	char h[NB_NET_HANDLE];
@@ -490,7 +478,6 @@ START_TEST(a_handle_of_somebody_elses_is_refused)
 	ck_assert_ptr_null(send);
 	tear_down();
 }
-END_TEST
 
 /* How many sockets of this process have that class. */
 static int with_class(int traffic_class)
@@ -507,7 +494,7 @@ static int with_class(int traffic_class)
 	return n;
 }
 
-START_TEST(the_traffic_class_reaches_the_socket)
+TEST(the_traffic_class_reaches_the_socket)
 {
 	struct nb_net_init init = { 1, 0x20, NULL, NULL };
 	char h[NB_NET_HANDLE];
@@ -535,9 +522,8 @@ START_TEST(the_traffic_class_reaches_the_socket)
 	t->finalize(own);
 	tear_down();
 }
-END_TEST
 
-START_TEST(memory_that_the_cpu_cannot_read_is_refused)
+TEST(memory_that_the_cpu_cannot_read_is_refused)
 {
 	const size_t page = 4096;
 	void *send, *recv, *mh = NULL;
@@ -558,9 +544,8 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 	t->close_recv(recv);
 	tear_down();
 }
-END_TEST
 
-START_TEST(no_descriptor_is_left)
+TEST(no_descriptor_is_left)
 {
 	int before, after;
 
@@ -579,9 +564,8 @@ START_TEST(no_descriptor_is_left)
 	ck_assert_int_eq(after, before + 1);
 	tear_down();
 }
-END_TEST
 
-START_TEST(out_of_descriptors_is_a_system_error)
+TEST(out_of_descriptors_is_a_system_error)
 {
 	struct rlimit few = { 0, 0 };
 	char h[NB_NET_HANDLE];
@@ -600,9 +584,8 @@ START_TEST(out_of_descriptors_is_a_system_error)
 	close(fd);
 	tear_down();
 }
-END_TEST
 
-START_TEST(interfaces_by_nccls_rules)
+TEST(interfaces_by_nccls_rules)
 {
 	static const struct {
 		const char *value, *name;
@@ -623,7 +606,6 @@ START_TEST(interfaces_by_nccls_rules)
 	ck_assert_int_eq(nb_tcp_find_devs("=no such one", AF_UNSPEC, devs, NB_TCP_MAX_DEVS), 0);
 	ck_assert_int_le(nb_tcp_find_devs("^", AF_UNSPEC, devs, 1), 1);
 }
-END_TEST
 
 static void *ping(void *arg)
 {
@@ -659,7 +641,7 @@ static void *ping(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_have_their_own_connections)
+TEST(threads_have_their_own_connections)
 {
 	pthread_t thread[4];
 
@@ -675,26 +657,6 @@ START_TEST(threads_have_their_own_connections)
 	}
 	tear_down();
 }
-END_TEST
 
 // clang-format off
-UNIT_MAIN("net",
-	  tcase_add_test(tc, messages_of_all_sizes_arrive_in_order);
-	  tcase_add_test(tc, a_full_connection_says_try_again);
-	  tcase_add_test(tc, strangers_delay_nobody);
-	  tcase_add_test(tc, a_flood_of_silent_strangers_does_not_shut_the_peer_out);
-	  tcase_add_test(tc, a_peer_that_closes_in_a_message_is_a_remote_error);
-	  tcase_add_test(tc, a_peer_that_closes_between_messages_too);
-	  tcase_add_test(tc, sending_to_a_peer_that_is_gone_is_a_remote_error);
-	  tcase_add_test(tc, garbage_in_place_of_a_header_is_a_remote_error);
-	  tcase_add_loop_test(tc, a_message_of_another_number_is_a_remote_error, 1, 4);
-	  tcase_add_test(tc, more_than_was_posted_is_named);
-	  tcase_add_test(tc, a_stall_is_said_once_and_waited_for);
-	  tcase_add_test(tc, nobody_listens);
-	  tcase_add_test(tc, a_handle_of_somebody_elses_is_refused);
-	  tcase_add_test(tc, the_traffic_class_reaches_the_socket);
-	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
-	  tcase_add_test(tc, no_descriptor_is_left);
-	  tcase_add_test(tc, out_of_descriptors_is_a_system_error);
-	  tcase_add_test(tc, interfaces_by_nccls_rules);
-	  tcase_add_test(tc, threads_have_their_own_connections);)
+UNIT_MAIN("net")

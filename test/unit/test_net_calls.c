@@ -92,7 +92,7 @@ static int listed(void)
 	return n;
 }
 
-START_TEST(what_moves_is_counted_and_stays_counted)
+TEST(what_moves_is_counted_and_stays_counted)
 {
 	void *ctx = open_net();
 	struct nb_net_sums s;
@@ -123,9 +123,8 @@ START_TEST(what_moves_is_counted_and_stays_counted)
 	ck_assert_uint_eq(s.errors, 0);
 	nb_net_finalize(ctx);
 }
-END_TEST
 
-START_TEST(errors_are_counted)
+TEST(errors_are_counted)
 {
 	void *ctx = open_net();
 	struct nb_net_sums s;
@@ -149,10 +148,9 @@ START_TEST(errors_are_counted)
 	ck_assert_uint_eq(s.errors, 1);
 	nb_net_finalize(ctx);
 }
-END_TEST
 
 /* The child has none of the parent's connections, and makes its own. */
-START_TEST(a_fork_begins_anew)
+TEST(a_fork_begins_anew)
 {
 	void *ctx = open_net();
 	struct nb_net_sums s;
@@ -181,7 +179,6 @@ START_TEST(a_fork_begins_anew)
 	close_pair(&p);
 	nb_net_finalize(ctx);
 }
-END_TEST
 
 static bool stop; /* atomic */
 
@@ -208,7 +205,7 @@ static void *churn(void *ctx)
 	return NULL;
 }
 
-START_TEST(readers_beside_ranks_that_come_and_go)
+TEST(readers_beside_ranks_that_come_and_go)
 {
 	void *ctx = open_net();
 	struct nb_net_sums s;
@@ -230,8 +227,5 @@ START_TEST(readers_beside_ranks_that_come_and_go)
 	ck_assert_int_eq(listed(), 0);
 	nb_net_finalize(ctx);
 }
-END_TEST
 
-UNIT_MAIN("net calls", tcase_add_test(tc, what_moves_is_counted_and_stays_counted);
-	  tcase_add_test(tc, errors_are_counted); tcase_add_test(tc, a_fork_begins_anew);
-	  tcase_add_test(tc, readers_beside_ranks_that_come_and_go);)
+UNIT_MAIN("net calls")

@@ -227,7 +227,7 @@ static int whole_life(long k)
 	return alloc_failed ? FINE : THE_END;
 }
 
-START_TEST(each_allocation_of_init)
+TEST(each_allocation_of_init)
 {
 	int status = 0;
 	long k;
@@ -251,7 +251,6 @@ START_TEST(each_allocation_of_init)
 	ck_assert_int_gt(k, 20);
 	tear_down();
 }
-END_TEST
 
 /* ---- control commands ---- */
 
@@ -491,7 +490,7 @@ static long each_of(const struct work *w)
 	return k - 1;
 }
 
-START_TEST(each_allocation_of_commands)
+TEST(each_allocation_of_commands)
 {
 	long all = 0, n;
 
@@ -510,7 +509,6 @@ START_TEST(each_allocation_of_commands)
 	finish();
 	close(client);
 }
-END_TEST
 
 /* ---- the loader's lock, and the environment ---- */
 
@@ -551,7 +549,7 @@ static void *open_library(void *arg)
 
 /* A thread that waits for ours may hold the loader's lock, and the application
  * may be changing the environment. */
-START_TEST(commands_need_neither_the_loader_nor_the_environment)
+TEST(commands_need_neither_the_loader_nor_the_environment)
 {
 	pthread_t thread;
 
@@ -577,7 +575,6 @@ START_TEST(commands_need_neither_the_loader_nor_the_environment)
 	finish();
 	close(client);
 }
-END_TEST
 
 /* ---- a controller ---- */
 
@@ -657,7 +654,7 @@ static void until_it_ran(int from)
 		     (unsigned long long)info.state.failures, info.state.error, lines);
 }
 
-START_TEST(each_allocation_of_a_controllers_run)
+TEST(each_allocation_of_a_controllers_run)
 {
 	bool failed;
 	long k = 0;
@@ -683,9 +680,5 @@ START_TEST(each_allocation_of_a_controllers_run)
 	ck_assert_int_gt(k, 20);
 	finish();
 }
-END_TEST
 
-UNIT_MAIN("no memory", tcase_add_test(tc, each_allocation_of_init);
-	  tcase_add_test(tc, each_allocation_of_commands);
-	  tcase_add_test(tc, commands_need_neither_the_loader_nor_the_environment);
-	  tcase_add_test(tc, each_allocation_of_a_controllers_run);)
+UNIT_MAIN("no memory")

@@ -54,7 +54,7 @@ static void second_passes(void)
 		comm.overdue.since_ns -= 1000000000;
 }
 
-START_TEST(a_rank_inside_one_decision_is_named_once)
+TEST(a_rank_inside_one_decision_is_named_once)
 {
 	uint64_t seq = 0;
 
@@ -82,9 +82,8 @@ START_TEST(a_rank_inside_one_decision_is_named_once)
 	ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
 	ck_assert_uint_eq(lines, 1);
 }
-END_TEST
 
-START_TEST(ranks_that_go_on_or_wait_are_not_named)
+TEST(ranks_that_go_on_or_wait_are_not_named)
 {
 	uint64_t seq = 0;
 
@@ -104,7 +103,5 @@ START_TEST(ranks_that_go_on_or_wait_are_not_named)
 	}
 	ck_assert_uint_eq(lines, 0);
 }
-END_TEST
 
-UNIT_MAIN("overdue", tcase_add_test(tc, a_rank_inside_one_decision_is_named_once);
-	  tcase_add_test(tc, ranks_that_go_on_or_wait_are_not_named);)
+UNIT_MAIN("overdue")

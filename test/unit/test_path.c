@@ -65,7 +65,7 @@ static const struct nb_path *followed(const char *text, uint64_t bytes)
 
 #define END "mov %r0, 0\nexit\n"
 
-START_TEST(fields_are_where_they_are_said_to_be)
+TEST(fields_are_where_they_are_said_to_be)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
 
@@ -76,9 +76,8 @@ START_TEST(fields_are_where_they_are_said_to_be)
 	ck_assert_str_eq(h->fields[CHANNELS].name, "channels");
 	ck_assert_uint_le(h->nfields, NB_PATH_FIELDS);
 }
-END_TEST
 
-START_TEST(a_comparison_and_a_store)
+TEST(a_comparison_and_a_store)
 {
 	static const char text[] = "ldxdw %r2, [%r1+8]\n"
 				   "jgt %r2, 4096, +1\n"
@@ -96,9 +95,8 @@ START_TEST(a_comparison_and_a_store)
 	w = followed(text, 4097);
 	ck_assert(w->branch[0].taken && !w->store[ALGO].done);
 }
-END_TEST
 
-START_TEST(one_store_of_two_fields)
+TEST(one_store_of_two_fields)
 {
 	const struct nb_path *w = followed("lddw %r2, 0x200000001\n"
 					   "stxw [%r1+76], %r2\n"
@@ -114,10 +112,9 @@ START_TEST(one_store_of_two_fields)
 	ck_assert(w->store[PROTO].done && w->store[CHANNELS].done && !w->store[ALGO].done);
 	ck_assert_uint_eq(w->store[PROTO].at.pc, 4);
 }
-END_TEST
 
 /* "bytes - 4096 <= 100", as compilers make of a range. */
-START_TEST(a_constant_that_was_added)
+TEST(a_constant_that_was_added)
 {
 	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\nadd %r2, -4096\n"
 					   "mov %r3, %r2\nsub %r3, 4\n"
@@ -129,9 +126,8 @@ START_TEST(a_constant_that_was_added)
 	ck_assert_uint_eq(w->branch[0].a, 100);
 	ck_assert(w->branch[0].taken);
 }
-END_TEST
 
-START_TEST(through_the_stack)
+TEST(through_the_stack)
 {
 	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\n"
 					   "stxdw [%r10-8], %r2\n"
@@ -146,10 +142,9 @@ START_TEST(through_the_stack)
 		     7);
 	ck_assert_uint_eq(w->nbranches, 0); /* it is another value now */
 }
-END_TEST
 
 /* Where the upper half is lost it is another value. */
-START_TEST(a_part_on_the_stack)
+TEST(a_part_on_the_stack)
 {
 	static const char text[] = "ldxdw %r2, [%r1+8]\n"
 				   "stxw [%r10-8], %r2\n"
@@ -171,10 +166,9 @@ START_TEST(a_part_on_the_stack)
 	ck_assert_uint_eq(w->nbranches, 1);
 	ck_assert_int_eq(w->branch[0].from_a.exact, -1);
 }
-END_TEST
 
 /* bpf_strtoul reads "5" into where bytes was. */
-START_TEST(what_a_helper_writes_is_no_field)
+TEST(what_a_helper_writes_is_no_field)
 {
 	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\nstxdw [%r10-8], %r2\n"
 					   "stdw [%r10-16], 0x35\n"
@@ -186,9 +180,8 @@ START_TEST(what_a_helper_writes_is_no_field)
 
 	ck_assert_uint_eq(w->nbranches, 0);
 }
-END_TEST
 
-START_TEST(what_is_made_of_a_field_is_not_the_field)
+TEST(what_is_made_of_a_field_is_not_the_field)
 {
 	static const char *const made_of[] = { "lsh %r2, 1\n",	 "and %r2, 15\n",  "mul %r2, 3\n",
 					       "add32 %r2, 1\n", "add %r2, %r2\n", "neg %r2\n" };
@@ -222,9 +215,8 @@ START_TEST(what_is_made_of_a_field_is_not_the_field)
 		followed("ldxdw %r2, [%r1+24]\njeq %r2, 7, +0\n" END, 7)->branch[0].from_a.exact,
 		-1);
 }
-END_TEST
 
-START_TEST(calls_forget_and_never_confuse)
+TEST(calls_forget_and_never_confuse)
 {
 	/* a local function has registers of its own */
 	const struct nb_path *w =
@@ -242,9 +234,8 @@ START_TEST(calls_forget_and_never_confuse)
 	for (uint32_t i = 0; i < w->nbranches; i++)
 		ck_assert(w->branch[i].from_a.exact != BYTES || w->branch[i].a == 7);
 }
-END_TEST
 
-START_TEST(more_than_there_is_room_for_is_counted)
+TEST(more_than_there_is_room_for_is_counted)
 {
 	const struct nb_path *w = followed("ldxdw %r2, [%r1+8]\nmov %r3, 0\n"
 					   "again:\nadd %r3, 1\n"
@@ -254,9 +245,8 @@ START_TEST(more_than_there_is_room_for_is_counted)
 	ck_assert_uint_eq(w->nbranches, NB_PATH_BRANCHES);
 	ck_assert_uint_eq(w->left_out, 10);
 }
-END_TEST
 
-START_TEST(jumps_compare_as_the_interpreter_does)
+TEST(jumps_compare_as_the_interpreter_does)
 {
 	static const struct {
 		const char *name;
@@ -293,14 +283,5 @@ START_TEST(jumps_compare_as_the_interpreter_does)
 		nb_exec_free(x);
 	}
 }
-END_TEST
 
-UNIT_MAIN("path", tcase_add_test(tc, fields_are_where_they_are_said_to_be);
-	  tcase_add_test(tc, a_comparison_and_a_store); tcase_add_test(tc, one_store_of_two_fields);
-	  tcase_add_test(tc, a_constant_that_was_added); tcase_add_test(tc, through_the_stack);
-	  tcase_add_test(tc, a_part_on_the_stack);
-	  tcase_add_test(tc, what_a_helper_writes_is_no_field);
-	  tcase_add_test(tc, what_is_made_of_a_field_is_not_the_field);
-	  tcase_add_test(tc, calls_forget_and_never_confuse);
-	  tcase_add_test(tc, more_than_there_is_room_for_is_counted);
-	  tcase_add_test(tc, jumps_compare_as_the_interpreter_does);)
+UNIT_MAIN("path")

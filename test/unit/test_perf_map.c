@@ -66,7 +66,7 @@ static const char *map_path(void)
 	return path;
 }
 
-START_TEST(perf_map_has_every_function)
+TEST(perf_map_has_every_function)
 {
 	static const char *const names[] = { "small/choose", "small/choose/f", "small/choose/g" };
 	struct nb_exec *x = compiled();
@@ -92,9 +92,8 @@ START_TEST(perf_map_has_every_function)
 	unlink(path);
 	nb_exec_free(x);
 }
-END_TEST
 
-START_TEST(perf_map_of_others_is_left_alone)
+TEST(perf_map_of_others_is_left_alone)
 {
 	struct nb_exec *x = compiled();
 	char other[80], line[10] = "";
@@ -121,10 +120,9 @@ START_TEST(perf_map_of_others_is_left_alone)
 	unlink(path);
 	nb_exec_free(x);
 }
-END_TEST
 
 /* The application may not have changed the action of SIGXFSZ, which ends it. */
-START_TEST(perf_map_keeps_within_the_file_limit)
+TEST(perf_map_keeps_within_the_file_limit)
 {
 	struct nb_exec *x = compiled();
 	struct nb_err err = { 0 };
@@ -143,9 +141,8 @@ START_TEST(perf_map_keeps_within_the_file_limit)
 	unlink(path);
 	nb_exec_free(x);
 }
-END_TEST
 
-START_TEST(interpreted_programs_have_no_code_to_name)
+TEST(interpreted_programs_have_no_code_to_name)
 {
 	struct nb_exec *x = compiled();
 
@@ -155,7 +152,6 @@ START_TEST(interpreted_programs_have_no_code_to_name)
 	ck_assert_int_eq(access(path, F_OK), -1);
 	nb_exec_free(x);
 }
-END_TEST
 
 /* Published, so that perf can look. */
 static int run_often(void)
@@ -181,9 +177,5 @@ static int skipped(void)
 	return 0;
 }
 
-UNIT_MAIN("perf_map", if (!nb_jit_available()) return skipped();
-	  if (getenv("PERF_RUN")) return run_often();
-	  tcase_add_test(tc, perf_map_has_every_function);
-	  tcase_add_test(tc, perf_map_keeps_within_the_file_limit);
-	  tcase_add_test(tc, perf_map_of_others_is_left_alone);
-	  tcase_add_test(tc, interpreted_programs_have_no_code_to_name);)
+UNIT_MAIN_WITH("perf_map", if (!nb_jit_available()) return skipped();
+	       if (getenv("PERF_RUN")) return run_often();)

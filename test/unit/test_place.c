@@ -64,7 +64,7 @@ static void close_it(struct process *p)
 	nb_jobdir_close(&p->dir);
 }
 
-START_TEST(a_directory_where_no_segment_can_be_made_is_passed_over)
+TEST(a_directory_where_no_segment_can_be_made_is_passed_over)
 {
 	static struct process a, b, c;
 
@@ -82,9 +82,8 @@ START_TEST(a_directory_where_no_segment_can_be_made_is_passed_over)
 	ck_assert_str_eq(c.dir.dir, first);
 	close_it(&c);
 }
-END_TEST
 
-START_TEST(a_job_of_that_name_and_another_directory_is_another)
+TEST(a_job_of_that_name_and_another_directory_is_another)
 {
 	static struct process a, b;
 
@@ -97,7 +96,6 @@ START_TEST(a_job_of_that_name_and_another_directory_is_another)
 	rmdir(b.dir.dir); /* /dev/shm/ncclbpf-UID, unless others use it */
 	nb_jobdir_close(&b.dir);
 }
-END_TEST
 
 /* Write the directory in which this process is, when it has settled. */
 static void child(int in, int out, int leave)
@@ -118,7 +116,7 @@ static void child(int in, int out, int leave)
 	_exit(0);
 }
 
-START_TEST(all_meet_though_the_directory_is_full_for_some)
+TEST_EACH(all_meet_though_the_directory_is_full_for_some, 0, ROUNDS)
 {
 	int go[2], told[2], leave[2], status;
 	pid_t pid[PROCESSES];
@@ -155,7 +153,6 @@ START_TEST(all_meet_though_the_directory_is_full_for_some)
 	close(leave[0]);
 	close(leave[1]);
 }
-END_TEST
 
 static mode_t mode_of(const char *dir, const char *name)
 {
@@ -167,7 +164,7 @@ static mode_t mode_of(const char *dir, const char *name)
 	return st.st_mode & 07777;
 }
 
-START_TEST(modes_are_those_the_job_needs_under_any_umask)
+TEST_EACH(modes_are_those_the_job_needs_under_any_umask, 0, 5)
 {
 	static const mode_t masks[] = { 0, 022, 0177, 0277, 0777 };
 	mode_t before = umask(masks[_i]);
@@ -181,7 +178,6 @@ START_TEST(modes_are_those_the_job_needs_under_any_umask)
 	ck_assert_uint_eq(mode_of(first, "/j.seg"), 0600);
 	close_it(&p);
 }
-END_TEST
 
 static char said[400];
 
@@ -191,7 +187,7 @@ static void keep_line(void *arg, const char *line)
 	snprintf(said, sizeof(said), "%s", line);
 }
 
-START_TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
+TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
 {
 	const struct nb_jobdir_search s = { first, "j", keep_line, NULL };
 	static struct nb_jobdir dir;
@@ -210,7 +206,6 @@ START_TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
 	if (root)
 		ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST
 
 /* Exits with 0 if this process can use the directory that others make, too. */
 static void maker(int in)
@@ -225,7 +220,7 @@ static void maker(int in)
 	_exit(read(in, &c, 1) != 1 || !nb_jobdir_try(&s, 0, true, &dir));
 }
 
-START_TEST(all_find_a_directory_that_one_of_them_makes)
+TEST_EACH(all_find_a_directory_that_one_of_them_makes, 0, 5 * ROUNDS)
 {
 	int go[2], status;
 	pid_t pid[PROCESSES];
@@ -244,12 +239,5 @@ START_TEST(all_find_a_directory_that_one_of_them_makes)
 	close(go[0]);
 	close(go[1]);
 }
-END_TEST
 
-UNIT_MAIN("place", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, a_directory_where_no_segment_can_be_made_is_passed_over);
-	  tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);
-	  tcase_add_loop_test(tc, all_meet_though_the_directory_is_full_for_some, 0, ROUNDS);
-	  tcase_add_loop_test(tc, modes_are_those_the_job_needs_under_any_umask, 0, 5);
-	  tcase_add_loop_test(tc, all_find_a_directory_that_one_of_them_makes, 0, 5 * ROUNDS);
-	  tcase_add_test(tc, a_directory_that_denies_its_owner_is_named_with_its_mode);)
+UNIT_MAIN_WITH("place", tcase_add_checked_fixture(tc, set_up, tear_down);)

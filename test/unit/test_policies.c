@@ -6,23 +6,20 @@
 // each range. test_policies_cpus.c compiles them for other -mcpu.
 #include "test/unit/policy_verdict.h"
 
-START_TEST(shipped_policies_are_accepted)
+TEST(shipped_policies_are_accepted)
 {
 	ck_assert_uint_ge(check_folder("policies", NULL, "accepted"), 6);
 }
-END_TEST
 
-START_TEST(safe_policies_are_accepted)
+TEST(safe_policies_are_accepted)
 {
 	ck_assert_uint_ge(check_folder("test/corpus/accept", NULL, "accepted"), 10);
 }
-END_TEST
 
-START_TEST(unsafe_policies_are_refused_for_their_reason)
+TEST(unsafe_policies_are_refused_for_their_reason)
 {
 	ck_assert_uint_ge(check_folder("test/corpus/reject", NULL, NULL), 10);
 }
-END_TEST
 
 /* ---- what they decide ---- */
 
@@ -98,16 +95,15 @@ static void check_answer(const struct policy *p, uint64_t bytes, int algo, int p
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-START_TEST(noop_has_no_opinion)
+TEST(noop_has_no_opinion)
 {
 	struct policy p = open_policy("policies/noop.bpf.c");
 
 	check_answer(&p, 4096, NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF);
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(size_aware_goes_by_size)
+TEST(size_aware_goes_by_size)
 {
 	struct policy p = open_policy("policies/size_aware.bpf.c");
 	struct ncclbpf_tuner ctx;
@@ -127,9 +123,8 @@ START_TEST(size_aware_goes_by_size)
 	ck_assert_int_eq(ctx.algo, NCCL_ALGO_UNDEF);
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(cheap_ring_pays_a_tenth_at_most)
+TEST(cheap_ring_pays_a_tenth_at_most)
 {
 	struct policy p = open_policy("policies/cheap_ring.bpf.c");
 	float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
@@ -150,9 +145,8 @@ START_TEST(cheap_ring_pays_a_tenth_at_most)
 	}
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(nvlink_ring_mid_keeps_to_its_ranges)
+TEST(nvlink_ring_mid_keeps_to_its_ranges)
 {
 	struct policy p = open_policy("policies/nvlink_ring_mid.bpf.c");
 	struct ncclbpf_tuner ctx;
@@ -179,9 +173,8 @@ START_TEST(nvlink_ring_mid_keeps_to_its_ranges)
 	ck_assert_int_eq(ctx.algo, NCCL_ALGO_UNDEF);
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(force_does_what_its_map_says)
+TEST(force_does_what_its_map_says)
 {
 	struct policy p = open_policy("policies/force.bpf.c");
 	const struct {
@@ -211,7 +204,6 @@ START_TEST(force_does_what_its_map_says)
 	ck_assert_uint_eq(ctx.channels, 16);
 	close_policy(&p);
 }
-END_TEST
 
 /* Sum over the CPUs of a per-CPU element of 8 bytes. */
 static uint64_t sum(const struct policy *p, const char *map, uint32_t key)
@@ -226,7 +218,7 @@ static uint64_t sum(const struct policy *p, const char *map, uint32_t key)
 	return total;
 }
 
-START_TEST(adaptive_channels_reads_and_counts)
+TEST(adaptive_channels_reads_and_counts)
 {
 	struct policy p = open_policy("policies/adaptive_channels.bpf.c");
 	const struct {
@@ -258,9 +250,8 @@ START_TEST(adaptive_channels_reads_and_counts)
 	ck_assert_uint_eq(sum(&p, "decided", 0), 1);
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(size_classes_are_logarithms)
+TEST(size_classes_are_logarithms)
 {
 	struct policy p = open_policy("policies/adaptive_channels.bpf.c");
 
@@ -274,13 +265,12 @@ START_TEST(size_classes_are_logarithms)
 	}
 	close_policy(&p);
 }
-END_TEST
 
 struct slo_key {
 	uint32_t coll, class;
 };
 
-START_TEST(slo_enforcer_mends_what_would_miss)
+TEST(slo_enforcer_mends_what_would_miss)
 {
 	struct policy p = open_policy("policies/slo_enforcer.bpf.c");
 	const struct slo_key any = { NCCL_COLL_ALL_REDUCE, 64 };
@@ -333,9 +323,8 @@ START_TEST(slo_enforcer_mends_what_would_miss)
 	ck_assert_uint_eq(ctx.channels, 0);
 	close_policy(&p);
 }
-END_TEST
 
-START_TEST(division_by_zero_has_its_defined_result)
+TEST(division_by_zero_has_its_defined_result)
 {
 	struct policy p = open_policy("test/corpus/accept/division_by_zero_is_zero.bpf.c");
 	struct ncclbpf_tuner ctx = call(4096 + 17);
@@ -349,16 +338,5 @@ START_TEST(division_by_zero_has_its_defined_result)
 	ck_assert_uint_eq(ctx.channels, 17);
 	close_policy(&p);
 }
-END_TEST
 
-UNIT_MAIN("policies", tcase_add_test(tc, shipped_policies_are_accepted);
-	  tcase_add_test(tc, safe_policies_are_accepted);
-	  tcase_add_test(tc, unsafe_policies_are_refused_for_their_reason);
-	  tcase_add_test(tc, noop_has_no_opinion); tcase_add_test(tc, size_aware_goes_by_size);
-	  tcase_add_test(tc, cheap_ring_pays_a_tenth_at_most);
-	  tcase_add_test(tc, nvlink_ring_mid_keeps_to_its_ranges);
-	  tcase_add_test(tc, force_does_what_its_map_says);
-	  tcase_add_test(tc, adaptive_channels_reads_and_counts);
-	  tcase_add_test(tc, size_classes_are_logarithms);
-	  tcase_add_test(tc, slo_enforcer_mends_what_would_miss);
-	  tcase_add_test(tc, division_by_zero_has_its_defined_result);)
+UNIT_MAIN("policies")

@@ -9,23 +9,20 @@
 /* v2 is v1 with more jumps, all of which v3 has. */
 static const char *const cpus[] = { "v1", "v2" };
 
-START_TEST(shipped_policies_are_accepted)
+TEST_EACH(shipped_policies_are_accepted, 0, 2)
 {
 	ck_assert_uint_ge(check_folder("policies", cpus[_i], "accepted"), 6);
 }
-END_TEST
 
-START_TEST(safe_policies_are_accepted)
+TEST(safe_policies_are_accepted)
 {
 	ck_assert_uint_ge(check_folder("test/corpus/accept", "v1", "accepted"), 10);
 }
-END_TEST
 
-START_TEST(unsafe_policies_are_refused_for_their_reason)
+TEST(unsafe_policies_are_refused_for_their_reason)
 {
 	ck_assert_uint_ge(check_folder("test/corpus/reject", "v1", NULL), 10);
 }
-END_TEST
 
 /* Beside the refused policy @path stands one that is accepted, and is near:
  * test/unit/verify_near.h. */
@@ -57,7 +54,7 @@ static void check_twin(const char *path)
 	unlink(c);
 }
 
-START_TEST(each_unsafe_policy_has_a_safe_twin)
+TEST(each_unsafe_policy_has_a_safe_twin)
 {
 	char whole[512], path[1024];
 	struct dirent *e;
@@ -77,9 +74,5 @@ START_TEST(each_unsafe_policy_has_a_safe_twin)
 	closedir(d);
 	ck_assert_uint_ge(n, 40);
 }
-END_TEST
 
-UNIT_MAIN("policies for each cpu", tcase_add_loop_test(tc, shipped_policies_are_accepted, 0, 2);
-	  tcase_add_test(tc, safe_policies_are_accepted);
-	  tcase_add_test(tc, unsafe_policies_are_refused_for_their_reason);
-	  tcase_add_test(tc, each_unsafe_policy_has_a_safe_twin);)
+UNIT_MAIN("policies for each cpu")

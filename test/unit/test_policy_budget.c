@@ -78,7 +78,7 @@ static uint32_t work_of_one(void)
 	return work;
 }
 
-START_TEST(verification_of_all_programs_has_one_budget)
+TEST(verification_of_all_programs_has_one_budget)
 {
 	struct nb_policy_opts opts = { .max_insns = 0 };
 	uint32_t work = work_of_one(), fit;
@@ -106,9 +106,8 @@ START_TEST(verification_of_all_programs_has_one_budget)
 	nb_buf_fini(&text);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(the_operator_sets_the_budget_to_the_instruction)
+TEST(the_operator_sets_the_budget_to_the_instruction)
 {
 	struct nb_policy_opts opts = { .max_insns = 3 * work_of_one() };
 	struct nb_err err = { 0 };
@@ -120,7 +119,6 @@ START_TEST(the_operator_sets_the_budget_to_the_instruction)
 	ck_assert_int_eq(load(&b, &opts, &err), NB_E_VERIFY);
 	nb_buf_fini(&b);
 }
-END_TEST
 
 /* ---- memory ---- */
 
@@ -156,7 +154,7 @@ static const struct nb_map_spec array_of_8_mib = {
 	.type = NB_MAP_ARRAY, .key_size = 4, .value_size = 1 << 13, .max_entries = 1020
 };
 
-START_TEST(memory_of_all_maps_has_one_budget)
+TEST(memory_of_all_maps_has_one_budget)
 {
 	struct nb_map_spec spec = array_of_8_mib;
 	struct nb_err err = { 0 };
@@ -167,11 +165,10 @@ START_TEST(memory_of_all_maps_has_one_budget)
 				   "m32, 8 MiB; at most 256 MiB");
 	ck_assert(strstr(err.hint, "NCCLBPF_MAX_POLICY_MEMORY") != NULL);
 }
-END_TEST
 
 /* In a process that may have 1 GiB: an allocation of 15 GiB would fail with
  * another error. */
-START_TEST(nothing_is_allocated_for_a_policy_over_its_budget)
+TEST(nothing_is_allocated_for_a_policy_over_its_budget)
 {
 	const struct rlimit most = { 1 << 30, 1 << 30 };
 	struct nb_map_spec spec = array_of_8_mib;
@@ -194,10 +191,9 @@ START_TEST(nothing_is_allocated_for_a_policy_over_its_budget)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* 16 KiB a CPU, or twice that, whatever this host has: 4 or 10 MiB count. */
-START_TEST(per_cpu_maps_count_alike_on_every_host)
+TEST(per_cpu_maps_count_alike_on_every_host)
 {
 	static const struct nb_map_spec percpu = {
 		.type = NB_MAP_PERCPU_ARRAY, .key_size = 4, .value_size = 64, .max_entries = 256
@@ -212,10 +208,9 @@ START_TEST(per_cpu_maps_count_alike_on_every_host)
 		ck_assert_int_eq(load_large(percpu, 3, &opts, &err), NB_E_LIMIT);
 	}
 }
-END_TEST
 
 /* What is planned for this host is what a map takes. */
-START_TEST(plans_are_what_maps_take)
+TEST(plans_are_what_maps_take)
 {
 	for (uint32_t entries = 1; entries < 200000; entries *= 7) {
 		const struct nb_map_def def = { .type = NB_MAP_LRU_HASH,
@@ -232,11 +227,5 @@ START_TEST(plans_are_what_maps_take)
 		nb_map_put(m);
 	}
 }
-END_TEST
 
-UNIT_MAIN("policy budget", tcase_add_test(tc, verification_of_all_programs_has_one_budget);
-	  tcase_add_test(tc, the_operator_sets_the_budget_to_the_instruction);
-	  tcase_add_test(tc, memory_of_all_maps_has_one_budget);
-	  tcase_add_test(tc, nothing_is_allocated_for_a_policy_over_its_budget);
-	  tcase_add_test(tc, per_cpu_maps_count_alike_on_every_host);
-	  tcase_add_test(tc, plans_are_what_maps_take);)
+UNIT_MAIN("policy budget")

@@ -93,7 +93,7 @@ static int announcements(void)
 	return n;
 }
 
-START_TEST(with_room_they_are_announced_until_they_are_taken)
+TEST(with_room_they_are_announced_until_they_are_taken)
 {
 	int before = announcements();
 
@@ -109,10 +109,9 @@ START_TEST(with_room_they_are_announced_until_they_are_taken)
 	ck_assert(take(0, 0));
 	ck_assert_int_eq(announcements(), before);
 }
-END_TEST
 
 /* A process without standard input gets descriptor 0 for its file. */
-START_TEST(descriptor_0_is_a_descriptor)
+TEST(descriptor_0_is_a_descriptor)
 {
 	int before = announcements();
 	char text[8] = "";
@@ -125,10 +124,9 @@ START_TEST(descriptor_0_is_a_descriptor)
 	nb_pools_end();
 	ck_assert_int_eq(announcements(), before);
 }
-END_TEST
 
 /* All ranks of the host must fit, with as much again. */
-START_TEST(there_must_be_room_for_the_whole_host)
+TEST(there_must_be_room_for_the_whole_host)
 {
 	left_mib = 64;
 	ck_assert(!take(1, 2));
@@ -141,10 +139,9 @@ START_TEST(there_must_be_room_for_the_whole_host)
 	ck_assert(take(1, 2));
 	nb_pools_end();
 }
-END_TEST
 
 /* A refusal leaves what was announced before. */
-START_TEST(one_more_communicator_may_be_too_many)
+TEST(one_more_communicator_may_be_too_many)
 {
 	left_mib = 131;
 	ck_assert(take(1, 1));
@@ -153,10 +150,9 @@ START_TEST(one_more_communicator_may_be_too_many)
 	ck_assert_uint_eq(nb_pools_announced(), 2);
 	nb_pools_end();
 }
-END_TEST
 
 /* The application fills /dev/shm before NCCL has connected. */
-START_TEST(announced_pools_may_lose_their_room)
+TEST(announced_pools_may_lose_their_room)
 {
 	left_mib = 140;
 	ck_assert(take(2, 2));
@@ -171,7 +167,6 @@ START_TEST(announced_pools_may_lose_their_room)
 	nb_pools_shrink(0);
 	ck_assert(take(0, 0));
 }
-END_TEST
 
 /* A process that has announced @n pools, until it is killed. */
 static pid_t other_process(unsigned n)
@@ -197,7 +192,7 @@ static pid_t other_process(unsigned n)
 	return pid;
 }
 
-START_TEST(two_processes_share_the_room)
+TEST(two_processes_share_the_room)
 {
 	int before = announcements();
 	pid_t other;
@@ -215,10 +210,9 @@ START_TEST(two_processes_share_the_room)
 	ck_assert_int_eq(announcements(), before + 1);
 	nb_pools_end();
 }
-END_TEST
 
 /* A child has no part in what its parent has announced. */
-START_TEST(a_forked_child_announces_nothing)
+TEST(a_forked_child_announces_nothing)
 {
 	int status, before = announcements();
 	pid_t pid;
@@ -235,9 +229,8 @@ START_TEST(a_forked_child_announces_nothing)
 	ck_assert_int_eq(announcements(), before + 1);
 	nb_pools_end();
 }
-END_TEST
 
-START_TEST(the_size_of_files_is_limited)
+TEST(the_size_of_files_is_limited)
 {
 	struct rlimit limit = { 16 * MIB, RLIM_INFINITY };
 
@@ -250,9 +243,8 @@ START_TEST(the_size_of_files_is_limited)
 	ck_assert(take(1, 1));
 	nb_pools_end();
 }
-END_TEST
 
-START_TEST(descriptors_are_few)
+TEST(descriptors_are_few)
 {
 	struct rlimit limit;
 
@@ -262,9 +254,8 @@ START_TEST(descriptors_are_few)
 	ck_assert(!take(1, 1));
 	ck_assert_ptr_nonnull(strstr(why(), "(ulimit -n) leaves "));
 }
-END_TEST
 
-START_TEST(address_space_is_small)
+TEST(address_space_is_small)
 {
 	struct rlimit limit = { 300 * MIB, RLIM_INFINITY };
 
@@ -275,29 +266,26 @@ START_TEST(address_space_is_small)
 	ck_assert(!take(8, 8));
 	ck_assert_ptr_nonnull(strstr(why(), "Cannot allocate memory"));
 }
-END_TEST
 
 /* As where seccomp or the file system refuses it. */
-START_TEST(the_system_refuses_the_file)
+TEST(the_system_refuses_the_file)
 {
 	fallocate_errno = EPERM;
 	ck_assert(!take(1, 1));
 	ck_assert_ptr_nonnull(strstr(why(), "Operation not permitted"));
 	ck_assert_uint_eq(nb_pools_announced(), 0);
 }
-END_TEST
 
 /* NCCL tries again for ever, too, so it must not be asked. */
-START_TEST(signals_undo_each_allocation)
+TEST(signals_undo_each_allocation)
 {
 	fallocate_errno = EINTR;
 	ck_assert(!take(1, 1));
 	ck_assert_ptr_nonnull(strstr(why(), "Interrupted system call"));
 	ck_assert_uint_eq(nb_pools_announced(), 0);
 }
-END_TEST
 
-START_TEST(later_versions_have_no_pools)
+TEST(later_versions_have_no_pools)
 {
 	left_mib = 1;
 	nb_pools_version(23003);
@@ -306,18 +294,5 @@ START_TEST(later_versions_have_no_pools)
 	ck_assert(take(1, 1));
 	ck_assert_uint_eq(nb_pools_announced(), 0);
 }
-END_TEST
 
-UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
-	  tcase_add_test(tc, with_room_they_are_announced_until_they_are_taken);
-	  tcase_add_test(tc, descriptor_0_is_a_descriptor);
-	  tcase_add_test(tc, there_must_be_room_for_the_whole_host);
-	  tcase_add_test(tc, one_more_communicator_may_be_too_many);
-	  tcase_add_test(tc, announced_pools_may_lose_their_room);
-	  tcase_add_test(tc, two_processes_share_the_room);
-	  tcase_add_test(tc, a_forked_child_announces_nothing);
-	  tcase_add_test(tc, the_size_of_files_is_limited); tcase_add_test(tc, descriptors_are_few);
-	  tcase_add_test(tc, address_space_is_small);
-	  tcase_add_test(tc, the_system_refuses_the_file);
-	  tcase_add_test(tc, signals_undo_each_allocation);
-	  tcase_add_test(tc, later_versions_have_no_pools);)
+UNIT_MAIN_WITH("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);)

@@ -32,7 +32,7 @@ static void kernel_seen(struct host_prof *c)
 	host_prof_stop(c, k);
 }
 
-START_TEST(kernels_are_asked_for_until_one_is_seen)
+TEST_EACH(kernels_are_asked_for_until_one_is_seen, 1, 7)
 {
 	struct host_prof c = connecting_rank(_i, 0);
 
@@ -52,9 +52,8 @@ START_TEST(kernels_are_asked_for_until_one_is_seen)
 	ck_assert_int_eq(mask, 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(nothing_is_measured_meanwhile)
+TEST(nothing_is_measured_meanwhile)
 {
 	struct host_prof c = connecting_rank(6, 0);
 
@@ -65,9 +64,8 @@ START_TEST(nothing_is_measured_meanwhile)
 		ck_assert_uint_eq(nb_events_lost((enum nb_lost)i), 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(each_communicator_is_waited_for)
+TEST(each_communicator_is_waited_for)
 {
 	struct host_prof a = connecting_rank(6, 0), b = open_rank(6, 1);
 
@@ -83,9 +81,8 @@ START_TEST(each_communicator_is_waited_for)
 	host_prof_fini(&a);
 	host_prof_fini(&b);
 }
-END_TEST
 
-START_TEST(telemetry_connects_as_well)
+TEST(telemetry_connects_as_well)
 {
 	struct host_prof c = connecting_rank(6, 0);
 
@@ -95,9 +92,8 @@ START_TEST(telemetry_connects_as_well)
 	ck_assert_int_eq(mask, 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
-START_TEST(a_silent_communicator_is_given_up)
+TEST(a_silent_communicator_is_given_up)
 {
 	struct host_prof busy = connecting_rank(6, 0), idle = open_rank(6, 1);
 
@@ -109,9 +105,8 @@ START_TEST(a_silent_communicator_is_given_up)
 	host_prof_fini(&busy);
 	host_prof_fini(&idle);
 }
-END_TEST
 
-START_TEST(the_user_may_disable_it)
+TEST(the_user_may_disable_it)
 {
 	struct host_prof c = connecting_rank(6, 0);
 
@@ -128,14 +123,13 @@ START_TEST(the_user_may_disable_it)
 	ck_assert_int_eq(mask, 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
 /*
  * NCCL would take a pool for a communicator that the profiler does not keep,
  * and nobody would have looked for its room. Communicators of one rank take
  * none.
  */
-START_TEST(no_kernels_while_the_table_of_communicators_is_full)
+TEST(no_kernels_while_the_table_of_communicators_is_full)
 {
 	struct host_prof beside = open_rank(6, 0);
 
@@ -156,10 +150,9 @@ START_TEST(no_kernels_while_the_table_of_communicators_is_full)
 	host_prof_fini(&beside);
 	ck_assert(mask & HOST_KERNEL_CH);
 }
-END_TEST
 
 /* Other jobs may use the room of pools that NCCL is no longer asked to take. */
-START_TEST(pools_are_announced_while_somebody_asks)
+TEST(pools_are_announced_while_somebody_asks)
 {
 	struct host_prof c = open_rank(6, 0);
 	char dir[] = "/tmp/nb_connect.XXXXXX";
@@ -177,14 +170,5 @@ START_TEST(pools_are_announced_while_somebody_asks)
 	host_prof_fini(&c);
 	ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
-UNIT_MAIN("profiler_connect",
-	  tcase_add_loop_test(tc, kernels_are_asked_for_until_one_is_seen, 1, 7);
-	  tcase_add_test(tc, nothing_is_measured_meanwhile);
-	  tcase_add_test(tc, each_communicator_is_waited_for);
-	  tcase_add_test(tc, telemetry_connects_as_well);
-	  tcase_add_test(tc, a_silent_communicator_is_given_up);
-	  tcase_add_test(tc, the_user_may_disable_it);
-	  tcase_add_test(tc, no_kernels_while_the_table_of_communicators_is_full);
-	  tcase_add_test(tc, pools_are_announced_while_somebody_asks);)
+UNIT_MAIN("profiler_connect")

@@ -82,7 +82,7 @@ static long anonymous_kb(void)
 #endif
 
 /* As long as nothing is measured. */
-START_TEST(a_communicator_takes_little_memory)
+TEST(a_communicator_takes_little_memory)
 {
 #if defined(MEMORY_IS_OURS)
 	struct host_prof c[16];
@@ -98,9 +98,8 @@ START_TEST(a_communicator_takes_little_memory)
 		host_prof_fini(&c[i]);
 #endif
 }
-END_TEST
 
-START_TEST(threads_events_switches_and_ends)
+TEST(threads_events_switches_and_ends)
 {
 	struct host_prof c[2] = { open_rank(5, 0), open_rank(5, 1) };
 	uint64_t n = 0;
@@ -127,7 +126,6 @@ START_TEST(threads_events_switches_and_ends)
 	host_prof_fini(&c[0]);
 	host_prof_fini(&c[1]);
 }
-END_TEST
 
 /* A progress thread that serves a communicator which may have ended, and whose
  * place another may have. */
@@ -144,7 +142,7 @@ static void *late_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(the_end_may_come_in_the_middle)
+TEST(the_end_may_come_in_the_middle)
 {
 	struct host_prof last;
 	uint64_t n = 0;
@@ -174,7 +172,6 @@ START_TEST(the_end_may_come_in_the_middle)
 	ck_assert_uint_eq(n, 1);
 	host_prof_fini(&last);
 }
-END_TEST
 
 /* The same handle is stopped by two threads: one of them counts. */
 static void *stopper(void *arg)
@@ -186,7 +183,7 @@ static void *stopper(void *arg)
 	return NULL;
 }
 
-START_TEST(two_threads_stop_one_event)
+TEST(two_threads_stop_one_event)
 {
 	struct host_prof c = open_rank(5, 0);
 	struct host_event e = coll_event();
@@ -205,9 +202,5 @@ START_TEST(two_threads_stop_one_event)
 	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, LOOPS);
 	host_prof_fini(&c);
 }
-END_TEST
 
-UNIT_MAIN("profiler_threads", tcase_add_test(tc, a_communicator_takes_little_memory);
-	  tcase_add_test(tc, threads_events_switches_and_ends);
-	  tcase_add_test(tc, the_end_may_come_in_the_middle);
-	  tcase_add_test(tc, two_threads_stop_one_event);)
+UNIT_MAIN("profiler_threads")

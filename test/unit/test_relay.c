@@ -114,7 +114,7 @@ static struct nb_relay *relay_without_tls(void)
 
 /* ---- lines ---- */
 
-START_TEST(a_line_with_zero_bytes_is_refused_within_its_memory)
+TEST(a_line_with_zero_bytes_is_refused_within_its_memory)
 {
 	static const size_t at[] = { 0, 1, 7, 2999 };
 	struct nb_relay *r = relay_without_tls();
@@ -139,9 +139,8 @@ START_TEST(a_line_with_zero_bytes_is_refused_within_its_memory)
 	ck_assert_msg(answer_says("\"code\":\"usage\""), "%s", nb_buf_text(&got.body));
 	nb_relay_stop(r);
 }
-END_TEST
 
-START_TEST(without_tls_the_address_has_a_secret)
+TEST(without_tls_the_address_has_a_secret)
 {
 	struct nb_relay *r = relay_without_tls(), *other = relay_without_tls();
 	char *end, wrong[64], line[] = "@1 status\n";
@@ -170,7 +169,6 @@ START_TEST(without_tls_the_address_has_a_secret)
 	}
 	nb_relay_stop(r);
 }
-END_TEST
 
 /* ---- several processes ---- */
 
@@ -258,7 +256,7 @@ static void *object_process(void *arg)
 	return NULL;
 }
 
-START_TEST(an_object_is_sent_whole_or_not_at_all)
+TEST(an_object_is_sent_whole_or_not_at_all)
 {
 	static const char line[] = "status\n";
 	int at = serve_process();
@@ -277,9 +275,8 @@ START_TEST(an_object_is_sent_whole_or_not_at_all)
 	nb_relay_stop(r);
 	process_ends(at);
 }
-END_TEST
 
-START_TEST(all_processes_are_asked_before_one_has_answered)
+TEST(all_processes_are_asked_before_one_has_answered)
 {
 	static const char line[] = "status\n";
 	int at = serve_process();
@@ -296,10 +293,9 @@ START_TEST(all_processes_are_asked_before_one_has_answered)
 	nb_relay_stop(r);
 	process_ends(at);
 }
-END_TEST
 
 /* Two containers with PID 1 each: a bare PID names none of them. */
-START_TEST(equal_pids_are_told_by_their_namespace)
+TEST(equal_pids_are_told_by_their_namespace)
 {
 	static const char line[] = "status\n";
 	char twins[] = "/tmp/ncclbpf-twins-XXXXXX";
@@ -335,7 +331,6 @@ START_TEST(equal_pids_are_told_by_their_namespace)
 	place = (struct nb_jobdir){ .dirfd = -1, .job = "t" };
 	rmdir(twins);
 }
-END_TEST
 
 /* ---- a server that does not start ---- */
 
@@ -347,7 +342,7 @@ static int next_fd(void)
 	return fd;
 }
 
-START_TEST(a_server_that_does_not_start_closes_its_socket_once)
+TEST(a_server_that_does_not_start_closes_its_socket_once)
 {
 	struct nb_relay_config c = { .place = &place, .at = { .listen = "127.0.0.1" } };
 	struct rlimit all, few;
@@ -368,7 +363,6 @@ START_TEST(a_server_that_does_not_start_closes_its_socket_once)
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &all));
 	ck_assert_int_eq(next_fd(), fd);
 }
-END_TEST
 
 /* ---- certificates ---- */
 
@@ -407,7 +401,7 @@ static struct nb_http_tls tls_of(const char *name)
 	return (struct nb_http_tls){ ca, cert, key };
 }
 
-START_TEST(a_certificate_for_servers_alone_is_no_client)
+TEST(a_certificate_for_servers_alone_is_no_client)
 {
 	static const struct {
 		const char *name, *extension, *says;
@@ -444,12 +438,5 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 	nb_jobdir_close(&place);
 	shell("rm -rf \"$PWD\"");
 }
-END_TEST
 
-UNIT_MAIN("relay", tcase_add_test(tc, a_line_with_zero_bytes_is_refused_within_its_memory);
-	  tcase_add_test(tc, without_tls_the_address_has_a_secret);
-	  tcase_add_test(tc, a_server_that_does_not_start_closes_its_socket_once);
-	  tcase_add_test(tc, an_object_is_sent_whole_or_not_at_all);
-	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
-	  tcase_add_test(tc, equal_pids_are_told_by_their_namespace);
-	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)
+UNIT_MAIN("relay")

@@ -85,7 +85,7 @@ static int take(struct made *m, uint64_t *v, size_t *size)
 	"lddw map %r1, @ring\nmov %r2, " #size "\n" \
 	"mov %r3, " #flags "\ncall 131\n"
 
-START_TEST(submitted_is_read)
+TEST_EACH(submitted_is_read, 0, 2)
 {
 	struct made *m = make(RESERVE(24, 0) "jeq %r0, 0, out\n"
 					     "stdw [%r0], 1\nstdw [%r0+8], 2\n"
@@ -112,9 +112,8 @@ START_TEST(submitted_is_read)
 	ck_assert_int_eq(run(m), 7);
 	done(m);
 }
-END_TEST
 
-START_TEST(discarded_is_not_read)
+TEST_EACH(discarded_is_not_read, 0, 2)
 {
 	struct made *m = make(RESERVE(8, 0) "jeq %r0, 0, out\n"
 					    "stdw [%r0], 1\nmov %r1, %r0\n"
@@ -135,9 +134,8 @@ START_TEST(discarded_is_not_read)
 	ck_assert_int_eq(take(m, v, &size), -EAGAIN);
 	done(m);
 }
-END_TEST
 
-START_TEST(reservation_with_flags_fails)
+TEST_EACH(reservation_with_flags_fails, 0, 2)
 {
 	struct made *m = make(RESERVE(8, 1) "jeq %r0, 0, out\n"
 					    "mov %r1, %r0\nmov %r2, 0\n"
@@ -148,9 +146,8 @@ START_TEST(reservation_with_flags_fails)
 	ck_assert_int_eq(run(m), 0);
 	done(m);
 }
-END_TEST
 
-START_TEST(query_tells_size_and_bytes)
+TEST_EACH(query_tells_size_and_bytes, 0, 2)
 {
 	struct made *m = make("stdw [%r10-8], 5\nlddw map %r1, @ring\n"
 			      "mov %r2, %r10\nadd %r2, -8\nmov %r3, 8\n"
@@ -165,9 +162,5 @@ START_TEST(query_tells_size_and_bytes)
 	ck_assert_int_eq(run(m), 4096ll << 16 | 32);
 	done(m);
 }
-END_TEST
 
-UNIT_MAIN("resources", tcase_add_loop_test(tc, submitted_is_read, 0, 2);
-	  tcase_add_loop_test(tc, discarded_is_not_read, 0, 2);
-	  tcase_add_loop_test(tc, reservation_with_flags_fails, 0, 2);
-	  tcase_add_loop_test(tc, query_tells_size_and_bytes, 0, 2);)
+UNIT_MAIN("resources")

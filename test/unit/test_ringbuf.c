@@ -42,7 +42,7 @@ static void give(struct nb_map *m, uint64_t v)
 	ck_assert_int_eq(nb_ringbuf_output(m, &v, sizeof(v), 0), 0);
 }
 
-START_TEST(records_come_in_order_of_reservation)
+TEST(records_come_in_order_of_reservation)
 {
 	struct nb_map *m = ring(RING);
 	uint64_t *a = nb_ringbuf_reserve(m, 8), *b = nb_ringbuf_reserve(m, 8);
@@ -62,9 +62,8 @@ START_TEST(records_come_in_order_of_reservation)
 	ck_assert_int_eq(take(m, &v), -EAGAIN);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(discarded_records_are_never_seen)
+TEST(discarded_records_are_never_seen)
 {
 	struct nb_map *m = ring(RING);
 	uint64_t v;
@@ -80,9 +79,8 @@ START_TEST(discarded_records_are_never_seen)
 	ck_assert_uint_eq(nb_ringbuf_query(m, NB_RB_AVAIL), 0);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(a_ring_is_never_filled_to_the_last_byte)
+TEST(a_ring_is_never_filled_to_the_last_byte)
 {
 	struct nb_map *m = ring(RING);
 	size_t size;
@@ -106,9 +104,8 @@ START_TEST(a_ring_is_never_filled_to_the_last_byte)
 	ck_assert_uint_eq(size, 0);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(query_tells_positions)
+TEST(query_tells_positions)
 {
 	struct nb_map *m = ring(RING);
 	uint64_t v;
@@ -125,9 +122,8 @@ START_TEST(query_tells_positions)
 	ck_assert_uint_eq(nb_ringbuf_query(m, UINT64_MAX), 0);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(peeking_takes_nothing)
+TEST(peeking_takes_nothing)
 {
 	struct nb_map *m = ring(RING);
 	uint64_t at = 0, pos, v;
@@ -154,9 +150,8 @@ START_TEST(peeking_takes_nothing)
 	ck_assert_uint_eq(v, 2);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(a_clone_has_the_complete_records)
+TEST(a_clone_has_the_complete_records)
 {
 	struct nb_map *m = ring(RING), *copy;
 	uint64_t v, *busy;
@@ -176,9 +171,8 @@ START_TEST(a_clone_has_the_complete_records)
 	nb_map_put(copy);
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(a_ring_has_no_elements)
+TEST(a_ring_has_no_elements)
 {
 	struct nb_map *m = ring(RING);
 	struct nb_err err;
@@ -191,7 +185,6 @@ START_TEST(a_ring_has_no_elements)
 	ck_assert_int_eq(nb_map_next(m, NULL, &byte), NB_E_NOKEY);
 	nb_map_put(m);
 }
-END_TEST
 
 /* ---- against a model ---------------------------------------------------- */
 
@@ -276,7 +269,7 @@ static void model_read(struct model *d, struct nb_map *m)
 	d->cons += length(d->r[d->first++].size);
 }
 
-START_TEST(random_sequences_act_as_the_model)
+TEST(random_sequences_act_as_the_model)
 {
 	static struct model d;
 	struct nb_map *m = ring(RING);
@@ -302,12 +295,5 @@ START_TEST(random_sequences_act_as_the_model)
 	ck_assert_uint_gt(d.cons, 100 * RING); /* it went round */
 	nb_map_put(m);
 }
-END_TEST
 
-UNIT_MAIN("ringbuf", tcase_add_test(tc, records_come_in_order_of_reservation);
-	  tcase_add_test(tc, discarded_records_are_never_seen);
-	  tcase_add_test(tc, a_ring_is_never_filled_to_the_last_byte);
-	  tcase_add_test(tc, query_tells_positions); tcase_add_test(tc, peeking_takes_nothing);
-	  tcase_add_test(tc, a_clone_has_the_complete_records);
-	  tcase_add_test(tc, a_ring_has_no_elements);
-	  tcase_add_test(tc, random_sequences_act_as_the_model);)
+UNIT_MAIN("ringbuf")

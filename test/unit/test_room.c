@@ -60,7 +60,7 @@ static void __attribute__((format(printf, 2, 3))) put(const char *path, const ch
 	fclose(f);
 }
 
-START_TEST(no_file_is_no_limit)
+TEST(no_file_is_no_limit)
 {
 	struct nb_room r;
 
@@ -70,9 +70,8 @@ START_TEST(no_file_is_no_limit)
 	nb_room_descriptors(root, &r);
 	ck_assert_uint_eq(r.left, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(each_parent_of_version_2_counts)
+TEST(each_parent_of_version_2_counts)
 {
 	struct nb_room r;
 
@@ -88,10 +87,9 @@ START_TEST(each_parent_of_version_2_counts)
 	ck_assert_uint_eq(r.all, 100 * MIB);
 	ck_assert_str_eq(r.limit, "memory.max of control group /sys/fs/cgroup/a");
 }
-END_TEST
 
 /* The mount shows the container's group, whose path is the host's. */
-START_TEST(a_container_of_version_1)
+TEST(a_container_of_version_1)
 {
 	struct nb_room r;
 
@@ -115,9 +113,8 @@ START_TEST(a_container_of_version_1)
 	nb_room_memory(root, &r);
 	ck_assert_uint_eq(r.left, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(more_in_use_than_allowed_leaves_nothing)
+TEST(more_in_use_than_allowed_leaves_nothing)
 {
 	struct nb_room r;
 
@@ -131,9 +128,8 @@ START_TEST(more_in_use_than_allowed_leaves_nothing)
 	nb_room_threads(root, &r);
 	ck_assert_uint_eq(r.left, 0);
 }
-END_TEST
 
-START_TEST(the_machine_counts_too)
+TEST(the_machine_counts_too)
 {
 	struct nb_room r;
 
@@ -143,10 +139,9 @@ START_TEST(the_machine_counts_too)
 	ck_assert_uint_eq(r.all, 2 * MIB);
 	ck_assert_str_eq(r.limit, "the machine");
 }
-END_TEST
 
 /* Does the user's limit hold: the machine has few threads, or its user many? */
-START_TEST(the_users_limit)
+TEST(the_users_limit)
 {
 	struct rlimit limit = { 1500, 1500 };
 	struct nb_room r;
@@ -171,9 +166,8 @@ START_TEST(the_users_limit)
 	nb_room_threads(root, &r);
 	ck_assert_uint_eq(r.left, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(open_descriptors)
+TEST(open_descriptors)
 {
 	struct rlimit limit;
 	struct nb_room before, after;
@@ -187,12 +181,5 @@ START_TEST(open_descriptors)
 	nb_room_descriptors("", &after);
 	ck_assert_uint_eq(after.left, before.left - 1);
 }
-END_TEST
 
-UNIT_MAIN("room", tcase_add_checked_fixture(tc, make_root, remove_root);
-	  tcase_add_test(tc, no_file_is_no_limit);
-	  tcase_add_test(tc, each_parent_of_version_2_counts);
-	  tcase_add_test(tc, a_container_of_version_1);
-	  tcase_add_test(tc, more_in_use_than_allowed_leaves_nothing);
-	  tcase_add_test(tc, the_machine_counts_too); tcase_add_test(tc, the_users_limit);
-	  tcase_add_test(tc, open_descriptors);)
+UNIT_MAIN_WITH("room", tcase_add_checked_fixture(tc, make_root, remove_root);)

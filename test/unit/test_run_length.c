@@ -221,7 +221,7 @@ static void ends(const char *what)
 	nb_verdict_free(im.verdict);
 }
 
-START_TEST(loops_in_loops)
+TEST(loops_in_loops)
 {
 	begin();
 	loop(1 << 23, "f", 1);
@@ -236,11 +236,10 @@ START_TEST(loops_in_loops)
 	}
 	ends("six loops in each other");
 }
-END_TEST
 
 /* What is walked iteration by iteration in each turn weighs as much as it
  * takes. */
-START_TEST(long_turns)
+TEST(long_turns)
 {
 	begin();
 	loop(1 << 23, "f", 0);
@@ -250,10 +249,9 @@ START_TEST(long_turns)
 	end();
 	ends("turns of a long loop");
 }
-END_TEST
 
 /* A format weighs what it takes to read it; the characters are counted. */
-START_TEST(long_formats)
+TEST(long_formats)
 {
 	begin();
 	loop(1 << 23, "f", 0);
@@ -267,10 +265,9 @@ START_TEST(long_formats)
 	end();
 	ends("turns of a long format");
 }
-END_TEST
 
 /* Digits, likewise. */
-START_TEST(long_numbers)
+TEST(long_numbers)
 {
 	begin();
 	loop(1 << 23, "f", 0);
@@ -283,9 +280,8 @@ START_TEST(long_numbers)
 	end();
 	ends("turns of a long number");
 }
-END_TEST
 
-START_TEST(may_goto)
+TEST(may_goto)
 {
 	begin();
 	put("again:\nmay_goto out\n");
@@ -294,9 +290,8 @@ START_TEST(may_goto)
 	end();
 	ends("may_goto around a long loop");
 }
-END_TEST
 
-START_TEST(may_goto_in_may_goto)
+TEST(may_goto_in_may_goto)
 {
 	begin();
 	put("again:\nmay_goto out\nagain2:\nmay_goto again\n");
@@ -305,9 +300,8 @@ START_TEST(may_goto_in_may_goto)
 	end();
 	ends("may_goto in may_goto");
 }
-END_TEST
 
-START_TEST(iterators_in_iterators)
+TEST(iterators_in_iterators)
 {
 	begin();
 	for (unsigned i = 0; i < 5; i++)
@@ -318,10 +312,9 @@ START_TEST(iterators_in_iterators)
 	end();
 	ends("five iterators in each other");
 }
-END_TEST
 
 /* Numbers that come for sure, and then all that may come. */
-START_TEST(short_iterators_first)
+TEST(short_iterators_first)
 {
 	begin();
 	for (unsigned i = 0; i < 4; i++) {
@@ -337,9 +330,8 @@ START_TEST(short_iterators_first)
 	end();
 	ends("short iterators, then three in each other");
 }
-END_TEST
 
-START_TEST(everything_in_everything)
+TEST(everything_in_everything)
 {
 	begin();
 	put("again:\nmay_goto out\n");
@@ -358,9 +350,8 @@ START_TEST(everything_in_everything)
 	end();
 	ends("all kinds in each other");
 }
-END_TEST
 
-START_TEST(each_element_of_each)
+TEST(each_element_of_each)
 {
 	begin();
 	for (unsigned i = 0; i < 4; i++) {
@@ -376,10 +367,9 @@ START_TEST(each_element_of_each)
 	end();
 	ends("each element of 65536, four deep");
 }
-END_TEST
 
 /* Called again and again, by another one that is. */
-START_TEST(long_functions)
+TEST(long_functions)
 {
 	begin();
 	put("again:\nmay_goto out\ncall local slow\nja again\nout:\n");
@@ -392,9 +382,8 @@ START_TEST(long_functions)
 	end();
 	ends("long functions");
 }
-END_TEST
 
-START_TEST(loops_in_functions)
+TEST(loops_in_functions)
 {
 	begin();
 	loop(1 << 23, "f", 0);
@@ -410,12 +399,5 @@ START_TEST(loops_in_functions)
 	end();
 	ends("loops in functions");
 }
-END_TEST
 
-UNIT_MAIN("run length", memset(letters, 'a', LONG_TEXT); tcase_add_test(tc, loops_in_loops);
-	  tcase_add_test(tc, long_turns); tcase_add_test(tc, long_formats);
-	  tcase_add_test(tc, long_numbers); tcase_add_test(tc, may_goto);
-	  tcase_add_test(tc, may_goto_in_may_goto); tcase_add_test(tc, iterators_in_iterators);
-	  tcase_add_test(tc, short_iterators_first); tcase_add_test(tc, everything_in_everything);
-	  tcase_add_test(tc, each_element_of_each); tcase_add_test(tc, long_functions);
-	  tcase_add_test(tc, loops_in_functions);)
+UNIT_MAIN_WITH("run length", memset(letters, 'a', LONG_TEXT);)

@@ -149,7 +149,7 @@ static uint32_t turns(struct nb_gen *g)
 	"exit\n"
 
 /* Loops share what a decision has, however many policies there are. */
-START_TEST(loops_share_a_decision)
+TEST_EACH(loops_share_a_decision, 0, 3)
 {
 	static const uint32_t limits[] = { 4096, 65536, 0 };
 	uint32_t limit = limits[_i];
@@ -171,10 +171,9 @@ START_TEST(loops_share_a_decision)
 	ck_assert_uint_le(together, limit);
 	ck_assert_uint_gt(together, limit / 2);
 }
-END_TEST
 
 /* What loops take for sure must fit: three of four such policies do. */
-START_TEST(a_chain_has_its_limit)
+TEST(a_chain_has_its_limit)
 {
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
@@ -191,10 +190,9 @@ START_TEST(a_chain_has_its_limit)
 	ck_assert_msg(!chain(&g, TURNS(100000), 1 << 21, 4, &err), "%s", err.text);
 	nb_gen_put(g);
 }
-END_TEST
 
 /* A constant number of turns is kept to, or refused; never cut short. */
-START_TEST(constant_loops_are_not_cut_short)
+TEST(constant_loops_are_not_cut_short)
 {
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
@@ -207,7 +205,6 @@ START_TEST(constant_loops_are_not_cut_short)
 	ck_assert_uint_eq(turns(g), 9000);
 	nb_gen_put(g);
 }
-END_TEST
 
 #define CALLBACK              \
 	"lddw func %r2, cb\n" \
@@ -251,7 +248,7 @@ static const char *const nested[] = {
 };
 
 /* They are kept to as one loop of 3,600 is, or refused. */
-START_TEST(nested_loops_multiply)
+TEST_EACH(nested_loops_multiply, 0, 2)
 {
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
@@ -262,10 +259,9 @@ START_TEST(nested_loops_multiply)
 	ck_assert_uint_eq(turns(g), 3600);
 	nb_gen_put(g);
 }
-END_TEST
 
 /* Programs without loops count with their longest path. */
-START_TEST(paths_add_up)
+TEST(paths_add_up)
 {
 	static char text[1 << 12];
 	struct nb_err err = { 0 };
@@ -281,9 +277,5 @@ START_TEST(paths_add_up)
 	ck_assert_msg(!chain(&g, text, 8192, 2, &err), "%s", err.text);
 	nb_gen_put(g);
 }
-END_TEST
 
-UNIT_MAIN("run limit", tcase_add_loop_test(tc, loops_share_a_decision, 0, 3);
-	  tcase_add_test(tc, a_chain_has_its_limit);
-	  tcase_add_test(tc, constant_loops_are_not_cut_short);
-	  tcase_add_loop_test(tc, nested_loops_multiply, 0, 2); tcase_add_test(tc, paths_add_up);)
+UNIT_MAIN("run limit")

@@ -49,7 +49,7 @@ static void put(struct nb_scopes *s, uint64_t comm, struct nb_order o)
 	ck_assert_msg(!nb_scopes_put(s, &comm, 1, &o, &err), "%s", err.text);
 }
 
-START_TEST(a_communicator_stands_in_one_scope)
+TEST(a_communicator_stands_in_one_scope)
 {
 	struct nb_scopes s = { .n = 0 };
 
@@ -73,9 +73,8 @@ START_TEST(a_communicator_stands_in_one_scope)
 	nb_scopes_drop(&s, 7);
 	ck_assert_uint_eq(s.n, 0);
 }
-END_TEST
 
-START_TEST(scopes_are_bounded)
+TEST(scopes_are_bounded)
 {
 	struct nb_scopes s = { .n = 0 };
 	struct nb_order o = order(1, 0, 0);
@@ -91,9 +90,8 @@ START_TEST(scopes_are_bounded)
 		put(&s, comm, order(1, (uint8_t)comm, 0));
 	ck_assert_int_eq(nb_scopes_put(&s, &comm, 1, &o, &err), NB_E_LIMIT);
 }
-END_TEST
 
-START_TEST(scopes_that_cannot_be_are_refused)
+TEST(scopes_that_cannot_be_are_refused)
 {
 	struct nb_policy *p[] = { policy("a", MADE_NOOP, NULL, 0) };
 	struct nb_order all = nb_order_all(1), bad = order(1, 1, 0), twice = order(2, 0, 0);
@@ -116,9 +114,8 @@ START_TEST(scopes_that_cannot_be_are_refused)
 	ck_assert_ptr_null(g);
 	nb_policy_put(p[0]);
 }
-END_TEST
 
-START_TEST(each_communicator_decides_with_its_own)
+TEST(each_communicator_decides_with_its_own)
 {
 	struct nb_policy *p[] = { policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
 				  policy("tree", MADE_CHOOSE(0, 1), NULL, 0) };
@@ -154,9 +151,8 @@ START_TEST(each_communicator_decides_with_its_own)
 	nb_policy_put(p[0]);
 	nb_policy_put(p[1]);
 }
-END_TEST
 
-START_TEST(the_digest_tells_scopes_apart)
+TEST(the_digest_tells_scopes_apart)
 {
 	struct nb_policy *p[] = { policy("a", MADE_NOOP, NULL, 0),
 				  policy("b", MADE_CHOOSE(1, 2), NULL, 0) };
@@ -183,11 +179,10 @@ START_TEST(the_digest_tells_scopes_apart)
 	nb_policy_put(p[0]);
 	nb_policy_put(p[1]);
 }
-END_TEST
 
 /* The map belongs to the policy, whoever decides with it, and what changes a
  * map keeps the scopes. */
-START_TEST(maps_are_those_of_the_policy)
+TEST(maps_are_those_of_the_policy)
 {
 	struct nb_policy *p[] = { policy("counter", MADE_COUNT_IN_MAP, &made_local, 1),
 				  policy("limits", MADE_CHANNELS_FROM_MAP, &made_coherent, 1) };
@@ -218,9 +213,8 @@ START_TEST(maps_are_those_of_the_policy)
 	nb_policy_put(p[0]);
 	nb_policy_put(p[1]);
 }
-END_TEST
 
-START_TEST(a_view_can_be_rehearsed)
+TEST(a_view_can_be_rehearsed)
 {
 	struct nb_policy *p[] = { policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
 				  policy("counter", MADE_COUNT_IN_MAP, &made_local, 1) };
@@ -242,7 +236,6 @@ START_TEST(a_view_can_be_rehearsed)
 	nb_policy_put(p[0]);
 	nb_policy_put(p[1]);
 }
-END_TEST
 
 /* One that counts events of @hook and does nothing else. */
 static struct nb_policy *listener(const char *name, const char *section, enum nb_hook hook)
@@ -280,7 +273,7 @@ static uint64_t heard(struct nb_gen *g, enum nb_hook hook)
 	return g->nevents ? g->event[0].sum.runs : 0;
 }
 
-START_TEST(events_are_heard_by_the_policies_of_their_communicator)
+TEST(events_are_heard_by_the_policies_of_their_communicator)
 {
 	struct nb_policy *p[] = { policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
 				  listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE),
@@ -304,11 +297,10 @@ START_TEST(events_are_heard_by_the_policies_of_their_communicator)
 	for (int i = 0; i < 3; i++)
 		nb_policy_put(p[i]);
 }
-END_TEST
 
 /* The first holder counts alone; other holders and threads without a record
  * share a count. */
-START_TEST(runs_of_all_holders_add_up)
+TEST(runs_of_all_holders_add_up)
 {
 	static const uint16_t holders[] = { 0, 3, 3, 5, 3, 0 };
 	struct nb_policy *p = listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE);
@@ -328,13 +320,5 @@ START_TEST(runs_of_all_holders_add_up)
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
-END_TEST
 
-UNIT_MAIN("scope", tcase_add_test(tc, a_communicator_stands_in_one_scope);
-	  tcase_add_test(tc, runs_of_all_holders_add_up); tcase_add_test(tc, scopes_are_bounded);
-	  tcase_add_test(tc, scopes_that_cannot_be_are_refused);
-	  tcase_add_test(tc, each_communicator_decides_with_its_own);
-	  tcase_add_test(tc, the_digest_tells_scopes_apart);
-	  tcase_add_test(tc, maps_are_those_of_the_policy);
-	  tcase_add_test(tc, a_view_can_be_rehearsed);
-	  tcase_add_test(tc, events_are_heard_by_the_policies_of_their_communicator);)
+UNIT_MAIN("scope")

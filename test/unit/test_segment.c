@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(file_is_private_and_shared)
+TEST(file_is_private_and_shared)
 {
 	struct nb_segment *a = attach(), *b = attach();
 	struct stat st;
@@ -30,9 +30,8 @@ START_TEST(file_is_private_and_shared)
 	ck_assert_uint_eq(nb_segment_procs(a), 1);
 	nb_segment_detach(a);
 }
-END_TEST
 
-START_TEST(no_directory_means_private_memory)
+TEST(no_directory_means_private_memory)
 {
 	struct nb_segment *s;
 
@@ -43,7 +42,6 @@ START_TEST(no_directory_means_private_memory)
 	nb_segment_unlock(s);
 	nb_segment_detach(s);
 }
-END_TEST
 
 static void refuse(const char *what)
 {
@@ -54,7 +52,7 @@ static void refuse(const char *what)
 	nb_segment_detach(s);
 }
 
-START_TEST(files_that_are_not_ours_are_left_alone)
+TEST(files_that_are_not_ours_are_left_alone)
 {
 	struct stat st;
 	int fd;
@@ -73,9 +71,8 @@ START_TEST(files_that_are_not_ours_are_left_alone)
 	refuse("a directory");
 	rmdir(file);
 }
-END_TEST
 
-START_TEST(garbage_is_replaced)
+TEST(garbage_is_replaced)
 {
 	static const size_t sizes[] = { 0, 1, 64, 65536, 100000, sizeof(struct nb_seg) };
 
@@ -97,9 +94,8 @@ START_TEST(garbage_is_replaced)
 			unlink(file);
 		}
 }
-END_TEST
 
-START_TEST(another_version_in_use_is_left_alone)
+TEST(another_version_in_use_is_left_alone)
 {
 	struct nb_segment *a = attach(), *b;
 
@@ -114,11 +110,10 @@ START_TEST(another_version_in_use_is_left_alone)
 	ck_assert(a->shared);
 	nb_segment_detach(a);
 }
-END_TEST
 
 /* Who uses another version keeps all others from deciding by policies; in
  * another container its pid does not say that it died. */
-START_TEST(stranger_of_another_container_cannot_be_told_dead)
+TEST(stranger_of_another_container_cannot_be_told_dead)
 {
 	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
 	struct nb_segment *a = attach(), *b;
@@ -138,7 +133,6 @@ START_TEST(stranger_of_another_container_cannot_be_told_dead)
 	nb_segment_detach(b);
 	nb_segment_detach(a);
 }
-END_TEST
 
 static void nothing(struct nb_segment *s)
 {
@@ -147,7 +141,7 @@ static void nothing(struct nb_segment *s)
 
 /* Two of another version at once: the death of the second, whose pid is the
  * one written down, does not hide the first. */
-START_TEST(strangers_do_not_hide_each_other)
+TEST(strangers_do_not_hide_each_other)
 {
 	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
 	struct nb_segment *a = attach(), *b;
@@ -162,10 +156,9 @@ START_TEST(strangers_do_not_hide_each_other)
 	nb_segment_detach(b);
 	nb_segment_detach(a);
 }
-END_TEST
 
 /* Nor does the mark end a process that may not write files (ulimit -f 0). */
-START_TEST(no_mark_where_files_may_not_be_written)
+TEST(no_mark_where_files_may_not_be_written)
 {
 	const struct rlimit none = { 0, RLIM_INFINITY };
 	struct nb_segment *a = attach(), *b;
@@ -183,7 +176,6 @@ START_TEST(no_mark_where_files_may_not_be_written)
 	ck_assert_int_eq(status, 0);
 	nb_segment_detach(a);
 }
-END_TEST
 
 static pid_t orphan(int ready)
 {
@@ -199,7 +191,7 @@ static pid_t orphan(int ready)
 }
 
 /* A child that pthread_atfork does not see has its parent's lock. */
-START_TEST(lock_held_by_a_child_does_not_keep_the_dead)
+TEST(lock_held_by_a_child_does_not_keep_the_dead)
 {
 	struct nb_segment *a = attach();
 	int ends[2];
@@ -217,7 +209,6 @@ START_TEST(lock_held_by_a_child_does_not_keep_the_dead)
 	close(ends[1]);
 	nb_segment_detach(a);
 }
-END_TEST
 
 static void leave_marks(struct nb_segment *s)
 {
@@ -229,7 +220,7 @@ static void leave_marks(struct nb_segment *s)
 	_exit(0); /* dies without a word */
 }
 
-START_TEST(segment_of_the_dead_is_reset)
+TEST(segment_of_the_dead_is_reset)
 {
 	struct nb_segment *s;
 
@@ -240,7 +231,6 @@ START_TEST(segment_of_the_dead_is_reset)
 	ck_assert_uint_eq(s->mem->comm[0].in_use, 0);
 	nb_segment_detach(s);
 }
-END_TEST
 
 static void take_baseline(struct nb_segment *s)
 {
@@ -249,7 +239,7 @@ static void take_baseline(struct nb_segment *s)
 }
 
 /* An agent that outlives its job by a moment keeps the file. */
-START_TEST(next_run_beside_a_living_agent_has_no_generation)
+TEST(next_run_beside_a_living_agent_has_no_generation)
 {
 	struct nb_segment *agent, *a, *b;
 
@@ -269,7 +259,6 @@ START_TEST(next_run_beside_a_living_agent_has_no_generation)
 	nb_segment_detach(a);
 	nb_segment_detach(agent);
 }
-END_TEST
 
 /* A file must not grow beyond RLIMIT_FSIZE: who tries is killed. */
 static void with_small_files(struct nb_segment *unused)
@@ -296,15 +285,14 @@ static void without_room_for_rings(struct nb_segment *s)
 	_exit(nb_segment_ring(s, c, slot) ? 2 : 0);
 }
 
-START_TEST(files_that_may_not_grow_do_without)
+TEST(files_that_may_not_grow_do_without)
 {
 	ck_assert_int_eq(in_child(with_small_files), 0);
 	ck_assert_int_eq(in_child(without_room_for_rings), 0);
 }
-END_TEST
 
 /* The same pid, begun at the same time, and yet not there any more. */
-START_TEST(process_that_became_another_program_is_reaped)
+TEST(process_that_became_another_program_is_reaped)
 {
 	struct nb_segment *s = attach();
 	int gone[2];
@@ -333,9 +321,8 @@ START_TEST(process_that_became_another_program_is_reaped)
 	waitpid(pid, NULL, 0);
 	nb_segment_detach(s);
 }
-END_TEST
 
-START_TEST(dead_process_is_reaped_and_the_living_stay)
+TEST(dead_process_is_reaped_and_the_living_stay)
 {
 	struct nb_segment *s = attach();
 	struct nb_seg_comm *mine, *c;
@@ -357,9 +344,8 @@ START_TEST(dead_process_is_reaped_and_the_living_stay)
 	ck_assert_uint_eq(slot, 2);
 	nb_segment_detach(s);
 }
-END_TEST
 
-START_TEST(reused_pid_is_another_process)
+TEST(reused_pid_is_another_process)
 {
 	uint64_t start = nb_process_start(getpid());
 
@@ -370,10 +356,9 @@ START_TEST(reused_pid_is_another_process)
 	ck_assert(!nb_process_alive(UINT64_MAX, 0));
 	ck_assert(!nb_process_alive((UINT64_C(1) << 32) + 1, 0));
 }
-END_TEST
 
 /* Or nobody in another PID namespace would see the end of the process. */
-START_TEST(entry_is_taken_with_its_lock)
+TEST(entry_is_taken_with_its_lock)
 {
 	struct nb_segment *left = attach(), *stays = attach(), *next, *last;
 	uint32_t was = left->proc, held = 2;
@@ -393,10 +378,9 @@ START_TEST(entry_is_taken_with_its_lock)
 	nb_segment_detach(next);
 	nb_segment_detach(stays);
 }
-END_TEST
 
 /* A pid of another PID namespace says nothing here; the entry's lock does. */
-START_TEST(process_of_another_container_lives_while_its_file_is_open)
+TEST(process_of_another_container_lives_while_its_file_is_open)
 {
 	struct nb_segment *s = attach();
 	int ready[2], status;
@@ -437,11 +421,10 @@ START_TEST(process_of_another_container_lives_while_its_file_is_open)
 	ck_assert_uint_eq(s->mem->proc[other].pid, 0);
 	nb_segment_detach(s);
 }
-END_TEST
 
 /* Two processes of one PID, each in a PID namespace of its own: here both are
  * this process. */
-START_TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
+TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
 {
 	const struct nb_seg_comm c = { .comm_id = 5, .has_id = 1, .nranks = 2 };
 	struct nb_segment *a = attach(), *b = attach();
@@ -458,9 +441,8 @@ START_TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
 	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_NOT);
 	nb_segment_detach(a);
 }
-END_TEST
 
-START_TEST(file_systems_that_share_memory_are_known)
+TEST(file_systems_that_share_memory_are_known)
 {
 	static const unsigned local[] = {
 		0x01021994, /* tmpfs */ 0x858458f6,	    /* ramfs */
@@ -479,9 +461,8 @@ START_TEST(file_systems_that_share_memory_are_known)
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
 		ck_assert_msg(!nb_jobdir_shares_memory((int)other[i]), "0x%x", other[i]);
 }
-END_TEST
 
-START_TEST(zombie_is_dead)
+TEST(zombie_is_dead)
 {
 	pid_t pid = fork();
 	uint64_t start;
@@ -498,7 +479,6 @@ START_TEST(zombie_is_dead)
 	ck_assert(!nb_process_alive((uint64_t)pid, start));
 	waitpid(pid, NULL, 0);
 }
-END_TEST
 
 static void die_with_lock(struct nb_segment *s)
 {
@@ -506,7 +486,7 @@ static void die_with_lock(struct nb_segment *s)
 	_exit(0);
 }
 
-START_TEST(lock_of_the_dead_is_free_and_of_the_living_is_not)
+TEST(lock_of_the_dead_is_free_and_of_the_living_is_not)
 {
 	struct nb_segment *s = attach(), *other = attach();
 	struct nb_err err = { 0 };
@@ -521,27 +501,5 @@ START_TEST(lock_of_the_dead_is_free_and_of_the_living_is_not)
 	nb_segment_detach(other);
 	nb_segment_detach(s);
 }
-END_TEST
 
-UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, file_is_private_and_shared);
-	  tcase_add_test(tc, no_directory_means_private_memory);
-	  tcase_add_test(tc, files_that_are_not_ours_are_left_alone);
-	  tcase_add_test(tc, garbage_is_replaced);
-	  tcase_add_test(tc, another_version_in_use_is_left_alone);
-	  tcase_add_test(tc, segment_of_the_dead_is_reset);
-	  tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
-	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
-	  tcase_add_test(tc, files_that_may_not_grow_do_without);
-	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
-	  tcase_add_test(tc, reused_pid_is_another_process);
-	  tcase_add_test(tc, process_of_another_container_lives_while_its_file_is_open);
-	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
-	  tcase_add_test(tc, strangers_do_not_hide_each_other);
-	  tcase_add_test(tc, no_mark_where_files_may_not_be_written);
-	  tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
-	  tcase_add_test(tc, mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
-	  tcase_add_test(tc, file_systems_that_share_memory_are_known);
-	  tcase_add_test(tc, entry_is_taken_with_its_lock); tcase_add_test(tc, zombie_is_dead);
-	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);)
+UNIT_MAIN_WITH("segment", tcase_add_checked_fixture(tc, set_up, tear_down);)

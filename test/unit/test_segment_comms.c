@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(ranks_find_their_communicator)
+TEST(ranks_find_their_communicator)
 {
 	struct nb_segment *s = attach();
 	struct nb_seg_comm *a, *b, *c;
@@ -28,9 +28,8 @@ START_TEST(ranks_find_their_communicator)
 	nb_segment_unlock(s);
 	nb_segment_detach(s);
 }
-END_TEST
 
-START_TEST(ranks_that_begin_differently_use_no_policy)
+TEST(ranks_that_begin_differently_use_no_policy)
 {
 	struct nb_segment *s = attach();
 	uint32_t one = number(s, 1), two = number(s, 2);
@@ -48,10 +47,9 @@ START_TEST(ranks_that_begin_differently_use_no_policy)
 	ck_assert_uint_eq(a->record.word, nb_fence_word(NB_FENCE_COMMIT, 0, 0));
 	nb_segment_detach(s);
 }
-END_TEST
 
 /* A process may wrap a tuner for one communicator and not for the next. */
-START_TEST(settings_of_a_communicator_are_its_own)
+TEST(settings_of_a_communicator_are_its_own)
 {
 	struct nb_segment *s = attach();
 	uint32_t *mine = s->mem->proc[s->proc].setting, slot;
@@ -74,13 +72,12 @@ START_TEST(settings_of_a_communicator_are_its_own)
 	ck_assert_uint_eq(b->mismatch, 0);
 	nb_segment_detach(s);
 }
-END_TEST
 
 /*
  * Decisions are a clock only if NCCL asks all ranks alike, and calls only if
  * all ranks see them.
  */
-START_TEST(ranks_without_a_common_clock_do_not_change)
+TEST(ranks_without_a_common_clock_do_not_change)
 {
 	struct nb_segment *s = attach();
 	char why[NB_STARTUP_WHY];
@@ -109,9 +106,8 @@ START_TEST(ranks_without_a_common_clock_do_not_change)
 	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_NONE);
 	nb_segment_detach(s);
 }
-END_TEST
 
-START_TEST(everything_has_a_bound)
+TEST(everything_has_a_bound)
 {
 	struct nb_segment *s = attach();
 	struct nb_err err = { 0 };
@@ -131,9 +127,8 @@ START_TEST(everything_has_a_bound)
 	ck_assert_int_eq(nb_segment_gen(s, digest, true, &n, &err), NB_E_LIMIT);
 	nb_segment_detach(s);
 }
-END_TEST
 
-START_TEST(old_generation_numbers_are_forgotten)
+TEST(old_generation_numbers_are_forgotten)
 {
 	struct nb_segment *s = attach();
 	uint8_t digest[NB_SHA256_SIZE] = { 1 }, have[NB_SHA256_SIZE];
@@ -151,11 +146,10 @@ START_TEST(old_generation_numbers_are_forgotten)
 	ck_assert(nb_segment_digest(s, 0, have));
 	nb_segment_detach(s);
 }
-END_TEST
 
 /* A rank that comes to its fence after many more numbers were given, or a
  * process that looks for the baseline, finds what it needs. */
-START_TEST(numbers_that_are_wanted_are_not_forgotten)
+TEST(numbers_that_are_wanted_are_not_forgotten)
 {
 	struct nb_segment *s = attach();
 	uint8_t digest[NB_SHA256_SIZE] = { 1 }, have[NB_SHA256_SIZE];
@@ -183,10 +177,9 @@ START_TEST(numbers_that_are_wanted_are_not_forgotten)
 	ck_assert_uint_eq(have[0], 3);
 	nb_segment_detach(s);
 }
-END_TEST
 
 /* A neighbour writes anything anywhere, time and again, while we work. */
-START_TEST(hostile_contents_do_not_crash)
+TEST(hostile_contents_do_not_crash)
 {
 	struct nb_segment *s = attach();
 	uint64_t x = 88172645463325252u;
@@ -230,7 +223,6 @@ START_TEST(hostile_contents_do_not_crash)
 	}
 	nb_segment_detach(s);
 }
-END_TEST
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { FULL_HOUSE = 64 };
@@ -255,7 +247,7 @@ static char register_rank(int index)
 }
 
 /* As many as there is room for, on however few CPUs: all have a place. */
-START_TEST(a_full_house_starts_at_once)
+TEST(a_full_house_starts_at_once)
 {
 	static pid_t pid[FULL_HOUSE];
 	int ready[2], go[2], end[2];
@@ -286,10 +278,9 @@ START_TEST(a_full_house_starts_at_once)
 		waitpid(pid[i], NULL, 0);
 	ck_assert_uint_eq(told['y'], FULL_HOUSE);
 }
-END_TEST
 
 /* Many start at once, as ranks do: one segment comes of it. */
-START_TEST(processes_that_start_at_once_share_one_segment)
+TEST(processes_that_start_at_once_share_one_segment)
 {
 	enum { N = 16 };
 	struct nb_segment *s;
@@ -324,17 +315,5 @@ START_TEST(processes_that_start_at_once_share_one_segment)
 	ck_assert_uint_eq(nb_segment_procs(s), 1);
 	nb_segment_detach(s);
 }
-END_TEST
 
-UNIT_MAIN("segment_comms", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, ranks_find_their_communicator);
-	  tcase_add_test(tc, ranks_that_begin_differently_use_no_policy);
-	  tcase_add_test(tc, settings_of_a_communicator_are_its_own);
-	  tcase_add_test(tc, everything_has_a_bound);
-	  tcase_add_test(tc, ranks_without_a_common_clock_do_not_change);
-	  tcase_add_test(tc, old_generation_numbers_are_forgotten);
-	  tcase_add_test(tc, numbers_that_are_wanted_are_not_forgotten);
-	  tcase_add_test(tc, hostile_contents_do_not_crash);
-	  tcase_add_test(tc, processes_that_start_at_once_share_one_segment);
-	  tcase_add_test(tc, a_full_house_starts_at_once);)
+UNIT_MAIN_WITH("segment_comms", tcase_add_checked_fixture(tc, set_up, tear_down);)

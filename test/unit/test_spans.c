@@ -70,7 +70,7 @@ static int trace_record(uint32_t events)
 	return rc;
 }
 
-START_TEST(the_mask_follows_the_traces)
+TEST_EACH(the_mask_follows_the_traces, 1, 7)
 {
 	struct host_prof c = open_rank(_i);
 	uint32_t tasks = HOST_COLL | HOST_P2P;
@@ -98,14 +98,13 @@ START_TEST(the_mask_follows_the_traces)
 	ck_assert_uint_eq(nb_trace_ring_traces(), 0);
 	host_prof_fini(&c);
 }
-END_TEST
 
 static uint64_t event_of(const struct nb_trace_span *s)
 {
 	return s->word[NB_SPAN_WHAT] & 255;
 }
 
-START_TEST(a_collective_and_its_parts)
+TEST(a_collective_and_its_parts)
 {
 	struct host_prof c = open_rank(5);
 	struct host_coll k = { .func = 4,
@@ -156,7 +155,6 @@ START_TEST(a_collective_and_its_parts)
 	}
 	host_prof_fini(&c);
 }
-END_TEST
 
 /* Decision @seq for an AllReduce of @bytes, by policy @by. */
 static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes, uint64_t by)
@@ -170,7 +168,7 @@ static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes, uint64_
 
 /* A trace begins while a collective runs, and its reader is late: by then the
  * tuner's ring has lost the decision. */
-START_TEST(a_collective_keeps_its_decision)
+TEST(a_collective_keeps_its_decision)
 {
 	static struct nb_seg_slot slot = { .announced = 7 };
 	static struct nb_packed ring[NB_RING];
@@ -221,7 +219,6 @@ START_TEST(a_collective_keeps_its_decision)
 	nb_events_telemetry(0);
 	host_prof_fini(&c);
 }
-END_TEST
 
 /* ---- crowds ---- */
 
@@ -248,7 +245,7 @@ static void whole(const struct nb_trace_span *s)
 		ck_assert_uint_eq(s->word[w], (s->word[0] & ~255ull) | w);
 }
 
-START_TEST(a_span_is_never_of_two)
+TEST(a_span_is_never_of_two)
 {
 	uint64_t from = nb_trace_ring_next(), left = nb_trace_ring_left_out(), have = 0;
 	pthread_t t[WRITERS];
@@ -277,9 +274,5 @@ START_TEST(a_span_is_never_of_two)
 	ck_assert(!nb_trace_ring_read(nb_trace_ring_next(), &s));
 	trace_close(1);
 }
-END_TEST
 
-UNIT_MAIN("spans", tcase_add_loop_test(tc, the_mask_follows_the_traces, 1, 7);
-	  tcase_add_test(tc, a_collective_and_its_parts);
-	  tcase_add_test(tc, a_collective_keeps_its_decision);
-	  tcase_add_test(tc, a_span_is_never_of_two);)
+UNIT_MAIN("spans")

@@ -21,7 +21,7 @@
 
 /* ---- errors ---- */
 
-START_TEST(an_error_is_filled_only_on_failure)
+TEST(an_error_is_filled_only_on_failure)
 {
 	struct nb_err err = { .hint = "old" };
 
@@ -35,9 +35,8 @@ START_TEST(an_error_is_filled_only_on_failure)
 	ck_assert_int_eq(nb_hint(&err, "try %d", 4), NB_E_IO);
 	ck_assert_str_eq(err.hint, "try 4");
 }
-END_TEST
 
-START_TEST(a_long_error_is_cut_and_terminated)
+TEST(a_long_error_is_cut_and_terminated)
 {
 	struct nb_err err;
 	char text[1000];
@@ -49,9 +48,8 @@ START_TEST(a_long_error_is_cut_and_terminated)
 	ck_assert_uint_eq(strlen(err.text), sizeof(err.text) - 1);
 	ck_assert_uint_eq(strlen(err.hint), sizeof(err.hint) - 1);
 }
-END_TEST
 
-START_TEST(words_and_codes_of_errors_are_one_to_one)
+TEST(words_and_codes_of_errors_are_one_to_one)
 {
 	static const int codes[] = {
 #define ERR(name, number, word, status, text) NB_E_##name,
@@ -72,11 +70,10 @@ START_TEST(words_and_codes_of_errors_are_one_to_one)
 	ck_assert_int_eq(nb_err_status(0), 0);
 	ck_assert_int_eq(nb_err_status(NB_E_VERIFY), 2);
 }
-END_TEST
 
 /* ---- arena ---- */
 
-START_TEST(arena_memory_is_zeroed_aligned_and_apart)
+TEST(arena_memory_is_zeroed_aligned_and_apart)
 {
 	struct nb_arena a;
 	unsigned char *last = NULL;
@@ -95,9 +92,8 @@ START_TEST(arena_memory_is_zeroed_aligned_and_apart)
 	}
 	nb_arena_fini(&a);
 }
-END_TEST
 
-START_TEST(arena_keeps_its_limit)
+TEST(arena_keeps_its_limit)
 {
 	struct nb_arena a;
 
@@ -112,9 +108,8 @@ START_TEST(arena_keeps_its_limit)
 	ck_assert_ptr_null(nb_arena_alloc(&a, SIZE_MAX));
 	nb_arena_fini(&a);
 }
-END_TEST
 
-START_TEST(arena_copies)
+TEST(arena_copies)
 {
 	struct nb_arena a;
 
@@ -125,11 +120,10 @@ START_TEST(arena_copies)
 	ck_assert_ptr_nonnull(nb_arena_dup(&a, NULL, 0));
 	nb_arena_fini(&a);
 }
-END_TEST
 
 /* ---- buffer ---- */
 
-START_TEST(buffer_grows_and_stays_terminated)
+TEST(buffer_grows_and_stays_terminated)
 {
 	struct nb_buf b;
 	char text[600], *taken;
@@ -158,9 +152,8 @@ START_TEST(buffer_grows_and_stays_terminated)
 	ck_assert_str_eq(taken, "");
 	free(taken);
 }
-END_TEST
 
-START_TEST(buffer_over_its_limit_fails_for_good)
+TEST(buffer_over_its_limit_fails_for_good)
 {
 	struct nb_buf b;
 
@@ -180,11 +173,10 @@ START_TEST(buffer_over_its_limit_fails_for_good)
 	ck_assert_ptr_null(nb_buf_take(&b, NULL));
 	nb_buf_fini(&b);
 }
-END_TEST
 
 /* ---- views ---- */
 
-START_TEST(views_never_read_outside)
+TEST(views_never_read_outside)
 {
 	static const unsigned char bytes[] = { 1, 2, 3, 4, 'h', 'i', 0, 'x' };
 	struct nb_view v = nb_view(bytes, sizeof(bytes));
@@ -207,7 +199,6 @@ START_TEST(views_never_read_outside)
 	ck_assert_ptr_null(nb_view_sub(v, 4, 5).p);
 	ck_assert_uint_eq(nb_view_sub(v, 4, 4).size, 4);
 }
-END_TEST
 
 /* ---- JSON ---- */
 
@@ -217,7 +208,7 @@ static void json_is(const struct nb_buf *b, const char *want)
 	ck_assert_str_eq(nb_buf_text(b), want);
 }
 
-START_TEST(json_of_each_kind_of_value)
+TEST(json_of_each_kind_of_value)
 {
 	struct nb_json j;
 	struct nb_buf b;
@@ -250,9 +241,8 @@ START_TEST(json_of_each_kind_of_value)
 		    "\"list\":[1,null,{}]}");
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(words_are_folded_as_ascii)
+TEST(words_are_folded_as_ascii)
 {
 	ck_assert(nb_same_word("RING", "ring"));
 	ck_assert(nb_same_word("", ""));
@@ -265,7 +255,6 @@ START_TEST(words_are_folded_as_ascii)
 	ck_assert(nb_same_words("a", "b", 0));
 	ck_assert(nb_same_words("a", "A", 9));
 }
-END_TEST
 
 static void number_is(double v, const char *want)
 {
@@ -275,7 +264,7 @@ static void number_is(double v, const char *want)
 	ck_assert_str_eq(text, want);
 }
 
-START_TEST(numbers_have_a_point)
+TEST(numbers_have_a_point)
 {
 	number_is(0, "0");
 	number_is(-0.25, "-0.25");
@@ -284,7 +273,6 @@ START_TEST(numbers_have_a_point)
 	number_is(-1.5e-9, "-1.5e-09");
 	number_is(4294967296.0, "4.2949673e+09");
 }
-END_TEST
 
 static void time_is(uint64_t ns, unsigned digits, const char *want)
 {
@@ -294,7 +282,7 @@ static void time_is(uint64_t ns, unsigned digits, const char *want)
 }
 
 /* Each day of 580 years, beside the C library's. */
-START_TEST(times_are_those_of_the_c_library)
+TEST(times_are_those_of_the_c_library)
 {
 	time_is(0, 0, "1970-01-01T00:00:00Z");
 	time_is(1234567890123456789, 3, "2009-02-13T23:31:30.123Z");
@@ -312,7 +300,6 @@ START_TEST(times_are_those_of_the_c_library)
 			time_is((uint64_t)s * 1000000000, 0, want);
 	}
 }
-END_TEST
 
 static void json_text(const char *text, size_t n, const char *want)
 {
@@ -329,7 +316,7 @@ static void json_text(const char *text, size_t n, const char *want)
 /* U+FFFD, as JSON text has it */
 #define BAD "\xef\xbf\xbd"
 
-START_TEST(json_text_is_always_utf8)
+TEST(json_text_is_always_utf8)
 {
 	json_text("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
 		  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
@@ -341,9 +328,8 @@ START_TEST(json_text_is_always_utf8)
 	json_text("\xed\xa0\x80", 3, "\"" BAD BAD BAD "\""); /* surrogate */
 	json_text("\xf4\x90\x80\x80", 4, "\"" BAD BAD BAD BAD "\"");
 }
-END_TEST
 
-START_TEST(lengths_of_utf8_sequences)
+TEST(lengths_of_utf8_sequences)
 {
 	static const struct {
 		const char *s;
@@ -363,7 +349,6 @@ START_TEST(lengths_of_utf8_sequences)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		ck_assert_uint_eq(nb_utf8_len((const unsigned char *)t[i].s, t[i].n), t[i].len);
 }
-END_TEST
 
 /* ---- SHA-256: vectors of FIPS 180-4 and NIST's examples ---- */
 
@@ -377,7 +362,7 @@ static void sha_is(const char *text, size_t size, const char *want)
 	ck_assert_str_eq(hex, want);
 }
 
-START_TEST(sha256_vectors)
+TEST(sha256_vectors)
 {
 	static char million[1000000];
 
@@ -395,9 +380,8 @@ START_TEST(sha256_vectors)
 	       "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112c"
 	       "d0");
 }
-END_TEST
 
-START_TEST(sha256_in_pieces_is_sha256_at_once)
+TEST(sha256_in_pieces_is_sha256_at_once)
 {
 	unsigned char bytes[300];
 
@@ -416,11 +400,10 @@ START_TEST(sha256_in_pieces_is_sha256_at_once)
 			ck_assert_mem_eq(whole, parts, 32);
 		}
 }
-END_TEST
 
 /* ---- tables ---- */
 
-START_TEST(instruction_rows_are_named_and_sane)
+TEST(instruction_rows_are_named_and_sane)
 {
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
@@ -442,9 +425,8 @@ START_TEST(instruction_rows_are_named_and_sane)
 	}
 	ck_assert_str_eq(nb_spec_insn(NB_OP_EXIT)->name, "EXIT");
 }
-END_TEST
 
-START_TEST(helpers_are_found_by_number_and_name)
+TEST(helpers_are_found_by_number_and_name)
 {
 	size_t n;
 	const struct nb_helper_spec *all = nb_spec_helpers(&n);
@@ -463,9 +445,8 @@ START_TEST(helpers_are_found_by_number_and_name)
 	ck_assert_ptr_null(nb_spec_helper_named("probe_read"));
 	ck_assert_ptr_null(nb_spec_helper_named(""));
 }
-END_TEST
 
-START_TEST(map_types_are_found_by_number)
+TEST(map_types_are_found_by_number)
 {
 	size_t n;
 	const struct nb_map_type_spec *all = nb_spec_map_types(&n);
@@ -476,9 +457,8 @@ START_TEST(map_types_are_found_by_number)
 	ck_assert_ptr_null(nb_spec_map_type(0));
 	ck_assert_ptr_null(nb_spec_map_type(26)); /* struct_ops */
 }
-END_TEST
 
-START_TEST(sections_name_hooks)
+TEST(sections_name_hooks)
 {
 	const struct nb_hook_spec *h = nb_spec_hook_section("tuner");
 
@@ -495,9 +475,8 @@ START_TEST(sections_name_hooks)
 	ck_assert_ptr_null(nb_spec_hook_section("tune"));
 	ck_assert_ptr_null(nb_spec_hook_section(""));
 }
-END_TEST
 
-START_TEST(each_byte_of_a_context_belongs_to_at_most_one_field)
+TEST(each_byte_of_a_context_belongs_to_at_most_one_field)
 {
 	for (unsigned id = 0; id < NB_NHOOKS; id++) {
 		const struct nb_hook_spec *h = nb_spec_hook((enum nb_hook)id);
@@ -516,9 +495,8 @@ START_TEST(each_byte_of_a_context_belongs_to_at_most_one_field)
 		ck_assert_ptr_null(nb_spec_field(h, UINT32_MAX));
 	}
 }
-END_TEST
 
-START_TEST(parameters_have_defaults_inside_their_range)
+TEST(parameters_have_defaults_inside_their_range)
 {
 	for (unsigned i = 0; i < NB_NPARAMS; i++) {
 		const struct nb_param_spec *p = nb_spec_param((enum nb_param)i);
@@ -531,9 +509,8 @@ START_TEST(parameters_have_defaults_inside_their_range)
 		ck_assert_msg(v >= p->min && v <= p->max, "%s", p->name);
 	}
 }
-END_TEST
 
-START_TEST(commands_take_no_more_than_they_say)
+TEST(commands_take_no_more_than_they_say)
 {
 	for (unsigned i = 0; i < NB_NCMDS; i++) {
 		const struct nb_cmd_spec *c = nb_spec_cmd((enum nb_cmd)i);
@@ -544,9 +521,8 @@ START_TEST(commands_take_no_more_than_they_say)
 			ck_assert_str_ne(c->words, nb_spec_cmd((enum nb_cmd)k)->words);
 	}
 }
-END_TEST
 
-START_TEST(nccl_numbers_and_words_agree)
+TEST(nccl_numbers_and_words_agree)
 {
 	int known = 0;
 
@@ -565,9 +541,8 @@ START_TEST(nccl_numbers_and_words_agree)
 	ck_assert_int_eq(nb_nccl_algo_named("rings"), -1);
 	ck_assert_int_eq(nb_nccl_coll_named(""), -1);
 }
-END_TEST
 
-START_TEST(near_words_are_found_far_ones_not)
+TEST(near_words_are_found_far_ones_not)
 {
 	static const char *const list[] = { "allreduce", "allgather", "reduce", "broadcast" };
 	const char *near[2];
@@ -592,28 +567,5 @@ START_TEST(near_words_are_found_far_ones_not)
 	longer[sizeof(longer) - 1] = '\0';
 	nb_spec_nearest(longer, list, 4, near);
 }
-END_TEST
 
-UNIT_MAIN("spec", tcase_add_test(tc, an_error_is_filled_only_on_failure);
-	  tcase_add_test(tc, a_long_error_is_cut_and_terminated);
-	  tcase_add_test(tc, words_and_codes_of_errors_are_one_to_one);
-	  tcase_add_test(tc, arena_memory_is_zeroed_aligned_and_apart);
-	  tcase_add_test(tc, arena_keeps_its_limit); tcase_add_test(tc, arena_copies);
-	  tcase_add_test(tc, buffer_grows_and_stays_terminated);
-	  tcase_add_test(tc, buffer_over_its_limit_fails_for_good);
-	  tcase_add_test(tc, views_never_read_outside);
-	  tcase_add_test(tc, json_of_each_kind_of_value);
-	  tcase_add_test(tc, words_are_folded_as_ascii); tcase_add_test(tc, numbers_have_a_point);
-	  tcase_add_test(tc, times_are_those_of_the_c_library);
-	  tcase_add_test(tc, json_text_is_always_utf8);
-	  tcase_add_test(tc, lengths_of_utf8_sequences); tcase_add_test(tc, sha256_vectors);
-	  tcase_add_test(tc, sha256_in_pieces_is_sha256_at_once);
-	  tcase_add_test(tc, instruction_rows_are_named_and_sane);
-	  tcase_add_test(tc, helpers_are_found_by_number_and_name);
-	  tcase_add_test(tc, map_types_are_found_by_number);
-	  tcase_add_test(tc, sections_name_hooks);
-	  tcase_add_test(tc, each_byte_of_a_context_belongs_to_at_most_one_field);
-	  tcase_add_test(tc, parameters_have_defaults_inside_their_range);
-	  tcase_add_test(tc, commands_take_no_more_than_they_say);
-	  tcase_add_test(tc, nccl_numbers_and_words_agree);
-	  tcase_add_test(tc, near_words_are_found_far_ones_not);)
+UNIT_MAIN("spec")

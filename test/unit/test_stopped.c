@@ -301,19 +301,17 @@ static void one_gives_up(uint32_t step, bool has_id)
 	tear_down();
 }
 
-START_TEST(a_rank_that_gives_up_and_one_that_comes_later_decide_alike)
+TEST_EACH(a_rank_that_gives_up_and_one_that_comes_later_decide_alike, 0, NSTEPS)
 {
 	one_gives_up(steps[_i], true);
 }
-END_TEST
 
-START_TEST(without_an_identity_too)
+TEST_EACH(without_an_identity_too, 0, NSTEPS)
 {
 	one_gives_up(steps[_i], false);
 }
-END_TEST
 
-START_TEST(ranks_that_all_give_up_decide_alike)
+TEST_EACH(ranks_that_all_give_up_decide_alike, 0, NSTEPS)
 {
 	for (int id = 0; id < 2; id++) {
 		set_up();
@@ -327,10 +325,9 @@ START_TEST(ranks_that_all_give_up_decide_alike)
 		tear_down();
 	}
 }
-END_TEST
 
 /* While the communicator lives, what its peers begin with stays. */
-START_TEST(no_change_comes_between_ranks_without_identity)
+TEST(no_change_comes_between_ranks_without_identity)
 {
 	set_up();
 	stop_coordinator(NB_STEP_NUMBERED);
@@ -345,11 +342,5 @@ START_TEST(no_change_comes_between_ranks_without_identity)
 	ck_assert_int_eq(order(COORDINATOR, 'c', true), NB_E_REFUSED);
 	tear_down();
 }
-END_TEST
 
-UNIT_MAIN("stopped",
-	  tcase_add_loop_test(tc, a_rank_that_gives_up_and_one_that_comes_later_decide_alike, 0,
-			      NSTEPS);
-	  tcase_add_loop_test(tc, without_an_identity_too, 0, NSTEPS);
-	  tcase_add_loop_test(tc, ranks_that_all_give_up_decide_alike, 0, NSTEPS);
-	  tcase_add_test(tc, no_change_comes_between_ranks_without_identity);)
+UNIT_MAIN("stopped")

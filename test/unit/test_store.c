@@ -162,7 +162,7 @@ static const struct {
 	{ NULL, NB_E_TIMEOUT, true },
 };
 
-START_TEST(replies_of_a_server_that_is_not_etcd)
+TEST_EACH(replies_of_a_server_that_is_not_etcd, 0, (int)(sizeof(replies) / sizeof(replies[0])))
 {
 	const char *bytes = replies[_i].bytes;
 	struct nb_store *s = start_fake(bytes, bytes ? strlen(bytes) : 0);
@@ -184,10 +184,9 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 		ck_assert_uint_eq(fake.served, 1);
 	stop_fake(s);
 }
-END_TEST
 
 /* A put without conditions is a request of its own, which always succeeds. */
-START_TEST(a_put_alone_is_no_transaction)
+TEST(a_put_alone_is_no_transaction)
 {
 	static const char reply[] = OK_HEAD "{" HEADER "}";
 	struct nb_store *s = start_fake(reply, sizeof(reply) - 1);
@@ -206,13 +205,12 @@ START_TEST(a_put_alone_is_no_transaction)
 	ck_assert(g.unknown);
 	stop_fake(s);
 }
-END_TEST
 
 /*
  * A longer time limit is not one of keepalives: a lease would end while one
  * waits for a member that does not answer.
  */
-START_TEST(a_keepalive_waits_no_longer)
+TEST(a_keepalive_waits_no_longer)
 {
 	struct nb_store *s = start_fake(NULL, 0);
 	struct got other = { .done = false };
@@ -224,10 +222,9 @@ START_TEST(a_keepalive_waits_no_longer)
 	ck_assert(!other.done);
 	stop_fake(s);
 }
-END_TEST
 
 /* Any bytes in the place of a good reply: never more than an error. */
-START_TEST(damaged_replies)
+TEST(damaged_replies)
 {
 	static const char good[] = "{" HEADER ",\"succeeded\":true,\"responses\":[{\"response_"
 				   "range\":{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"create_"
@@ -261,10 +258,9 @@ START_TEST(damaged_replies)
 	ck_assert_uint_gt(accepted, 100);
 	ck_assert_uint_gt(refused, accepted);
 }
-END_TEST
 
 /* A cut token would be refused by the store, with a misleading error. */
-START_TEST(a_token_is_whole_or_refused)
+TEST(a_token_is_whole_or_refused)
 {
 	char text[NB_STORE_TOKEN_SIZE + 100], token[NB_STORE_TOKEN_SIZE + 1];
 	struct nb_store_decoded d;
@@ -284,9 +280,8 @@ START_TEST(a_token_is_whole_or_refused)
 	}
 	ck_assert_msg(strstr(err.text, "4095 bytes"), "%s", err.text);
 }
-END_TEST
 
-START_TEST(base64_there_and_back)
+TEST(base64_there_and_back)
 {
 	struct nb_buf text, bytes;
 	uint8_t in[300];
@@ -313,9 +308,8 @@ START_TEST(base64_there_and_back)
 		nb_buf_fini(&bytes);
 	}
 }
-END_TEST
 
-START_TEST(a_prefix_ends_before_its_successor)
+TEST(a_prefix_ends_before_its_successor)
 {
 	struct nb_buf out;
 
@@ -334,9 +328,8 @@ START_TEST(a_prefix_ends_before_its_successor)
 	ck_assert_ptr_nonnull(strstr(nb_buf_text(&out), "\"key\":\"AA==\",\"range_end\":\"AA==\""));
 	nb_buf_fini(&out);
 }
-END_TEST
 
-START_TEST(own_authorities_replace_those_of_the_system)
+TEST(own_authorities_replace_those_of_the_system)
 {
 	static const char *const cacert[] = { NULL, "", "/etc/hostname" };
 	struct nb_http_request q = { .url = "https://127.0.0.1:1/", .timeout_ms = 100 };
@@ -356,9 +349,8 @@ START_TEST(own_authorities_replace_those_of_the_system)
 	}
 	nb_http_free(http);
 }
-END_TEST
 
-START_TEST(a_password_is_not_sent_in_the_clear)
+TEST(a_password_is_not_sent_in_the_clear)
 {
 	static const struct {
 		const char *urls;
@@ -401,9 +393,8 @@ START_TEST(a_password_is_not_sent_in_the_clear)
 	close(fd);
 	unlink(path);
 }
-END_TEST
 
-START_TEST(configurations_that_are_refused)
+TEST(configurations_that_are_refused)
 {
 	static const struct {
 		struct nb_store_config c;
@@ -429,13 +420,12 @@ START_TEST(configurations_that_are_refused)
 	}
 	nb_http_free(http);
 }
-END_TEST
 
 /*
  * The only member accepts no connection for longer than one attempt lasts:
  * its queue is full, because it is busy.
  */
-START_TEST(a_busy_member_is_asked_again)
+TEST(a_busy_member_is_asked_again)
 {
 	static const char answer[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -478,13 +468,12 @@ START_TEST(a_busy_member_is_asked_again)
 	ck_assert(g.succeeded);
 	stop_fake(s);
 }
-END_TEST
 
 /*
  * One member elects a leader, the other is dead. Which of them is asked last
  * must not decide: the request goes on until its time is over.
  */
-START_TEST(an_election_beside_a_dead_member_is_waited_for)
+TEST(an_election_beside_a_dead_member_is_waited_for)
 {
 	static const char answer[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -511,17 +500,5 @@ START_TEST(an_election_beside_a_dead_member_is_waited_for)
 	stop_fake(s);
 	close(dead);
 }
-END_TEST
 
-UNIT_MAIN("store", tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
-				       (int)(sizeof(replies) / sizeof(replies[0])));
-	  tcase_add_test(tc, a_put_alone_is_no_transaction);
-	  tcase_add_test(tc, a_keepalive_waits_no_longer); tcase_add_test(tc, damaged_replies);
-	  tcase_add_test(tc, a_busy_member_is_asked_again);
-	  tcase_add_test(tc, an_election_beside_a_dead_member_is_waited_for);
-	  tcase_add_test(tc, a_token_is_whole_or_refused);
-	  tcase_add_test(tc, base64_there_and_back);
-	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
-	  tcase_add_test(tc, own_authorities_replace_those_of_the_system);
-	  tcase_add_test(tc, a_password_is_not_sent_in_the_clear);
-	  tcase_add_test(tc, configurations_that_are_refused);)
+UNIT_MAIN("store")

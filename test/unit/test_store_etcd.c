@@ -90,7 +90,7 @@ static void put(struct nb_store *s, const char *key, const char *value)
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 }
 
-START_TEST(keys_and_ranges)
+TEST(keys_and_ranges)
 {
 	struct nb_store *s = open_plain();
 	static const char zeros[3] = { 'a', 0, 'b' };
@@ -128,9 +128,8 @@ START_TEST(keys_and_ranges)
 	ck_assert_str_eq(g.kv[0].key, "/kz");
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(a_transaction_is_all_or_other)
+TEST(a_transaction_is_all_or_other)
 {
 	struct nb_store *s = open_plain();
 
@@ -166,9 +165,8 @@ START_TEST(a_transaction_is_all_or_other)
 	ck_assert(g.succeeded);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(a_condition_on_all_keys_below_a_prefix)
+TEST(a_condition_on_all_keys_below_a_prefix)
 {
 	struct nb_store *s = open_plain();
 	struct nb_store_compare none_newer = { .key = "/p/", .prefix = true };
@@ -193,9 +191,8 @@ START_TEST(a_condition_on_all_keys_below_a_prefix)
 	ck_assert(g.succeeded);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(keys_end_with_their_lease)
+TEST(keys_end_with_their_lease)
 {
 	struct nb_store *s = open_plain();
 	struct seen seen = { .opened = 0 };
@@ -228,9 +225,8 @@ START_TEST(keys_end_with_their_lease)
 	nb_store_unwatch(w);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(a_watch_reports_from_its_revision)
+TEST(a_watch_reports_from_its_revision)
 {
 	struct nb_store *s = open_plain();
 	struct seen seen = { .opened = 0 }, late = { .opened = 0 };
@@ -264,9 +260,8 @@ START_TEST(a_watch_reports_from_its_revision)
 	nb_store_unwatch(w);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(a_compacted_revision_is_reported)
+TEST(a_compacted_revision_is_reported)
 {
 	struct nb_store *s = open_plain();
 	struct seen seen = { .opened = 0 };
@@ -287,9 +282,8 @@ START_TEST(a_compacted_revision_is_reported)
 	nb_store_unwatch(w);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(what_cannot_be_is_refused)
+TEST(what_cannot_be_is_refused)
 {
 	struct nb_store *s = open_plain();
 	static char big[NB_STORE_VALUE_SIZE + 1], key[NB_STORE_KEY_SIZE + 1];
@@ -314,9 +308,8 @@ START_TEST(what_cannot_be_is_refused)
 	ck_assert_int_eq(g.err.code, 0);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(certificates_decide)
+TEST(certificates_decide)
 {
 	struct nb_store *s = open_as("client", NULL, "");
 
@@ -344,9 +337,8 @@ START_TEST(certificates_decide)
 	ck_assert(!g.unknown);
 	nb_store_close(s);
 }
-END_TEST
 
-START_TEST(roles_decide)
+TEST(roles_decide)
 {
 	struct nb_store *s = open_as("client", "operator", "password.operator");
 	struct nb_store *v = open_as("client", "viewer", "password.viewer");
@@ -387,7 +379,6 @@ START_TEST(roles_decide)
 	nb_store_close(v);
 	nb_store_close(x);
 }
-END_TEST
 
 /* Run the loop until the last change reported is one of @key. */
 static void until_last(const struct seen *seen, const char *key)
@@ -406,7 +397,7 @@ static void keep_member(void *arg, const struct nb_store_member *m)
 	*to = *m;
 }
 
-START_TEST(members_die_hang_and_return)
+TEST(members_die_hang_and_return)
 {
 	struct nb_store *s = open_as("client", "operator", "password.operator");
 	struct seen seen = { .opened = 0 };
@@ -472,11 +463,10 @@ START_TEST(members_die_hang_and_return)
 	nb_store_unwatch(w);
 	nb_store_close(s);
 }
-END_TEST
 
 /* Members keep tokens in memory. A client that only watches makes no request
  * whose refusal would tell it that its token is gone. */
-START_TEST(a_watch_renews_its_token)
+TEST(a_watch_renews_its_token)
 {
 	struct nb_store *s = open_as("client", "operator", "password.operator");
 	struct nb_store *other = open_as("client", "operator", "password.operator");
@@ -495,9 +485,8 @@ START_TEST(a_watch_renews_its_token)
 	nb_store_close(s);
 	nb_store_close(other);
 }
-END_TEST
 
-START_TEST(nobody_there)
+TEST(nobody_there)
 {
 	struct nb_store_config c = { .endpoints = "http://127.0.0.1:9,"
 						  "http://127.0.0.1:10" };
@@ -510,7 +499,6 @@ START_TEST(nobody_there)
 	ck_assert_ptr_nonnull(strstr(g.err.text, "http://127.0.0.1:"));
 	nb_store_close(s);
 }
-END_TEST
 
 static void stop_all(void)
 {
@@ -526,10 +514,7 @@ static void stop_all(void)
  * dead would fail the next. */
 int main(void)
 {
-	Suite *s = suite_create("store_etcd");
 	TCase *tc = tcase_create("store_etcd");
-	SRunner *sr;
-	int failed;
 
 	snprintf(one, sizeof(one), "/tmp/ncclbpf-store1-%d", (int)getpid());
 	snprintf(three, sizeof(three), "/tmp/ncclbpf-store3-%d", (int)getpid());
@@ -544,25 +529,6 @@ int main(void)
 		puts("not ok 1 - etcd does not start");
 		return EXIT_FAILURE;
 	}
-	tcase_set_timeout(tc, 0);
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, keys_and_ranges);
-	tcase_add_test(tc, a_transaction_is_all_or_other);
-	tcase_add_test(tc, a_condition_on_all_keys_below_a_prefix);
-	tcase_add_test(tc, keys_end_with_their_lease);
-	tcase_add_test(tc, a_watch_reports_from_its_revision);
-	tcase_add_test(tc, a_compacted_revision_is_reported);
-	tcase_add_test(tc, what_cannot_be_is_refused);
-	tcase_add_test(tc, certificates_decide);
-	tcase_add_test(tc, roles_decide);
-	tcase_add_test(tc, members_die_hang_and_return);
-	tcase_add_test(tc, a_watch_renews_its_token);
-	tcase_add_test(tc, nobody_there);
-	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_set_fork_status(sr, CK_NOFORK);
-	srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run("store_etcd", tc, CK_NOFORK);
 }

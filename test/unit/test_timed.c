@@ -87,7 +87,7 @@ _Static_assert(offsetof(struct ncclbpf_verbs_done, now_ns) == 8 &&
 		       offsetof(struct ncclbpf_verbs_post, bytes) == 24,
 	       "offsets of the context");
 
-START_TEST(a_program_that_reads_a_time_is_timed)
+TEST(a_program_that_reads_a_time_is_timed)
 {
 	ck_assert(!done("mov %r0, 0\nexit\n", 0));
 	ck_assert(!done("ldxdw %r2, [%r1+24]\nmov %r0, 0\nexit\n", 0));
@@ -96,9 +96,8 @@ START_TEST(a_program_that_reads_a_time_is_timed)
 	/* only its low half */
 	ck_assert(done("ldxw %r2, [%r1+16]\nmov %r0, 0\nexit\n", 0));
 }
-END_TEST
 
-START_TEST(also_by_another_pointer_on_one_path_or_in_a_function)
+TEST(also_by_another_pointer_on_one_path_or_in_a_function)
 {
 	ck_assert(done("mov %r6, %r1\nadd %r6, 24\n"
 		       "ldxdw %r2, [%r6-8]\nmov %r0, 0\nexit\n",
@@ -117,9 +116,8 @@ START_TEST(also_by_another_pointer_on_one_path_or_in_a_function)
 			"g:\nldxdw %r0, [%r1+24]\nexit\n",
 			3));
 }
-END_TEST
 
-START_TEST(each_hook_by_itself)
+TEST(each_hook_by_itself)
 {
 	static const char plain[] = "ldxdw %r2, [%r1+24]\nmov %r0, 0\nexit\n",
 			  reads[] = "ldxdw %r2, [%r1+16]\nmov %r0, 0\nexit\n";
@@ -131,10 +129,9 @@ START_TEST(each_hook_by_itself)
 	ck_assert_uint_eq(timed(one, 2), 1u << NB_HOOK_VERBS_DONE);
 	ck_assert_uint_eq(timed(same, 2), 1u << NB_HOOK_VERBS_POST);
 }
-END_TEST
 
 /* Nothing is known of programs that were not verified. */
-START_TEST(an_unverified_policy_is_timed)
+TEST(an_unverified_policy_is_timed)
 {
 	const struct text t = { NB_HOOK_VERBS_DONE, "mov %r0, 0\nexit\n", 0 };
 	struct nb_policy *p;
@@ -152,9 +149,5 @@ START_TEST(an_unverified_policy_is_timed)
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
-END_TEST
 
-UNIT_MAIN("timed", tcase_add_test(tc, a_program_that_reads_a_time_is_timed);
-	  tcase_add_test(tc, also_by_another_pointer_on_one_path_or_in_a_function);
-	  tcase_add_test(tc, each_hook_by_itself);
-	  tcase_add_test(tc, an_unverified_policy_is_timed);)
+UNIT_MAIN("timed")

@@ -27,7 +27,7 @@ static int format(char out[128], const char *fmt, uint64_t a, uint64_t b, uint64
 	return nb_trace_format(out, 128, fmt, strlen(fmt) + 1, arg);
 }
 
-START_TEST(formats_print_as_the_kernel_documents)
+TEST(formats_print_as_the_kernel_documents)
 {
 	static const struct {
 		const char *fmt;
@@ -67,9 +67,8 @@ START_TEST(formats_print_as_the_kernel_documents)
 	ck_assert_int_eq(format(out, "%u-%u-%u", 1, 2, 3), 5);
 	ck_assert_str_eq(out, "1-2-3");
 }
-END_TEST
 
-START_TEST(other_formats_are_refused)
+TEST(other_formats_are_refused)
 {
 	static const char *const bad[] = {
 		"%",   "%s",  "%l",  "%ll",	 "%lll",	  "%llld", "%5d", "%-d", "%02x",
@@ -83,9 +82,8 @@ START_TEST(other_formats_are_refused)
 		ck_assert_str_eq(out, "");
 	}
 }
-END_TEST
 
-START_TEST(format_needs_no_terminator_and_stops_at_one)
+TEST(format_needs_no_terminator_and_stops_at_one)
 {
 	const uint64_t arg[3] = { 42, 0, 0 };
 	char out[16], fmt[4] = { 'x', '%', 'u', 'y' };
@@ -99,9 +97,8 @@ START_TEST(format_needs_no_terminator_and_stops_at_one)
 	ck_assert_int_eq(nb_trace_format(out, 16, fmt, 4, arg), 1);
 	ck_assert_str_eq(out, "x");
 }
-END_TEST
 
-START_TEST(output_is_cut_to_its_size)
+TEST(output_is_cut_to_its_size)
 {
 	const uint64_t arg[3] = { UINT64_MAX, UINT64_MAX, 0 };
 	char out[9] = "........";
@@ -114,9 +111,8 @@ START_TEST(output_is_cut_to_its_size)
 	ck_assert_int_eq(nb_trace_format(out, 0, "ab", 3, arg), -EINVAL);
 	ck_assert_int_eq(out[0], 'k');
 }
-END_TEST
 
-START_TEST(numbers_print_as_in_libc)
+TEST(numbers_print_as_in_libc)
 {
 	uint64_t s = 12345;
 	char out[128], want[128];
@@ -133,7 +129,6 @@ START_TEST(numbers_print_as_in_libc)
 		ck_assert_str_eq(out, want);
 	}
 }
-END_TEST
 
 /* ---- the ring ----------------------------------------------------------- */
 
@@ -142,7 +137,7 @@ static void put(struct nb_trace *t, const char *s)
 	nb_trace_put(t, s, strlen(s));
 }
 
-START_TEST(lines_come_back_in_order_with_number_and_time)
+TEST(lines_come_back_in_order_with_number_and_time)
 {
 	struct nb_trace *t = nb_trace_new();
 	struct nb_trace_line line;
@@ -169,9 +164,8 @@ START_TEST(lines_come_back_in_order_with_number_and_time)
 	ck_assert(!nb_trace_read(t, UINT64_MAX, &line));
 	nb_trace_free(t);
 }
-END_TEST
 
-START_TEST(newest_lines_overwrite_the_oldest)
+TEST(newest_lines_overwrite_the_oldest)
 {
 	struct nb_trace *t = nb_trace_new();
 	struct nb_trace_line line;
@@ -192,9 +186,8 @@ START_TEST(newest_lines_overwrite_the_oldest)
 	}
 	nb_trace_free(t);
 }
-END_TEST
 
-START_TEST(lines_are_cut_and_cleaned)
+TEST(lines_are_cut_and_cleaned)
 {
 	struct nb_trace *t = nb_trace_new();
 	struct nb_trace_line line;
@@ -221,7 +214,6 @@ START_TEST(lines_are_cut_and_cleaned)
 	nb_trace_free(t);
 	nb_trace_free(NULL);
 }
-END_TEST
 
 /* A writer asks for the time between drawing its number and its slot. */
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
@@ -239,7 +231,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 	return __real_clock_gettime(clock, t);
 }
 
-START_TEST(writer_that_was_overtaken_drops_its_line)
+TEST(writer_that_was_overtaken_drops_its_line)
 {
 	struct nb_trace *t = nb_trace_new();
 	struct nb_trace_line line;
@@ -258,7 +250,6 @@ START_TEST(writer_that_was_overtaken_drops_its_line)
 	ck_assert_str_eq(line.text, "next");
 	nb_trace_free(t);
 }
-END_TEST
 
 enum { WRITERS = 4, EACH = 5000 };
 
@@ -273,7 +264,7 @@ static void *write_lines(void *t)
 	return NULL;
 }
 
-START_TEST(every_line_of_many_writers_has_a_number)
+TEST(every_line_of_many_writers_has_a_number)
 {
 	struct nb_trace *t = nb_trace_new();
 	pthread_t thread[WRITERS];
@@ -297,7 +288,6 @@ START_TEST(every_line_of_many_writers_has_a_number)
 	ck_assert_int_ge(there, NB_TRACE_LINES - WRITERS);
 	nb_trace_free(t);
 }
-END_TEST
 
 /* ---- helper bodies ------------------------------------------------------ */
 
@@ -310,7 +300,7 @@ static uint64_t call(int32_t id, struct nb_run *run, const void *a, const void *
 	return fn(run, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c, d, 0);
 }
 
-START_TEST(every_row_has_a_body_and_nothing_else)
+TEST(every_row_has_a_body_and_nothing_else)
 {
 	size_t n, found = 0;
 	const struct nb_helper_spec *h = nb_spec_helpers(&n);
@@ -324,9 +314,8 @@ START_TEST(every_row_has_a_body_and_nothing_else)
 	ck_assert(nb_helper_body(INT32_MAX) == NULL);
 	ck_assert(nb_helper_body(INT32_MIN) == NULL);
 }
-END_TEST
 
-START_TEST(map_helpers_answer_as_the_map)
+TEST(map_helpers_answer_as_the_map)
 {
 	const struct nb_map_def def = { "h", NB_MAP_HASH, 8, 8, 1, 0 };
 	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX };
@@ -346,9 +335,8 @@ START_TEST(map_helpers_answer_as_the_map)
 	ck_assert_uint_eq(run.cpu, UINT32_MAX); /* nobody asked */
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(percpu_helpers_use_the_run_s_cpu)
+TEST(percpu_helpers_use_the_run_s_cpu)
 {
 	const struct nb_map_def def = { "p", NB_MAP_PERCPU_ARRAY, 4, 8, 2, 0 };
 	uint32_t one = 1, cpu = nb_ncpus() - 1;
@@ -365,9 +353,8 @@ START_TEST(percpu_helpers_use_the_run_s_cpu)
 	ck_assert_uint_lt(fresh.cpu, nb_ncpus());
 	nb_map_put(m);
 }
-END_TEST
 
-START_TEST(cpu_is_asked_for_once_a_run)
+TEST(cpu_is_asked_for_once_a_run)
 {
 	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX }, fixed = { .cpu = nb_ncpus() - 1 },
 		      outside = { .cpu = nb_ncpus() };
@@ -378,9 +365,8 @@ START_TEST(cpu_is_asked_for_once_a_run)
 	ck_assert_uint_eq(call(8, &fixed, NULL, NULL, NULL, 0), nb_ncpus() - 1);
 	ck_assert_uint_lt(call(8, &outside, NULL, NULL, NULL, 0), nb_ncpus());
 }
-END_TEST
 
-START_TEST(time_is_monotonic)
+TEST(time_is_monotonic)
 {
 	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX };
 	struct timespec t;
@@ -396,10 +382,9 @@ START_TEST(time_is_monotonic)
 		last = now;
 	}
 }
-END_TEST
 
 /* Each of 32 bits is set about half the time, and hardly any value repeats. */
-START_TEST(random_numbers_fill_32_bits)
+TEST(random_numbers_fill_32_bits)
 {
 	enum { N = 20000 };
 	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX };
@@ -421,9 +406,8 @@ START_TEST(random_numbers_fill_32_bits)
 	}
 	ck_assert_int_le(same, 3);
 }
-END_TEST
 
-START_TEST(trace_printk_writes_a_line)
+TEST(trace_printk_writes_a_line)
 {
 	static const char fmt[] = "size %llu chan %d\n";
 	struct nb_run run = { .trace = nb_trace_new(), .cpu = UINT32_MAX };
@@ -440,21 +424,5 @@ START_TEST(trace_printk_writes_a_line)
 	run.trace = NULL;
 	ck_assert_int_eq((int64_t)print(&run, (uintptr_t)fmt, sizeof(fmt), 0, 0, 0), -EINVAL);
 }
-END_TEST
 
-UNIT_MAIN("trace", tcase_add_test(tc, formats_print_as_the_kernel_documents);
-	  tcase_add_test(tc, other_formats_are_refused);
-	  tcase_add_test(tc, format_needs_no_terminator_and_stops_at_one);
-	  tcase_add_test(tc, output_is_cut_to_its_size);
-	  tcase_add_test(tc, numbers_print_as_in_libc);
-	  tcase_add_test(tc, lines_come_back_in_order_with_number_and_time);
-	  tcase_add_test(tc, newest_lines_overwrite_the_oldest);
-	  tcase_add_test(tc, lines_are_cut_and_cleaned);
-	  tcase_add_test(tc, writer_that_was_overtaken_drops_its_line);
-	  tcase_add_test(tc, every_line_of_many_writers_has_a_number);
-	  tcase_add_test(tc, every_row_has_a_body_and_nothing_else);
-	  tcase_add_test(tc, map_helpers_answer_as_the_map);
-	  tcase_add_test(tc, percpu_helpers_use_the_run_s_cpu);
-	  tcase_add_test(tc, cpu_is_asked_for_once_a_run); tcase_add_test(tc, time_is_monotonic);
-	  tcase_add_test(tc, random_numbers_fill_32_bits);
-	  tcase_add_test(tc, trace_printk_writes_a_line);)
+UNIT_MAIN("trace")

@@ -115,7 +115,7 @@ static bool says(const char *what)
 	return strstr(nb_buf_text(&text), what) != NULL;
 }
 
-START_TEST(sites_that_agree_send_one_ring_each)
+TEST(sites_that_agree_send_one_ring_each)
 {
 	all_decide(3000);
 	decide(1, 1, 5000); /* ahead of all others */
@@ -127,9 +127,8 @@ START_TEST(sites_that_agree_send_one_ring_each)
 	ck_assert(says("\"ranks\":6,\"here\":6") && says("\"sites\":3"));
 	ck_assert(says("\"site\":\"south\",\"slot\":1,\"rank\":5,\"pid\":105"));
 }
-END_TEST
 
-START_TEST(a_slow_rank_bounds_the_comparison)
+TEST(a_slow_rank_bounds_the_comparison)
 {
 	all_decide(100);
 	decide(0, 0, 1);
@@ -140,9 +139,8 @@ START_TEST(a_slow_rank_bounds_the_comparison)
 	ck_assert_msg(says("\"compared_to\":100"), "%s", nb_buf_text(&text));
 	ck_assert(says("\"members\":[]"));
 }
-END_TEST
 
-START_TEST(a_site_that_differs_is_found)
+TEST(a_site_that_differs_is_found)
 {
 	all_decide(400);
 	for (int s = 0; s < SITES; s++)
@@ -161,9 +159,8 @@ START_TEST(a_site_that_differs_is_found)
 	ck_assert_int_eq(compare(2, false), 0);
 	ck_assert(says("\"verdict\":\"agreed\"") && says("\"here\":4"));
 }
-END_TEST
 
-START_TEST(a_rank_that_differs_within_its_site_is_found)
+TEST(a_rank_that_differs_within_its_site_is_found)
 {
 	all_decide(50);
 	for (int s = 0; s < SITES; s++)
@@ -176,9 +173,8 @@ START_TEST(a_rank_that_differs_within_its_site_is_found)
 	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":3"), "\"differs\":true") != NULL);
 	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":2"), "\"differs\":false") != NULL);
 }
-END_TEST
 
-START_TEST(communicators_of_one_site_stay_at_home)
+TEST(communicators_of_one_site_stay_at_home)
 {
 	all_decide(10);
 	site[0]->seg.comm[0].nranks = RANKS;
@@ -186,9 +182,8 @@ START_TEST(communicators_of_one_site_stay_at_home)
 	ck_assert_int_eq(compare(1, false), 0);
 	ck_assert(says("\"comms\":[]"));
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_counted)
+TEST(what_does_not_fit_is_counted)
 {
 	struct nb_job job = { &site[0]->seg, sizeof(struct site), NULL };
 
@@ -197,9 +192,8 @@ START_TEST(what_does_not_fit_is_counted)
 	ck_assert_int_eq(compare(1, false), 0);
 	ck_assert(says("\"comms\":[]") && says("\"left_out\":1"));
 }
-END_TEST
 
-START_TEST(damaged_bytes_are_refused)
+TEST(damaged_bytes_are_refused)
 {
 	uint64_t x = 88172645463325252u;
 	size_t size;
@@ -230,13 +224,5 @@ START_TEST(damaged_bytes_are_refused)
 			track[1].data[at] = was;
 	}
 }
-END_TEST
 
-UNIT_MAIN("tracks", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, sites_that_agree_send_one_ring_each);
-	  tcase_add_test(tc, a_slow_rank_bounds_the_comparison);
-	  tcase_add_test(tc, a_site_that_differs_is_found);
-	  tcase_add_test(tc, a_rank_that_differs_within_its_site_is_found);
-	  tcase_add_test(tc, communicators_of_one_site_stay_at_home);
-	  tcase_add_test(tc, what_does_not_fit_is_counted);
-	  tcase_add_test(tc, damaged_bytes_are_refused);)
+UNIT_MAIN_WITH("tracks", tcase_add_checked_fixture(tc, set_up, tear_down);)

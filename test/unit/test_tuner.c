@@ -12,7 +12,7 @@
 
 #include "plugin/runtime/nccl.h"
 
-START_TEST(both_readings_of_a_table_agree_with_nccl)
+TEST(both_readings_of_a_table_agree_with_nccl)
 {
 	float t[21];
 
@@ -30,9 +30,8 @@ START_TEST(both_readings_of_a_table_agree_with_nccl)
 		ck_assert(a.best_cost == b.best_cost);
 	}
 }
-END_TEST
 
-START_TEST(readings_agree_with_nccl_2_31)
+TEST(readings_agree_with_nccl_2_31)
 {
 	float t[21];
 
@@ -51,10 +50,9 @@ START_TEST(readings_agree_with_nccl_2_31)
 		ck_assert_int_eq(best, a.best == NB_COSTS_NONE ? -1 : (int)a.best);
 	}
 }
-END_TEST
 
 /* No version takes an entry that a wrapped tuner has withdrawn. */
-START_TEST(withdrawn_entry_is_taken_by_no_version)
+TEST(withdrawn_entry_is_taken_by_no_version)
 {
 	float t[21], was[21];
 
@@ -74,11 +72,10 @@ START_TEST(withdrawn_entry_is_taken_by_no_version)
 	ck_assert_int_eq(pick(t, 21, FLT_MAX), -1);
 	ck_assert_int_eq(pick_last(t, was, 21, FLT_MAX), -1);
 }
-END_TEST
 
 /* A communicator without an identity that starts without policies lacks none.
  */
-START_TEST(no_policy_is_no_missing_generation)
+TEST(no_policy_is_no_missing_generation)
 {
 	void *ctx = NULL;
 	int channels = 0;
@@ -94,10 +91,9 @@ START_TEST(no_policy_is_no_missing_generation)
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
 	nb_comm_free(ctx);
 }
-END_TEST
 
 /* NCCL 2.31 looks for a symmetric kernel with a table that offers nothing. */
-START_TEST(table_that_offers_nothing_is_left_alone)
+TEST(table_that_offers_nothing_is_left_alone)
 {
 	struct nb_comm *c;
 	float t[21];
@@ -122,9 +118,8 @@ START_TEST(table_that_offers_nothing_is_left_alone)
 		ck_assert_uint_eq(refused((enum nb_refused)why), 0);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(chosen_entry_is_what_nccl_takes)
+TEST(chosen_entry_is_what_nccl_takes)
 {
 	float t[21], was[21];
 
@@ -147,7 +142,6 @@ START_TEST(chosen_entry_is_what_nccl_takes)
 				ck_assert(!(t[k] >= 0.0f));
 	}
 }
-END_TEST
 
 static void flip(float *f, uint32_t bit)
 {
@@ -158,7 +152,7 @@ static void flip(float *f, uint32_t bit)
 	memcpy(f, &u, sizeof(u));
 }
 
-START_TEST(a_table_is_known_again_by_every_entry)
+TEST(a_table_is_known_again_by_every_entry)
 {
 	static struct nb_seen seen[NB_SEEN];
 	struct nb_seen *s = nb_seen_slot(seen, 4096, 4);
@@ -193,9 +187,8 @@ START_TEST(a_table_is_known_again_by_every_entry)
 	for (uint64_t b = 0; b < 10000; b++)
 		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) < seen + NB_SEEN);
 }
-END_TEST
 
-START_TEST(sizes_of_one_collective_are_kept_side_by_side)
+TEST(sizes_of_one_collective_are_kept_side_by_side)
 {
 	static struct nb_seen seen[NB_SEEN];
 
@@ -210,9 +203,8 @@ START_TEST(sizes_of_one_collective_are_kept_side_by_side)
 		}
 	}
 }
-END_TEST
 
-START_TEST(packed_decisions_come_back_whole_or_not_at_all)
+TEST(packed_decisions_come_back_whole_or_not_at_all)
 {
 	struct nb_packed p = { { 0 } }, torn;
 	struct nb_decision d;
@@ -248,9 +240,8 @@ START_TEST(packed_decisions_come_back_whole_or_not_at_all)
 		ck_assert(!nb_unpack(&torn, 70000 + NB_RING, &d));
 	}
 }
-END_TEST
 
-START_TEST(tables_of_no_known_shape_are_not_read)
+TEST(tables_of_no_known_shape_are_not_read)
 {
 	struct nb_costs c;
 	float t[48];
@@ -275,11 +266,10 @@ START_TEST(tables_of_no_known_shape_are_not_read)
 	ck_assert_uint_eq(c.usable, (1u << 21) - 1);
 	ck_assert_uint_eq(c.best, 26);
 }
-END_TEST
 
 /* ---- checking answers ---- */
 
-START_TEST(answers_that_nccl_cannot_have_are_refused)
+TEST(answers_that_nccl_cannot_have_are_refused)
 {
 	static const struct {
 		int algo, proto;
@@ -339,9 +329,8 @@ START_TEST(answers_that_nccl_cannot_have_are_refused)
 		ck_assert_msg(channels == c[i].got, "case %zu: %u", i, channels);
 	}
 }
-END_TEST
 
-START_TEST(each_reason_has_a_word)
+TEST(each_reason_has_a_word)
 {
 	ck_assert_ptr_null(nb_refused_word(NB_REFUSED_NONE));
 	for (int i = 1; i < NB_NREFUSED; i++) {
@@ -349,9 +338,8 @@ START_TEST(each_reason_has_a_word)
 		ck_assert_ptr_nonnull(nb_refused_text((enum nb_refused)i));
 	}
 }
-END_TEST
 
-START_TEST(policy_of_the_environment_decides_in_every_version)
+TEST(policy_of_the_environment_decides_in_every_version)
 {
 	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
 	void *c[7] = { 0 };
@@ -394,9 +382,8 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 	ncclTunerPlugin_v5.finalize(c[5]);
 	ncclTunerPlugin_v6.finalize(c[6]);
 }
-END_TEST
 
-START_TEST(nothing_that_nccl_passes_is_fatal)
+TEST(nothing_that_nccl_passes_is_fatal)
 {
 	struct nb_comm *c;
 	float t[21];
@@ -425,9 +412,8 @@ START_TEST(nothing_that_nccl_passes_is_fatal)
 	ck_assert_int_eq(ncclTunerPlugin_v5.finalize(NULL), 0);
 	ck_assert_int_eq(ncclTunerPlugin_v5.finalize(c), 0);
 }
-END_TEST
 
-START_TEST(v2_answers_only_what_is_safe_unchecked)
+TEST(v2_answers_only_what_is_safe_unchecked)
 {
 	void *c;
 	int algo = -1, proto = -1, n = 0;
@@ -440,9 +426,8 @@ START_TEST(v2_answers_only_what_is_safe_unchecked)
 	ck_assert_int_eq(proto, -1);
 	ck_assert_uint_eq(refused(NB_REFUSED_UNUSABLE), 1);
 }
-END_TEST
 
-START_TEST(v2_keeps_the_users_filter)
+TEST(v2_keeps_the_users_filter)
 {
 	void *c;
 	int algo = -1, proto = -1, n = 0;
@@ -454,9 +439,8 @@ START_TEST(v2_keeps_the_users_filter)
 	ck_assert_int_eq(algo, -1);
 	ck_assert_int_eq(proto, -1);
 }
-END_TEST
 
-START_TEST(bad_policies_leave_the_choice_to_nccl)
+TEST(bad_policies_leave_the_choice_to_nccl)
 {
 	struct nb_comm *c;
 	float t[21];
@@ -476,9 +460,8 @@ START_TEST(bad_policies_leave_the_choice_to_nccl)
 	nb_comm_free(c);
 	unsetenv("NCCLBPF_POLISY");
 }
-END_TEST
 
-START_TEST(disabled_means_nothing_at_all)
+TEST(disabled_means_nothing_at_all)
 {
 	setenv("NCCLBPF_DISABLE", "1", 1);
 	begin_with(MADE_CHOOSE(1, 2));
@@ -487,9 +470,8 @@ START_TEST(disabled_means_nothing_at_all)
 	ck_assert_int_eq(ask(NULL, 4, 1).channels, 0);
 	unsetenv("NCCLBPF_DISABLE");
 }
-END_TEST
 
-START_TEST(decisions_can_be_read_back)
+TEST(decisions_can_be_read_back)
 {
 	struct nb_comm *c;
 	struct nb_decision d;
@@ -524,9 +506,8 @@ START_TEST(decisions_can_be_read_back)
 	nb_comm_free(c);
 	ck_assert_uint_eq(nb_comms_decisions(), 2000);
 }
-END_TEST
 
-START_TEST(numbers_beyond_their_bits_are_clamped)
+TEST(numbers_beyond_their_bits_are_clamped)
 {
 	struct nb_comm *c;
 	struct nb_decision d;
@@ -557,27 +538,5 @@ START_TEST(numbers_beyond_their_bits_are_clamped)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
-UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
-	  tcase_add_test(tc, readings_agree_with_nccl_2_31);
-	  tcase_add_test(tc, withdrawn_entry_is_taken_by_no_version);
-	  tcase_add_test(tc, table_that_offers_nothing_is_left_alone);
-	  tcase_add_test(tc, no_policy_is_no_missing_generation);
-	  tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
-	  tcase_add_test(tc, a_table_is_known_again_by_every_entry);
-	  tcase_add_test(tc, sizes_of_one_collective_are_kept_side_by_side);
-	  tcase_add_test(tc, packed_decisions_come_back_whole_or_not_at_all);
-	  tcase_add_test(tc, numbers_beyond_their_bits_are_clamped);
-	  tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
-	  tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
-	  tcase_add_test(tc, each_reason_has_a_word);
-	  tcase_add_test(tc, policy_of_the_environment_decides_in_every_version);
-	  tcase_add_test(tc, nothing_that_nccl_passes_is_fatal);
-	  tcase_add_test(tc, v2_answers_only_what_is_safe_unchecked);
-	  tcase_add_test(tc, v2_keeps_the_users_filter);
-	  tcase_add_test(tc, bad_policies_leave_the_choice_to_nccl);
-	  tcase_add_test(tc, disabled_means_nothing_at_all);
-	  tcase_add_test(tc, decisions_can_be_read_back);)
+UNIT_MAIN_WITH("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);)

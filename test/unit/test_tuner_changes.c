@@ -76,7 +76,7 @@ static void many_changes(void)
 	}
 }
 
-START_TEST(rank_stopped_before_its_look_up_finds_its_generation)
+TEST(rank_stopped_before_its_look_up_finds_its_generation)
 {
 	struct nb_comm *c = rank_of(1, 1);
 
@@ -96,7 +96,6 @@ START_TEST(rank_stopped_before_its_look_up_finds_its_generation)
 	ck_assert_int_eq(committed, 20);
 	nb_comm_free(c);
 }
-END_TEST
 
 static sem_t stopped, resume;
 
@@ -114,7 +113,7 @@ static void *ask_and_stop(void *c)
 }
 
 /* The control thread sweeps, and must not wait for a thread that is stopped. */
-START_TEST(a_sweep_does_not_wait_for_a_rank_that_looks_up)
+TEST(a_sweep_does_not_wait_for_a_rank_that_looks_up)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -139,9 +138,8 @@ START_TEST(a_sweep_does_not_wait_for_a_rank_that_looks_up)
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(change_undo_and_map_change_while_a_job_runs)
+TEST(change_undo_and_map_change_while_a_job_runs)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -185,11 +183,10 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	}
 	nb_comm_free(c);
 }
-END_TEST
 
 /* A rank looks at the record at each decision from the arming of a fence to
  * the fence. Nothing is missing then, nor where the change is to no policy. */
-START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
+TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -217,7 +214,6 @@ START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 1);
 	nb_comm_free(c);
 }
-END_TEST
 
 /* Is a generation of that digest kept, after all that nobody needs is gone? */
 static bool kept(const uint8_t digest[NB_SHA256_SIZE])
@@ -243,7 +239,7 @@ static uint32_t stage_one(const char *name, uint8_t digest[NB_SHA256_SIZE])
 
 /* What a rank finds on the way to a fence stays, though nothing else leads to
  * it, until the rank has taken it or stands before another fence. */
-START_TEST(what_is_behind_a_fence_stays_until_it_is_taken)
+TEST(what_is_behind_a_fence_stays_until_it_is_taken)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	uint8_t ring[NB_SHA256_SIZE], tree[NB_SHA256_SIZE];
@@ -273,9 +269,8 @@ START_TEST(what_is_behind_a_fence_stays_until_it_is_taken)
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(new_communicators_begin_with_the_last_change)
+TEST(new_communicators_begin_with_the_last_change)
 {
 	struct nb_comm *c = rank_of(1, 1), *d;
 
@@ -287,11 +282,10 @@ START_TEST(new_communicators_begin_with_the_last_change)
 	nb_comm_free(c);
 	nb_comm_free(d);
 }
-END_TEST
 
 /* Policies for one communicator alone; those that come later have what no
  * scope names. */
-START_TEST(a_change_reaches_those_that_it_is_for)
+TEST(a_change_reaches_those_that_it_is_for)
 {
 	struct nb_comm *c = rank_of(0xaa, 1), *d = rank_of(0xbb, 1), *e;
 	const struct nb_selector one = { NB_SELECT_SOME, 1, { 0xbb } },
@@ -338,9 +332,8 @@ START_TEST(a_change_reaches_those_that_it_is_for)
 	nb_comm_free(d);
 	nb_comm_free(e);
 }
-END_TEST
 
-START_TEST(ranks_elsewhere_refuse_a_change)
+TEST(ranks_elsewhere_refuse_a_change)
 {
 	struct nb_comm *c = rank_of(0xabc, 4), *d = rank_of(0xabc, 4);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -367,10 +360,9 @@ START_TEST(ranks_elsewhere_refuse_a_change)
 	nb_comm_free(c);
 	nb_comm_free(d);
 }
-END_TEST
 
 /* A communicator before it was not to change, for another reason. */
-START_TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
+TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
 {
 	struct nb_comm *c = rank_of(0xabc, 4), *e = rank_of(0xeee, 1);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -387,9 +379,8 @@ START_TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
 	nb_comm_free(c);
 	nb_comm_free(e);
 }
-END_TEST
 
-START_TEST(communicators_without_identity_keep_what_they_have)
+TEST(communicators_without_identity_keep_what_they_have)
 {
 	struct got got = { -1, 0 };
 	float t[21];
@@ -411,10 +402,9 @@ START_TEST(communicators_without_identity_keep_what_they_have)
 	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
 	ncclTunerPlugin_v4.finalize(c);
 }
-END_TEST
 
 /* Were the baseline to move between two of its ranks, they would differ. */
-START_TEST(change_waits_for_a_communicator_that_is_being_made)
+TEST(change_waits_for_a_communicator_that_is_being_made)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
@@ -433,10 +423,9 @@ START_TEST(change_waits_for_a_communicator_that_is_being_made)
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
 }
-END_TEST
 
 /* A change reaches this host alone: what spans several must not see it. */
-START_TEST(communicators_of_several_hosts_begin_as_the_environment_says)
+TEST(communicators_of_several_hosts_begin_as_the_environment_says)
 {
 	struct nb_comm *c;
 	void *v4, *v5;
@@ -457,9 +446,8 @@ START_TEST(communicators_of_several_hosts_begin_as_the_environment_says)
 	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
 	ncclTunerPlugin_v4.finalize(v4);
 }
-END_TEST
 
-START_TEST(policy_in_use_is_not_discarded)
+TEST(policy_in_use_is_not_discarded)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_err err = { 0 };
@@ -479,7 +467,6 @@ START_TEST(policy_in_use_is_not_discarded)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
 static int discard(const char *name, struct nb_err *err)
 {
@@ -493,7 +480,7 @@ static int discard(const char *name, struct nb_err *err)
 
 /* An undo that is staged uses what it goes back to; what the environment named
  * stays for communicators of several hosts. */
-START_TEST(staged_undo_and_environment_keep_their_policies)
+TEST(staged_undo_and_environment_keep_their_policies)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
@@ -513,21 +500,5 @@ START_TEST(staged_undo_and_environment_keep_their_policies)
 	ck_assert_ptr_nonnull(strstr(err.text, "NCCLBPF_POLICY"));
 	nb_comm_free(c);
 }
-END_TEST
 
-UNIT_MAIN("tuner_changes", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
-	  tcase_add_test(tc, rank_stopped_before_its_look_up_finds_its_generation);
-	  tcase_add_test(tc, a_sweep_does_not_wait_for_a_rank_that_looks_up);
-	  tcase_add_test(tc, nothing_is_missing_before_a_fence_or_without_a_policy);
-	  tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
-	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
-	  tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
-	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
-	  tcase_add_test(tc, a_failed_change_names_the_communicator_that_was_rolled_back);
-	  tcase_add_test(tc, communicators_without_identity_keep_what_they_have);
-	  tcase_add_test(tc, change_waits_for_a_communicator_that_is_being_made);
-	  tcase_add_test(tc, communicators_of_several_hosts_begin_as_the_environment_says);
-	  tcase_add_test(tc, policy_in_use_is_not_discarded);
-	  tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);)
+UNIT_MAIN_WITH("tuner_changes", tcase_add_checked_fixture(tc, set_up, tear_down);)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-START_TEST(explain_runs_on_copies)
+TEST(explain_runs_on_copies)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_map_ref ref;
@@ -39,11 +39,10 @@ START_TEST(explain_runs_on_copies)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
 /* What was not seen: channels alone are as they would be for most of what NCCL
  * may choose. */
-START_TEST(explain_of_what_was_not_seen_has_the_channels)
+TEST(explain_of_what_was_not_seen_has_the_channels)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_explain ex;
@@ -69,9 +68,8 @@ START_TEST(explain_of_what_was_not_seen_has_the_channels)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(explain_counts_as_decisions_do)
+TEST(explain_counts_as_decisions_do)
 {
 	struct nb_comm *c[2] = { rank_of(1, 1), rank_of(2, 1) };
 	struct nb_explain ex;
@@ -98,7 +96,6 @@ START_TEST(explain_counts_as_decisions_do)
 	nb_comm_free(c[0]);
 	nb_comm_free(c[1]);
 }
-END_TEST
 
 /* channels = cost in ns of the ring's cheapest protocol; the answer: NCCL's
  * cheapest of all */
@@ -131,7 +128,7 @@ static uint32_t ring_ns(const float t[21])
 	return best < 0 ? UINT32_MAX : (uint32_t)(uint64_t)(best * 1000.0 + 0.5);
 }
 
-START_TEST(policies_see_the_costs_of_their_decision)
+TEST(policies_see_the_costs_of_their_decision)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_explain ex;
@@ -162,9 +159,8 @@ START_TEST(policies_see_the_costs_of_their_decision)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(costs_come_in_every_version)
+TEST(costs_come_in_every_version)
 {
 	void *c = NULL;
 	int n = 0, algo = -1, proto = -1;
@@ -185,9 +181,8 @@ START_TEST(costs_come_in_every_version)
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, -1);
 	ncclTunerPlugin_v2.finalize(c);
 }
-END_TEST
 
-START_TEST(counters_outlive_generations)
+TEST(counters_outlive_generations)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_gen_sum sum;
@@ -216,7 +211,6 @@ START_TEST(counters_outlive_generations)
 	nb_unlock(NB_LOCK_STATE);
 	nb_comm_free(c);
 }
-END_TEST
 
 /* All that its histogram has. */
 static uint64_t timed_runs(const char *name)
@@ -232,7 +226,7 @@ static uint64_t timed_runs(const char *name)
 	return n;
 }
 
-START_TEST(some_runs_are_timed_when_asked_for)
+TEST(some_runs_are_timed_when_asked_for)
 {
 	struct nb_comm *c = rank_of(1, 1), *later;
 	struct nb_gen_sum sum;
@@ -271,9 +265,8 @@ START_TEST(some_runs_are_timed_when_asked_for)
 	nb_comm_free(later);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(refusals_are_counted_where_they_come_from)
+TEST(refusals_are_counted_where_they_come_from)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_gen_sum sum;
@@ -293,15 +286,5 @@ START_TEST(refusals_are_counted_where_they_come_from)
 	ck_assert_uint_eq(sum.refused, 2);
 	nb_comm_free(c);
 }
-END_TEST
 
-UNIT_MAIN("tuner_explain", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, explain_runs_on_copies);
-	  tcase_add_test(tc, explain_counts_as_decisions_do);
-	  tcase_add_test(tc, explain_of_what_was_not_seen_has_the_channels);
-	  tcase_add_test(tc, policies_see_the_costs_of_their_decision);
-	  tcase_add_test(tc, costs_come_in_every_version);
-	  tcase_add_test(tc, counters_outlive_generations);
-	  tcase_add_test(tc, some_runs_are_timed_when_asked_for);
-	  tcase_add_test(tc, refusals_are_counted_where_they_come_from);)
+UNIT_MAIN_WITH("tuner_explain", tcase_add_checked_fixture(tc, set_up, tear_down);)

@@ -145,7 +145,7 @@ static void come_to(uint64_t decisions)
 		usleep(200);
 }
 
-START_TEST(eight_ranks_change_at_the_same_decision)
+TEST(eight_ranks_change_at_the_same_decision)
 {
 	const time_t end = time(NULL) + 20;
 	struct rank r[RANKS];
@@ -178,7 +178,6 @@ START_TEST(eight_ranks_change_at_the_same_decision)
 	for (int i = 0; i < RANKS; i++)
 		nb_comm_free(r[i].c);
 }
-END_TEST
 
 static void *come_and_go(void *arg)
 {
@@ -192,7 +191,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-START_TEST(communicators_come_and_go_on_many_threads)
+TEST(communicators_come_and_go_on_many_threads)
 {
 	pthread_t t[RANKS];
 
@@ -206,11 +205,10 @@ START_TEST(communicators_come_and_go_on_many_threads)
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
 }
-END_TEST
 
 /* ---- several processes ---- */
 
-START_TEST(forked_child_leaves_the_parents_ranks_alone)
+TEST(forked_child_leaves_the_parents_ranks_alone)
 {
 	struct nb_comm *c;
 	int status;
@@ -257,7 +255,6 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 	ck_assert_uint_eq(c->fence.slot->announced, 2);
 	nb_comm_free(c);
 }
-END_TEST
 
 /* Another process of the job with its own policy; @here: told when it has
  * joined; @go: when to decide. */
@@ -275,7 +272,7 @@ static int other_rank(const char *text, int here, int go)
 	return ask(c, 4, 1024).index;
 }
 
-START_TEST(processes_that_begin_differently_use_no_policy)
+TEST(processes_that_begin_differently_use_no_policy)
 {
 	int here[2], go[2], status;
 	float t[21];
@@ -300,10 +297,9 @@ START_TEST(processes_that_begin_differently_use_no_policy)
 		ck_assert_int_eq(WEXITSTATUS(status), pick(t, 21, 3.6e9f));
 	}
 }
-END_TEST
 
 /* A rank that came first hears of the difference too, and once. */
-START_TEST(mismatch_is_logged_in_every_process)
+TEST(mismatch_is_logged_in_every_process)
 {
 	const char *said;
 	struct nb_comm *c;
@@ -333,10 +329,9 @@ START_TEST(mismatch_is_logged_in_every_process)
 	ck_assert_ptr_null(strstr(said + 1, "started with different"));
 	nb_comm_free(c);
 }
-END_TEST
 
 /* Two ranks of which one cannot register: both leave it to NCCL. */
-START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
+TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 {
 	struct nb_seg_comm *entry;
 	struct nb_comm *a, *b;
@@ -371,7 +366,6 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 	nb_comm_free(b);
 	nb_comm_free(a);
 }
-END_TEST
 
 static int asked_first;
 
@@ -383,7 +377,7 @@ static int count_asked(const struct nb_wrapped_tuner *p, const struct nb_ask *as
 }
 
 /* Likewise a tuner that is asked first: by neither of them. */
-START_TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
+TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
 {
 	struct nb_seg_comm *entry;
 	struct nb_comm *a, *b;
@@ -410,10 +404,9 @@ START_TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
 	nb_comm_free(b);
 	nb_comm_free(a);
 }
-END_TEST
 
 /* One that is not there at all is missed by the others. */
-START_TEST(rank_without_memory_makes_its_peers_use_no_policy)
+TEST(rank_without_memory_makes_its_peers_use_no_policy)
 {
 	struct nb_comm *a;
 	float t[21];
@@ -432,10 +425,9 @@ START_TEST(rank_without_memory_makes_its_peers_use_no_policy)
 	ck_assert_ptr_nonnull(strstr(lines, "1 of 2 ranks had not registered"));
 	nb_comm_free(a);
 }
-END_TEST
 
 /* The first process finds no room for the file, the second does. */
-START_TEST(process_without_room_for_the_segment_decides_as_its_peers)
+TEST(process_without_room_for_the_segment_decides_as_its_peers)
 {
 	const struct rlimit small = { 4096, 4096 };
 	int go[2], ready[2], status;
@@ -464,9 +456,8 @@ START_TEST(process_without_room_for_the_segment_decides_as_its_peers)
 	ck_assert_int_eq(status, 0);
 	nb_comm_free(c);
 }
-END_TEST
 
-START_TEST(process_without_a_socket_says_so)
+TEST(process_without_a_socket_says_so)
 {
 	char path[128];
 
@@ -479,9 +470,8 @@ START_TEST(process_without_a_socket_says_so)
 	ck_assert_ptr_null(nb_process_socket());
 	ck_assert_uint_eq(nb_self.seg->mem->proc[nb_self.seg->proc].flags & NB_SEG_PROC_CONTROL, 0);
 }
-END_TEST
 
-START_TEST(process_that_has_not_staged_stops_a_change)
+TEST(process_that_has_not_staged_stops_a_change)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -511,18 +501,5 @@ START_TEST(process_that_has_not_staged_stops_a_change)
 	ck_assert_int_eq(ask(c, 4, 1).index, 5);
 	nb_comm_free(c);
 }
-END_TEST
 
-UNIT_MAIN("tuner_ranks", tcase_add_checked_fixture(tc, set_up, tear_down);
-
-	  tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
-	  tcase_add_test(tc, process_without_room_for_the_segment_decides_as_its_peers);
-	  tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
-	  tcase_add_test(tc, communicators_come_and_go_on_many_threads);
-	  tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
-	  tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
-	  tcase_add_test(tc, mismatch_is_logged_in_every_process);
-	  tcase_add_test(tc, rank_without_a_place_makes_its_peers_use_no_policy);
-	  tcase_add_test(tc, rank_without_a_place_does_not_ask_the_chained_tuner);
-	  tcase_add_test(tc, process_without_a_socket_says_so);
-	  tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
+UNIT_MAIN_WITH("tuner_ranks", tcase_add_checked_fixture(tc, set_up, tear_down);)

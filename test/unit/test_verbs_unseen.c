@@ -56,7 +56,7 @@ static void sysfs_remove(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(the_driver_is_what_sysfs_says_whatever_the_name)
+TEST(the_driver_is_what_sysfs_says_whatever_the_name)
 {
 	sysfs_make();
 	adapter_make("rocep1s0", "../../../bus/pci/drivers/mlx5_core");
@@ -66,7 +66,6 @@ START_TEST(the_driver_is_what_sysfs_says_whatever_the_name)
 	ck_assert(!nb_verbs_mlx5(dir, "rxe0"));
 	sysfs_remove();
 }
-END_TEST
 
 static void release_set(int version, const char *type)
 {
@@ -84,7 +83,7 @@ static enum nb_gin_crash with(int version, const char *type)
 	return nb_verbs_gin_crash("no such adapter");
 }
 
-START_TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
+TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
 {
 	ck_assert_int_eq(nb_nccl_version(), 0);
 	ck_assert_int_eq(nb_verbs_gin_crash("x"), NB_GIN_CRASH_NONE);
@@ -96,9 +95,8 @@ START_TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
 	ck_assert_int_eq(with(22809, "2"), NB_GIN_CRASH_AVOIDED);
 	ck_assert_int_eq(with(22900, NULL), NB_GIN_CRASH_NONE);
 }
-END_TEST
 
-START_TEST(releases_from_2_29_on_may_ask_some_ranks_only)
+TEST(releases_from_2_29_on_may_ask_some_ranks_only)
 {
 	/* the interfaces tell it, if the version is unknown */
 	ck_assert(!nb_nccl_asks_some(4, 0));
@@ -111,7 +109,6 @@ START_TEST(releases_from_2_29_on_may_ask_some_ranks_only)
 	release_set(22900, NULL);
 	ck_assert(nb_nccl_asks_some(5, 0));
 }
-END_TEST
 
 /* Copy a library, so that the loader takes it for another one. */
 static void library_copy(const char *from, const char *to)
@@ -137,7 +134,7 @@ static void called_by(const char *library, const char *version)
 	nb_nccl_find(dlsym(l, "ncclGetVersion"));
 }
 
-START_TEST(each_of_two_nccls_in_a_process_has_its_version)
+TEST(each_of_two_nccls_in_a_process_has_its_version)
 {
 	const char *build = getenv("B");
 	char first[400], second[64];
@@ -162,7 +159,6 @@ START_TEST(each_of_two_nccls_in_a_process_has_its_version)
 	ck_assert_int_eq(nb_nccl_version(), 22809);
 	unlink(second);
 }
-END_TEST
 
 /* Adapters of the stand-in for the tap; NULL: no more. */
 static const char *opened[3];
@@ -173,7 +169,7 @@ static const char *opened_adapter(uint32_t i)
 }
 
 /* Without a type, NCCL lets GPUs post on mlx5 adapters alone. */
-START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
+TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
 {
 	const struct nb_tap_api tap = { .adapter = opened_adapter };
 
@@ -196,10 +192,5 @@ START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
 	ck_assert(nb_verbs_gpu_posts(dir, &tap));
 	sysfs_remove();
 }
-END_TEST
 
-UNIT_MAIN("verbs_unseen", tcase_add_test(tc, releases_from_2_29_on_may_ask_some_ranks_only);
-	  tcase_add_test(tc, each_of_two_nccls_in_a_process_has_its_version);
-	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
-	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
-	  tcase_add_test(tc, releases_with_gin_before_2_29_crash_unless_told_otherwise);)
+UNIT_MAIN("verbs_unseen")

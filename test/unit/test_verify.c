@@ -77,7 +77,7 @@ static const struct {
 	{ "a value of a hash map", { { 0x18, 0x21, 0, 2 }, { 0 }, R0(0), EXIT }, 4, 0 },
 };
 
-START_TEST(encoding)
+TEST_EACH(encoding, 0, sizeof(encodings) / sizeof(encodings[0]))
 {
 	struct nb_verdict *v = verify_slots(encodings[_i].slots, encodings[_i].n);
 
@@ -90,20 +90,18 @@ START_TEST(encoding)
 	ck_assert(v->finding.known && *v->finding.known);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(no_slots)
+TEST(no_slots)
 {
 	struct nb_verdict *v = verify_slots(encodings[0].slots, 0);
 
 	ck_assert(!v->accepted);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(instruction_limit)
+TEST(instruction_limit)
 {
 	const char *text = "mov %r0, 0\nl:\nadd %r0, 1\njlt %r0, 50, l\nexit";
 	struct nb_verify_opts o = { .max_insns = 101 };
@@ -119,7 +117,6 @@ START_TEST(instruction_limit)
 	ck_assert_uint_eq(v->stats.insns_walked, 102);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* Branches that leave a way open on each of many iterations over a full stack.
  */
@@ -138,7 +135,7 @@ static const char *hungry(void)
 	return text;
 }
 
-START_TEST(memory_limit)
+TEST(memory_limit)
 {
 	struct nb_verify_opts o = { .max_memory = 2 << 20 };
 	struct nb_verdict *v = verify_text(hungry(), &o);
@@ -155,9 +152,8 @@ START_TEST(memory_limit)
 	ck_assert_int_eq(v->finding.cls, NB_FIND_MEMORY);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(largest_program)
+TEST(largest_program)
 {
 	struct nb_slot *s = calloc(NB_IMAGE_MAX_SLOTS, sizeof(*s));
 	uint32_t n = NB_IMAGE_MAX_SLOTS;
@@ -185,11 +181,10 @@ START_TEST(largest_program)
 	nb_verdict_free(v);
 	free(s);
 }
-END_TEST
 
 /* ---- options ---- */
 
-START_TEST(coherence_off)
+TEST(coherence_off)
 {
 	const char *text = "ldxw %r2, [%r1+64]\nstxw [%r1+76], %r2\n"
 			   "mov %r0, 0\nexit";
@@ -203,9 +198,8 @@ START_TEST(coherence_off)
 	ck_assert(v->accepted);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(facts_of_slots)
+TEST(facts_of_slots)
 {
 	struct nb_verdict *v = verify_text("ldxdw %r2, [%r1+8]\n" /* 0 */
 					   "mov %r3, 7\n"	  /* 1 */
@@ -224,11 +218,10 @@ START_TEST(facts_of_slots)
 	ck_assert_uint_eq(v->aux[6], NB_AUX_REACHED | NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* That a divisor is not 0 has to hold on each way, also one that a stored
  * state answers for. */
-START_TEST(divisors_of_both_ways)
+TEST_EACH(divisors_of_both_ways, 0, 4)
 {
 	static const char *const ops[] = { "div", "mod", "sdiv", "smod" };
 	struct nb_verdict *v;
@@ -245,9 +238,8 @@ START_TEST(divisors_of_both_ways)
 	ck_assert_uint_eq(v->aux[7], NB_AUX_REACHED);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(trace_of_states)
+TEST(trace_of_states)
 {
 	struct nb_buf b;
 	struct nb_verify_opts o = { .trace = &b };
@@ -264,9 +256,8 @@ START_TEST(trace_of_states)
 	nb_verdict_free(v);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(no_such_program)
+TEST(no_such_program)
 {
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
@@ -276,7 +267,6 @@ START_TEST(no_such_program)
 	ck_assert_ptr_null(v);
 	ck_assert(*err.text);
 }
-END_TEST
 
 /* ---- words ---- */
 
@@ -292,7 +282,7 @@ static void with_lines(void)
 	c.img.name = "size_aware";
 }
 
-START_TEST(text_for_people)
+TEST(text_for_people)
 {
 	static const char want[] =
 		"tuner policy size_aware: refused at slot 6 "
@@ -326,9 +316,8 @@ START_TEST(text_for_people)
 	nb_verdict_free(v);
 	nb_buf_fini(&b);
 }
-END_TEST
 
-START_TEST(json_for_scripts)
+TEST(json_for_scripts)
 {
 	struct nb_err err = { 0 };
 	struct nb_verdict *v;
@@ -359,7 +348,6 @@ START_TEST(json_for_scripts)
 	nb_verdict_free(v);
 	nb_buf_fini(&b);
 }
-END_TEST
 
 /* What a person should do is said with the numbers of the case. */
 static const struct {
@@ -376,7 +364,7 @@ static const struct {
 	  "the number may be negative: use an unsigned type, or test i >= 0 too" },
 };
 
-START_TEST(hint)
+TEST_EACH(hint, 0, sizeof(hints) / sizeof(hints[0]))
 {
 	struct nb_verdict *v = verify_text(hints[_i].text, NULL);
 
@@ -384,9 +372,8 @@ START_TEST(hint)
 	ck_assert_str_eq(v->finding.hint, hints[_i].hint);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(path_of_branches)
+TEST(path_of_branches)
 {
 	struct nb_verdict *v = verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, a\njeq %r2, 2, b\n"
 					   "mov %r0, 0\nexit\na:\nmov %r0, 0\nexit\nb:\n"
@@ -402,10 +389,9 @@ START_TEST(path_of_branches)
 	ck_assert(!v->finding.path[0].taken && v->finding.path[1].taken);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* The walk goes straight on first, the shortest way jumps at once. */
-START_TEST(path_is_the_shortest)
+TEST(path_is_the_shortest)
 {
 	struct nb_verdict *v = verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, bad\n"
 					   "jeq %r2, 2, +0\njeq %r2, 3, +0\nbad:\n"
@@ -419,10 +405,9 @@ START_TEST(path_is_the_shortest)
 	ck_assert_str_eq(v->finding.known, "r2: number 1");
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* Branches that could not go otherwise count for nothing. */
-START_TEST(path_of_a_counted_loop)
+TEST(path_of_a_counted_loop)
 {
 	struct nb_verdict *v = verify_text("mov %r2, 0\nl:\nadd %r2, 1\njne %r2, 50, l\n"
 					   "ldxdw %r0, [%r2]\nexit",
@@ -434,9 +419,8 @@ START_TEST(path_of_a_counted_loop)
 		ck_assert(!v->finding.path[i].open);
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(notes_of_a_value)
+TEST(notes_of_a_value)
 {
 	struct nb_verdict *v = verify_text("ldxw %r2, [%r1+28]\nand %r2, 15\nlsh %r2, 3\n"
 					   "stxdw [%r10-8], %r2\nldxdw %r3, [%r10-8]\n"
@@ -450,9 +434,8 @@ START_TEST(notes_of_a_value)
 			 "number 0 to 120, a multiple of 8");
 	nb_verdict_free(v);
 }
-END_TEST
 
-START_TEST(the_same_words_every_time)
+TEST(the_same_words_every_time)
 {
 	struct nb_buf a, b;
 
@@ -469,7 +452,6 @@ START_TEST(the_same_words_every_time)
 	nb_buf_fini(&a);
 	nb_buf_fini(&b);
 }
-END_TEST
 
 /* A helper that writes memory, as a harness may lend it: 0 bytes at any place
  * are none, and no state beyond the frame is touched for them. */
@@ -510,7 +492,7 @@ static bool sums(const char *how)
 }
 
 /* Where NULL may be no memory, it is no other either. */
-START_TEST(helper_reads_no_memory)
+TEST(helper_reads_no_memory)
 {
 	ck_assert(sums("mov %r1, 0\nmov %r2, 0\n"));
 	ck_assert(sums("mov %r1, %r3\nmov %r2, 8\n"));
@@ -522,7 +504,6 @@ START_TEST(helper_reads_no_memory)
 	ck_assert(!sums("mov %r1, %r3\nmov %r2, 9\n"));
 	ck_assert(!sums("mov %r1, 0\nmov %r2, 0\nmov %r3, 0\nmov %r4, 0\n"));
 }
-END_TEST
 
 static bool fills(const char *size)
 {
@@ -543,7 +524,7 @@ static bool fills(const char *size)
 	return accepted;
 }
 
-START_TEST(helper_writes_memory)
+TEST(helper_writes_memory)
 {
 	ck_assert(fills("mov %r2, 8\n"));
 	ck_assert(!fills("mov %r2, 7\n"));
@@ -551,17 +532,5 @@ START_TEST(helper_writes_memory)
 	ck_assert(!fills("mov %r2, 0\n"));
 	ck_assert(!fills("+mov %r2, 0\n"));
 }
-END_TEST
 
-UNIT_MAIN("verify", tcase_add_loop_test(tc, encoding, 0, sizeof(encodings) / sizeof(encodings[0]));
-	  tcase_add_test(tc, no_slots); tcase_add_test(tc, instruction_limit);
-	  tcase_add_test(tc, memory_limit); tcase_add_test(tc, largest_program);
-	  tcase_add_test(tc, coherence_off); tcase_add_test(tc, facts_of_slots);
-	  tcase_add_loop_test(tc, divisors_of_both_ways, 0, 4); tcase_add_test(tc, trace_of_states);
-	  tcase_add_test(tc, no_such_program); tcase_add_test(tc, text_for_people);
-	  tcase_add_test(tc, json_for_scripts);
-	  tcase_add_loop_test(tc, hint, 0, sizeof(hints) / sizeof(hints[0]));
-	  tcase_add_test(tc, path_of_branches); tcase_add_test(tc, path_is_the_shortest);
-	  tcase_add_test(tc, path_of_a_counted_loop); tcase_add_test(tc, notes_of_a_value);
-	  tcase_add_test(tc, the_same_words_every_time); tcase_add_test(tc, helper_writes_memory);
-	  tcase_add_test(tc, helper_reads_no_memory);)
+UNIT_MAIN("verify")

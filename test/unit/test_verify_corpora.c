@@ -128,7 +128,7 @@ static void assembled(const char *path)
 	try_one(path, &c.img, 0, mem ? (uint32_t)strtoul(mem + 4, NULL, 10) : 0, t);
 }
 
-START_TEST(corpus_of_the_verifier)
+TEST(corpus_of_the_verifier)
 {
 	const char *top = setting("TOP", ".");
 
@@ -139,7 +139,6 @@ START_TEST(corpus_of_the_verifier)
 	report("corpus of the verifier");
 	ck_assert_uint_gt(tally.held, 250);
 }
-END_TEST
 
 /* ---- compiled ones ---- */
 
@@ -159,7 +158,7 @@ static void object(const char *path)
 	nb_image_free(img);
 }
 
-START_TEST(policies)
+TEST(policies)
 {
 	const char *b = setting("B", "build/debug");
 
@@ -169,9 +168,8 @@ START_TEST(policies)
 	report("policies");
 	ck_assert_uint_eq(tally.accepted, tally.programs - tally.no_room);
 }
-END_TEST
 
-START_TEST(corpus_of_policies)
+TEST(corpus_of_policies)
 {
 	const char *b = setting("B", "build/debug");
 
@@ -179,7 +177,6 @@ START_TEST(corpus_of_policies)
 	report("corpus of policies");
 	ck_assert_uint_gt(tally.held, 25);
 }
-END_TEST
 
 /* ---- what the fuzzers keep ---- */
 
@@ -200,7 +197,7 @@ static void slots(const char *path)
 	try_one(path, &c.img, 0, 0, t);
 }
 
-START_TEST(corpus_of_the_fuzzers)
+TEST(corpus_of_the_fuzzers)
 {
 	const char *top = setting("TOP", ".");
 
@@ -209,7 +206,6 @@ START_TEST(corpus_of_the_fuzzers)
 	report("corpus of the fuzzers");
 	ck_assert_uint_gt(tally.accepted, 20);
 }
-END_TEST
 
 /* ---- bpf_conformance ---- */
 
@@ -253,7 +249,7 @@ static void conformance(const char *path)
 	try_one(path, &c.img, 0, digits ? digits / 2 : 8, t);
 }
 
-START_TEST(programs_of_bpf_conformance)
+TEST(programs_of_bpf_conformance)
 {
 	const char *shared = setting("SHARED", "../shared");
 
@@ -264,9 +260,5 @@ START_TEST(programs_of_bpf_conformance)
 	report("bpf_conformance");
 	ck_assert_uint_gt(tally.held, 200);
 }
-END_TEST
 
-UNIT_MAIN("verify corpora", tcase_add_test(tc, corpus_of_the_verifier);
-	  tcase_add_test(tc, policies); tcase_add_test(tc, corpus_of_policies);
-	  tcase_add_test(tc, corpus_of_the_fuzzers);
-	  tcase_add_test(tc, programs_of_bpf_conformance);)
+UNIT_MAIN("verify corpora")

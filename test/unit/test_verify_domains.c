@@ -266,22 +266,20 @@ static void each_jump(unsigned bits, const struct value *a, const struct value *
 	}
 }
 
-START_TEST(alu_at_4_bits)
+TEST(alu_at_4_bits)
 {
 	build(4, 250);
 	try_all(each_alu, 1);
 }
-END_TEST
 
-START_TEST(branches_at_4_bits)
+TEST(branches_at_4_bits)
 {
 	build(4, 250);
 	try_all(each_jump, 1);
 }
-END_TEST
 
 /* A sum with a constant and a field of bits are what the operations give. */
-START_TEST(constants_and_fields)
+TEST(constants_and_fields)
 {
 	build(4, 250);
 	for (unsigned i = 0; i < nset; i++) {
@@ -301,28 +299,25 @@ START_TEST(constants_and_fields)
 		}
 	}
 }
-END_TEST
 
 /* Larger widths: pairs are this far apart. */
 static const struct {
 	unsigned bits, mixtures, step;
 } wider[] = { { 5, 100, 400 }, { 6, 100, 5000 }, { 7, 300, 800 }, { 8, 400, 400 } };
 
-START_TEST(alu_at_more_bits)
+TEST_EACH(alu_at_more_bits, 0, 4)
 {
 	build(wider[_i].bits, wider[_i].mixtures);
 	try_all(each_alu, wider[_i].step);
 }
-END_TEST
 
-START_TEST(branches_at_more_bits)
+TEST_EACH(branches_at_more_bits, 0, 4)
 {
 	build(wider[_i].bits, wider[_i].mixtures);
 	try_all(each_jump, wider[_i].step);
 }
-END_TEST
 
-START_TEST(views_agree)
+TEST(views_agree)
 {
 	for (unsigned bits = 4; bits <= 8; bits++) {
 		dom_bits = bits;
@@ -332,9 +327,8 @@ START_TEST(views_agree)
 		}
 	}
 }
-END_TEST
 
-START_TEST(extensions_and_sets)
+TEST(extensions_and_sets)
 {
 	build(4, 250);
 	for (unsigned i = 0; i < nset; i++) {
@@ -365,7 +359,6 @@ START_TEST(extensions_and_sets)
 		}
 	}
 }
-END_TEST
 
 /* ---- known bits alone ---- */
 
@@ -412,7 +405,7 @@ static void tnum_all(enum nb_fn fn, tnum_fn *op, unsigned bits)
 }
 
 /* All pairs of known bits, and all of their members. */
-START_TEST(known_bits_at_small_widths)
+TEST(known_bits_at_small_widths)
 {
 	unsigned most = more() > 1 ? 8 : 6;
 
@@ -426,9 +419,8 @@ START_TEST(known_bits_at_small_widths)
 			tnum_all(NB_FN_MUL, nb_tnum_mul, bits);
 	}
 }
-END_TEST
 
-START_TEST(known_bits_of_an_interval)
+TEST(known_bits_of_an_interval)
 {
 	dom_bits = 8;
 	for (unsigned a = 0; a < 256; a++) {
@@ -440,7 +432,6 @@ START_TEST(known_bits_of_an_interval)
 		}
 	}
 }
-END_TEST
 
 /* ---- at full width, random members ---- */
 
@@ -520,7 +511,7 @@ static range around(uint64_t v)
 	return out;
 }
 
-START_TEST(random_at_64_bits)
+TEST(random_at_64_bits)
 {
 	dom_bits = 64;
 	for (int i = 0; i < 400000; i++) {
@@ -544,9 +535,8 @@ START_TEST(random_at_64_bits)
 		}
 	}
 }
-END_TEST
 
-START_TEST(moves_and_swaps_at_64_bits)
+TEST(moves_and_swaps_at_64_bits)
 {
 	static const struct {
 		enum nb_fn fn;
@@ -589,10 +579,9 @@ START_TEST(moves_and_swaps_at_64_bits)
 			      (unsigned long long)x);
 	}
 }
-END_TEST
 
 /* Facts that policies need: not just sound but known. */
-START_TEST(what_must_be_known)
+TEST(what_must_be_known)
 {
 	range x, y, c;
 
@@ -652,12 +641,5 @@ START_TEST(what_must_be_known)
 	ck_assert(nb_range_branch(NB_FN_JLT, 32, true, &x, &c));
 	ck_assert_uint_eq(x.umax, 3);
 }
-END_TEST
 
-UNIT_MAIN("verify domains", tcase_add_test(tc, alu_at_4_bits);
-	  tcase_add_test(tc, branches_at_4_bits); tcase_add_test(tc, constants_and_fields);
-	  tcase_add_loop_test(tc, alu_at_more_bits, 0, 4);
-	  tcase_add_loop_test(tc, branches_at_more_bits, 0, 4); tcase_add_test(tc, views_agree);
-	  tcase_add_test(tc, extensions_and_sets); tcase_add_test(tc, known_bits_at_small_widths);
-	  tcase_add_test(tc, known_bits_of_an_interval); tcase_add_test(tc, random_at_64_bits);
-	  tcase_add_test(tc, moves_and_swaps_at_64_bits); tcase_add_test(tc, what_must_be_known);)
+UNIT_MAIN("verify domains")

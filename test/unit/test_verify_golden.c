@@ -274,7 +274,7 @@ static enum nb_finding_class judge_file(const struct file *f, struct words *w)
 	return f->object ? judge_object(f, w) : judge_asm(f, w);
 }
 
-START_TEST(words)
+TEST_EACH(words, 0, ngolden)
 {
 	const struct file *f = &files[_i];
 	struct words w;
@@ -291,9 +291,8 @@ START_TEST(words)
 	nb_buf_fini(&w.text);
 	nb_buf_fini(&w.json);
 }
-END_TEST
 
-START_TEST(every_class_has_its_words)
+TEST(every_class_has_its_words)
 {
 	char missing[2048] = "";
 
@@ -317,10 +316,9 @@ START_TEST(every_class_has_its_words)
 		      "program of the corpus that meets it, then make golden)",
 		      missing);
 }
-END_TEST
 
 /* A word in braces that nothing fills would be shown as it stands. */
-START_TEST(templates_name_known_words)
+TEST(templates_name_known_words)
 {
 	static const char *const rows[][4] = {
 #define RULE(name, word, text, required, known, hint) { #name, required, known, hint },
@@ -339,9 +337,8 @@ START_TEST(templates_name_known_words)
 				      bad ? bad : "");
 		}
 }
-END_TEST
 
-START_TEST(every_rule_is_broken_by_a_program)
+TEST(every_rule_is_broken_by_a_program)
 {
 	static const char *const rows[] = {
 #define RULE(name, ...) #name,
@@ -376,10 +373,9 @@ START_TEST(every_rule_is_broken_by_a_program)
 		      "this file why there is none)",
 		      missing);
 }
-END_TEST
 
 /* A golden file whose program is gone says nothing. */
-START_TEST(every_golden_file_has_its_program)
+TEST(every_golden_file_has_its_program)
 {
 	char path[300];
 	struct dirent *e;
@@ -400,13 +396,7 @@ START_TEST(every_golden_file_has_its_program)
 	}
 	closedir(d);
 }
-END_TEST
 
-UNIT_MAIN("verify golden", list("test/corpus/verify/reject", ".asm");
-	  list("test/corpus/verify/coherence", ".asm"); list("test/corpus/reject", ".bpf.c");
-	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_name);
-	  tcase_add_loop_test(tc, words, 0, ngolden);
-	  tcase_add_test(tc, templates_name_known_words);
-	  tcase_add_test(tc, every_rule_is_broken_by_a_program);
-	  tcase_add_test(tc, every_class_has_its_words);
-	  tcase_add_test(tc, every_golden_file_has_its_program);)
+UNIT_MAIN_WITH("verify golden", list("test/corpus/verify/reject", ".asm");
+	       list("test/corpus/verify/coherence", ".asm"); list("test/corpus/reject", ".bpf.c");
+	       qsort(files, (size_t)nfiles, sizeof(files[0]), by_name);)

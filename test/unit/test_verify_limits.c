@@ -38,17 +38,16 @@ static void functions(uint32_t n)
 	case_init(&c, at);
 }
 
-START_TEST(too_many_functions)
+TEST(too_many_functions)
 {
 	functions(256);
 	ck_assert_int_eq(class_of(NULL), NB_FIND_NONE);
 	functions(257);
 	ck_assert_int_eq(class_of(NULL), NB_FIND_FUNCS);
 }
-END_TEST
 
 /* A policy's budget counts what its earlier programs took. */
-START_TEST(policy_steps)
+TEST(policy_steps)
 {
 	struct nb_verify_opts o = { .policy_insns = 10, .policy_spent = 8 };
 	struct nb_err err = { 0 };
@@ -58,10 +57,9 @@ START_TEST(policy_steps)
 	o.policy_spent = 7;
 	ck_assert_int_eq(class_of(&o), NB_FIND_NONE);
 }
-END_TEST
 
 /* As many slots as a program may have, and one more. */
-START_TEST(too_many_slots)
+TEST(too_many_slots)
 {
 	const uint32_t n = NB_IMAGE_MAX_SLOTS;
 	struct nb_slot *s = calloc(n + 1, sizeof(*s));
@@ -86,7 +84,6 @@ START_TEST(too_many_slots)
 	nb_verdict_free(v);
 	free(s);
 }
-END_TEST
 
 /* @n tests of an unknown number, each of which may leave. */
 static struct nb_slot *ways(uint32_t n)
@@ -106,7 +103,7 @@ static struct nb_slot *ways(uint32_t n)
 	return s;
 }
 
-START_TEST(too_many_open_ways)
+TEST(too_many_open_ways)
 {
 	struct nb_slot *s = ways(8192);
 
@@ -116,7 +113,6 @@ START_TEST(too_many_open_ways)
 	ck_assert_int_eq(class_of(NULL), NB_FIND_COMPLEXITY);
 	free(s);
 }
-END_TEST
 
 static const struct {
 	const char *what, *text;
@@ -156,7 +152,7 @@ static const struct {
 	  NB_FIND_MAP_BOUNDS },
 };
 
-START_TEST(little_memory)
+TEST_EACH(little_memory, 0, sizeof(programs) / sizeof(programs[0]))
 {
 	struct nb_err err = { 0 };
 	bool enough = false;
@@ -176,9 +172,5 @@ START_TEST(little_memory)
 	}
 	ck_assert_msg(enough, "%s: no limit was enough", programs[_i].what);
 }
-END_TEST
 
-UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
-	  tcase_add_test(tc, too_many_slots); tcase_add_test(tc, too_many_open_ways);
-	  tcase_add_test(tc, policy_steps);
-	  tcase_add_loop_test(tc, little_memory, 0, sizeof(programs) / sizeof(programs[0]));)
+UNIT_MAIN("verify limits")

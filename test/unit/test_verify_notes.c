@@ -95,7 +95,7 @@ static void wanted(const char *text, char *to, size_t size)
 	}
 }
 
-START_TEST(corpus)
+TEST_EACH(corpus, 0, nfiles)
 {
 	static char twin[MAX_BYTES];
 	const char *name = names[_i], *text = read_file(name);
@@ -110,9 +110,8 @@ START_TEST(corpus)
 	found(name, twin, is, sizeof(is));
 	ck_assert_msg(!*is, "%s, twin: %s", name, is);
 }
-END_TEST
 
-START_TEST(each_class_has_a_program)
+TEST(each_class_has_a_program)
 {
 	static const char *const words[] = {
 #define NOTE(name, word, text, hint) word,
@@ -130,10 +129,9 @@ START_TEST(each_class_has_a_program)
 	for (unsigned c = 0; c < NB_NNOTES; c++)
 		ck_assert_msg(met[c], "no program with a note %s", words[c]);
 }
-END_TEST
 
 /* Outputs of these hooks are no answers: to set none is nothing to note. */
-START_TEST(only_answers_are_missed)
+TEST(only_answers_are_missed)
 {
 	static struct case_image c;
 	static const enum nb_hook hooks[] = { NB_HOOK_CONTROLLER, NB_HOOK_COLL_DONE };
@@ -150,10 +148,9 @@ START_TEST(only_answers_are_missed)
 		nb_verdict_free(v);
 	}
 }
-END_TEST
 
 /* What the header of policies does is not the author's to mend. */
-START_TEST(none_in_the_policy_header)
+TEST(none_in_the_policy_header)
 {
 	static struct case_image c;
 	static struct nb_line line = { 0, 9, 1, "a/ncclbpf_policy.h", "while (0)" };
@@ -174,8 +171,5 @@ START_TEST(none_in_the_policy_header)
 		nb_verdict_free(v);
 	}
 }
-END_TEST
 
-UNIT_MAIN("verify notes", list(); tcase_add_loop_test(tc, corpus, 0, nfiles);
-	  tcase_add_test(tc, each_class_has_a_program); tcase_add_test(tc, only_answers_are_missed);
-	  tcase_add_test(tc, none_in_the_policy_header);)
+UNIT_MAIN_WITH("verify notes", list();)

@@ -39,7 +39,7 @@ static void judge(const struct file *f, char *found, size_t size, struct nb_buf 
 	nb_verdict_free(v);
 }
 
-START_TEST(corpus)
+TEST_EACH(corpus, 0, nfiles)
 {
 	struct file *f = &files[_i];
 	char want[128] = "", found[128];
@@ -59,7 +59,6 @@ START_TEST(corpus)
 	}
 	nb_buf_fini(&text);
 }
-END_TEST
 
 static bool is_refused(const char *text)
 {
@@ -90,16 +89,15 @@ static void has_twin(const struct file *f)
 	ck_assert_msg(!strcmp(found, "accept"), "%s, twin: %s", f->path, found);
 }
 
-START_TEST(nearest)
+TEST(nearest)
 {
 	for (int i = 0; i < nfiles; i++)
 		has_twin(&files[i]);
 }
-END_TEST
 
 /* Counts of leaks by the way that local data takes; each has its clean twin
  * in it (nearest). */
-START_TEST(leaks_of_each_kind)
+TEST(leaks_of_each_kind)
 {
 	static const char *const kinds[] = {
 		"copy",	      "arithmetic", "stack",	"map value", "branch",
@@ -128,9 +126,8 @@ START_TEST(leaks_of_each_kind)
 	for (unsigned k = 0; k < NKINDS; k++)
 		ck_assert_msg(count[k] >= 2, "%s: %u leaks", kinds[k], count[k]);
 }
-END_TEST
 
-START_TEST(corpus_is_there)
+TEST(corpus_is_there)
 {
 	unsigned refused = 0;
 
@@ -139,8 +136,5 @@ START_TEST(corpus_is_there)
 	ck_assert_int_ge(nfiles, 760);
 	ck_assert_uint_ge(refused, 510);
 }
-END_TEST
 
-UNIT_MAIN("verify programs", list_files(); tcase_add_test(tc, corpus_is_there);
-	  tcase_add_test(tc, leaks_of_each_kind); tcase_add_test(tc, nearest);
-	  tcase_add_loop_test(tc, corpus, 0, nfiles);)
+UNIT_MAIN_WITH("verify programs", list_files();)

@@ -13,7 +13,7 @@ static bool where_differs(int how, const char *verdict)
 	       (how == SAME_MOVED && strstr(verdict, "unreachable"));
 }
 
-START_TEST(rewritten)
+TEST_EACH(rewritten, 0, nfiles)
 {
 	enum { LONG = 20000 };
 	static struct case_image was, c;
@@ -42,6 +42,5 @@ START_TEST(rewritten)
 			      f->path, how, found, want);
 	}
 }
-END_TEST
 
-UNIT_MAIN("verify rewritten", list_files(); tcase_add_loop_test(tc, rewritten, 0, nfiles);)
+UNIT_MAIN_WITH("verify rewritten", list_files();)

@@ -90,7 +90,7 @@ static bool calls(const char *text, int32_t id)
 }
 
 /* What a row of core/defs/helpers.h says it costs was measured. */
-START_TEST(each_helper_is_measured)
+TEST(each_helper_is_measured)
 {
 	size_t n;
 	const struct nb_helper_spec *h = nb_spec_helpers(&n);
@@ -103,21 +103,19 @@ START_TEST(each_helper_is_measured)
 		ck_assert_msg(found, "no row of test/bench/weight_rows.h calls bpf_%s", h[i].name);
 	}
 }
-END_TEST
 
 /* As many keys as a bucket may have are compared, however large the map. */
-START_TEST(a_hash_by_the_keys_of_a_bucket)
+TEST(a_hash_by_the_keys_of_a_bucket)
 {
 	enum { LOOKUP = 1, DELETE = 3, KEY = 20, CHAIN = 32 * 2 };
 
 	ck_assert_uint_eq(weight(by_key, HASH, LOOKUP, BY_KEY), KEY / 16 + CHAIN);
 	ck_assert_uint_eq(weight(by_key, HASH, DELETE, BY_KEY), KEY / 16 + CHAIN);
 }
-END_TEST
 
 /* A walk over so large a hash, once in each pass, makes iterations too long,
  * also where the way to the first pass is short. */
-START_TEST(an_iteration_has_its_limit)
+TEST(an_iteration_has_its_limit)
 {
 	static const char text[] = "again:\n"
 				   "may_goto out\n"
@@ -148,7 +146,6 @@ START_TEST(an_iteration_has_its_limit)
 	ck_assert_uint_gt(v->iteration, NB_MAX_ITERATION_INSNS);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* Judge bpf_snprintf with the last @n letters as its format. */
 static struct nb_verdict *formatted(uint32_t n)
@@ -180,7 +177,7 @@ static struct nb_verdict *formatted(uint32_t n)
 }
 
 /* Each character, and each number that a format may have. */
-START_TEST(a_format_by_its_length)
+TEST(a_format_by_its_length)
 {
 	enum { INSNS = 11, NUMBERS = 12 * 32 };
 	struct nb_verdict *v = formatted(LETTERS);
@@ -197,7 +194,6 @@ START_TEST(a_format_by_its_length)
 	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
 	nb_verdict_free(v);
 }
-END_TEST
 
 /* What stands before an update, in two instructions more. */
 static const char by_both[] = "mov %r1, 0\n"
@@ -211,7 +207,7 @@ static const char by_both[] = "mov %r1, 0\n"
 
 /* It passes elements that were used to find one that was not, and looks for the
  * keys of both. */
-START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
+TEST(an_update_of_an_lru_hash_by_what_it_passes)
 {
 	enum { LOOKUP = 1, UPDATE = 2, CHAIN = 32 * 2 };
 	uint32_t update = weight(by_both, LRU, UPDATE, BY_KEY + 2);
@@ -220,10 +216,5 @@ START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
 			  weight(by_key, HASH, LOOKUP, BY_KEY));
 	ck_assert_uint_eq(update, weight(by_both, HASH, UPDATE, BY_KEY + 2) + 2 * (1024 + CHAIN));
 }
-END_TEST
 
-UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS); tcase_add_test(tc, each_helper_is_measured);
-	  tcase_add_test(tc, an_iteration_has_its_limit);
-	  tcase_add_test(tc, a_format_by_its_length);
-	  tcase_add_test(tc, an_update_of_an_lru_hash_by_what_it_passes);
-	  tcase_add_test(tc, a_hash_by_the_keys_of_a_bucket);)
+UNIT_MAIN_WITH("weight", memset(letters, 'a', MANY_LETTERS);)

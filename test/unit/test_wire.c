@@ -30,7 +30,7 @@ static int parse(const char *text)
 	return parse_n(text, strlen(text));
 }
 
-START_TEST(words_and_arguments)
+TEST(words_and_arguments)
 {
 	ck_assert_int_eq(parse("hello 1"), 0);
 	ck_assert_int_eq(req.cmd, NB_CMD_HELLO);
@@ -47,9 +47,8 @@ START_TEST(words_and_arguments)
 	ck_assert_int_eq(parse("status\r"), 0);
 	ck_assert_int_eq(req.cmd, NB_CMD_STATUS);
 }
-END_TEST
 
-START_TEST(every_row_parses)
+TEST(every_row_parses)
 {
 	for (unsigned c = 0; c < NB_NCMDS; c++) {
 		const struct nb_cmd_spec *s = nb_spec_cmd((enum nb_cmd)c);
@@ -76,9 +75,8 @@ START_TEST(every_row_parses)
 		}
 	}
 }
-END_TEST
 
-START_TEST(ids)
+TEST(ids)
 {
 	ck_assert_int_eq(parse("@7 status"), 0);
 	ck_assert(req.has_id);
@@ -99,9 +97,8 @@ START_TEST(ids)
 	ck_assert(req.has_id);
 	ck_assert_int_eq(parse("@5"), NB_E_USAGE);
 }
-END_TEST
 
-START_TEST(quoting)
+TEST(quoting)
 {
 	ck_assert_int_eq(parse("policy frob x"), NB_E_USAGE);
 	ck_assert_int_eq(parse("policy dump \"a b\""), 0);
@@ -119,9 +116,8 @@ START_TEST(quoting)
 	ck_assert_int_eq(parse("policy dump a\\"), NB_E_USAGE);
 	ck_assert_uint_eq(err.at, 14);
 }
-END_TEST
 
-START_TEST(options)
+TEST(options)
 {
 	ck_assert_int_eq(parse("map dump m limit=10 after=00ff"), 0);
 	ck_assert_uint_eq(req.narg, 1);
@@ -161,9 +157,8 @@ START_TEST(options)
 	ck_assert_int_eq(parse("map dump m after=\"a b=c\""), 0);
 	ck_assert_str_eq(nb_request_opt(&req, "after"), "a b=c");
 }
-END_TEST
 
-START_TEST(unknown_commands_name_the_nearest)
+TEST(unknown_commands_name_the_nearest)
 {
 	ck_assert_int_eq(parse("policy lod x"), NB_E_USAGE);
 	ck_assert(strstr(err.text, "policy load"));
@@ -177,9 +172,8 @@ START_TEST(unknown_commands_name_the_nearest)
 	ck_assert_int_eq(parse("   "), NB_E_USAGE);
 	ck_assert_int_eq(parse("\"policy load\" x"), NB_E_USAGE);
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_text)
+TEST(bytes_that_are_no_text)
 {
 	ck_assert_int_eq(parse_n("sta\0tus", 7), NB_E_PROTOCOL);
 	ck_assert_uint_eq(err.at, 4);
@@ -190,9 +184,8 @@ START_TEST(bytes_that_are_no_text)
 	ck_assert_int_eq(parse("status \xed\xa0\x80"), NB_E_PROTOCOL);
 	ck_assert_int_eq(parse("status \xc0\x80"), NB_E_PROTOCOL);
 }
-END_TEST
 
-START_TEST(longest_lines)
+TEST(longest_lines)
 {
 	static char text[NB_WIRE_LINE];
 
@@ -210,9 +203,8 @@ START_TEST(longest_lines)
 	ck_assert_str_eq(req.arg[63], "a");
 	ck_assert_int_eq(parse_n(text, 8 + 2 * 65), NB_E_USAGE);
 }
-END_TEST
 
-START_TEST(hexadecimal)
+TEST(hexadecimal)
 {
 	unsigned char b[4] = { 9, 9, 9, 9 };
 
@@ -228,9 +220,8 @@ START_TEST(hexadecimal)
 	ck_assert_int_eq(nb_wire_hex(b, 4, "0x000000", "key", &err), NB_E_ARG);
 	ck_assert_mem_eq(b, "\x00\xff\xa1\x7e", 4);
 }
-END_TEST
 
-START_TEST(numbers_sizes_ids)
+TEST(numbers_sizes_ids)
 {
 	uint64_t v = 3;
 
@@ -262,14 +253,13 @@ START_TEST(numbers_sizes_ids)
 	ck_assert_uint_eq(v, 0x00d1000000000007);
 	ck_assert_int_eq(nb_wire_id(&v, "d1", "COMM", &err), NB_E_ARG);
 }
-END_TEST
 
 static void extra(struct nb_json *j, void *arg)
 {
 	nb_json_kstr(j, "text", arg);
 }
 
-START_TEST(replies)
+TEST(replies)
 {
 	struct nb_buf out;
 	struct nb_json j;
@@ -296,7 +286,6 @@ START_TEST(replies)
 					    "\"two\\nlines\"}}\n");
 	nb_buf_fini(&out);
 }
-END_TEST
 
 static int count_open(void)
 {
@@ -332,7 +321,7 @@ static void send_fds(int sock, size_t n)
 }
 
 /* A process that sends more descriptors than one uses up none of ours. */
-START_TEST(one_descriptor_is_kept)
+TEST(one_descriptor_is_kept)
 {
 	int sock[2], kept = -1, before;
 	char byte;
@@ -352,12 +341,5 @@ START_TEST(one_descriptor_is_kept)
 	close(sock[0]);
 	close(sock[1]);
 }
-END_TEST
 
-UNIT_MAIN("wire", tcase_add_test(tc, one_descriptor_is_kept);
-	  tcase_add_test(tc, words_and_arguments); tcase_add_test(tc, every_row_parses);
-	  tcase_add_test(tc, ids); tcase_add_test(tc, quoting); tcase_add_test(tc, options);
-	  tcase_add_test(tc, unknown_commands_name_the_nearest);
-	  tcase_add_test(tc, bytes_that_are_no_text); tcase_add_test(tc, longest_lines);
-	  tcase_add_test(tc, hexadecimal); tcase_add_test(tc, numbers_sizes_ids);
-	  tcase_add_test(tc, replies);)
+UNIT_MAIN("wire")

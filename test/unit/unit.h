@@ -6,30 +6,81 @@
 #include <stdlib.h>
 
 /*
- * One libcheck program a module. test_<module>.c defines its START_TESTs and
- * ends with
+ * One libcheck program a module. A test runs because it is defined:
  *
- *	UNIT_MAIN("module", tcase_add_test(tc, first); tcase_add_test(tc, …);)
+ *	TEST(name) { … }
+ *	TEST_EACH(name, from, to) { … }		for each _i from @from up to, but not, @to
+ *	TEST_SIGNAL(name, signal) { … }		ends by that signal
+ *
+ * The bounds are read after the set-up, so they may be what it has found; a test whose @to is its
+ * @from does not run. test_<module>.c ends with UNIT_MAIN("module"), or with
+ * UNIT_MAIN_WITH("module", set-up;), where tc is the TCase.
  *
  * Check prints TAP when CK_TAP_LOG_FILE_NAME=- is set; test/run does.
  */
+struct unit_test {
+	const TTest *const *test;
+	int signal;
+	int (*from)(void), (*to)(void);
+	struct unit_test *next;
+};
+
+/* In the order of the file: constructors of one file run so. */
+static struct unit_test *unit_tests, **unit_tests_end = &unit_tests;
+
 // clang-format off
-#define UNIT_MAIN(name, adds)                                                  \
+#define UNIT_TEST(name, by, first, end)                                        \
+	static const TTest *name;                                              \
+	static int unit_from_##name(void)                                      \
+	{                                                                      \
+		return (int)(first);                                           \
+	}                                                                      \
+	static int unit_to_##name(void)                                        \
+	{                                                                      \
+		return (int)(end);                                             \
+	}                                                                      \
+	__attribute__((constructor)) static void unit_add_##name(void)         \
+	{                                                                      \
+		static struct unit_test test = { &name, by, unit_from_##name,  \
+						 unit_to_##name, NULL };       \
+                                                                               \
+		*unit_tests_end = &test;                                       \
+		unit_tests_end = &test.next;                                   \
+	}                                                                      \
+	START_TEST(name)
+#define TEST(name) UNIT_TEST(name, 0, 0, 1)
+#define TEST_EACH(name, from, to) UNIT_TEST(name, 0, from, to)
+#define TEST_SIGNAL(name, by) UNIT_TEST(name, by, 0, 1)
+// clang-format on
+
+static inline int unit_run(const char *name, TCase *tc, enum fork_status how)
+{
+	Suite *s = suite_create(name);
+	SRunner *sr;
+	int failed;
+
+	for (const struct unit_test *t = unit_tests; t; t = t->next)
+		tcase_add_loop_test_raise_signal(tc, *t->test, t->signal, t->from(), t->to());
+	tcase_set_timeout(tc, 0); /* the suite has a limit */
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	if (how != CK_FORK_GETENV)
+		srunner_set_fork_status(sr, how);
+	srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT : CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+// clang-format off
+#define UNIT_MAIN(name) UNIT_MAIN_WITH(name, )
+#define UNIT_MAIN_WITH(name, set_up)                                           \
 	int main(void)                                                         \
 	{                                                                      \
-		Suite *s = suite_create(name);                                 \
 		TCase *tc = tcase_create(name);                                \
-		SRunner *sr;                                                   \
-		int failed;                                                    \
                                                                                \
-		tcase_set_timeout(tc, 0); /* the suite has a limit */          \
-		adds suite_add_tcase(s, tc);                                   \
-		sr = srunner_create(s);                                        \
-		srunner_run_all(sr, getenv("CK_TAP_LOG_FILE_NAME") ? CK_SILENT \
-								   : CK_NORMAL); \
-		failed = srunner_ntests_failed(sr);                            \
-		srunner_free(sr);                                              \
-		return failed ? EXIT_FAILURE : EXIT_SUCCESS;                   \
+		set_up                                                         \
+		return unit_run(name, tc, CK_FORK_GETENV);                     \
 	}
 // clang-format on
 

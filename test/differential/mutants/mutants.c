@@ -25,9 +25,9 @@
 /* The reading of cases is that of the unit test, outside of libcheck. */
 #define NB_TEST_UNIT_H
 #include <stdlib.h>
-#define START_TEST(name) static __attribute__((unused)) void name(__attribute__((unused)) int _i)
-#define END_TEST
-#define UNIT_MAIN(...)
+#define TEST(name) static __attribute__((unused)) void name(__attribute__((unused)) int _i)
+#define TEST_EACH(name, from, to) TEST(name)
+#define UNIT_MAIN_WITH(...)
 #define ck_assert_ptr_nonnull(p) holds((p) != NULL)
 #define ck_assert_int_ge(a, b) holds((a) >= (b))
 #define ck_assert_uint_ge(a, b) holds((a) >= (b))
