@@ -8,12 +8,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a job that restarts"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=again
-export NCCLBPF_FLEET NCCLBPF_JOB
-keys=/ncclbpf/1/again
-ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
+fleet_of again
 mkdir -m 700 a b
 agents=
 for s in a b; do
@@ -41,12 +36,6 @@ since() {
 		awk -v after="$1" '$1 > after { n++ } END { exit n != 2 }'
 }
 revision() { ctl get -w fields $keys/ | sed -n 's/^"Revision" : //p'; }
-generations() { # N: both ranks have generation N of the job
-	run -o tsv comm list
-	[ "$rc" -eq 0 ] && awk -F '\t' -v want="$1" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "generation") c = i; next }
-		$c == want { n++ } END { exit n != 2 }' out
-}
 
 ranks 1
 await since 0

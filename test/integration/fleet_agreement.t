@@ -28,13 +28,8 @@ SEC("tuner") int by_site(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 END
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/agree
-mkdir -m 700 a b
-NCCLBPF_FLEET="$fleet" "$agents" agree "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+store_of agree
+NCCLBPF_FLEET=$fleet serve agree a b
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" \
 	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds inf --pause-ms 5 --hang \
@@ -42,10 +37,6 @@ NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$!
 jobs="$jobs $job"
-registered() {
-	[ "$(etcdctl --endpoints="$fleet" get --prefix --print-value-only $keys/site/ |
-		registrations)" -eq 2 ]
-}
 await registered
 need "two sites run the job" $?
 ask() { run --fleet "$fleet" -J agree "$@"; }

@@ -52,21 +52,13 @@ start() {
 count() { # STORE KEYS PATTERN: the keys' values with the pattern
 	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -ac -e "$3"
 }
-# column NAME: that column of the rows in $T/out
-column() {
-	awk -F '\t' -v name="$1" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
-		c { print $c }' out
-}
 
 # ---- without TLS ----
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
+store_of open
+NCCLBPF_FLEET=$fleet
 export NCCLBPF_FLEET
 start open 100
-registered() { [ "$(count etcd open/site/ '],"since":[1-9]')" -eq 3 ]; }
-await registered
+await registered 3
 need "three sites register" $?
 # in_force N: the ranks of all three sites decide with generation N of the job
 in_force() {

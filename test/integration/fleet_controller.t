@@ -8,12 +8,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "controllers of two sites"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/loop
-data=/ncclbpf/1-data/loop
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
+store_of loop
 ask() { run --fleet "$fleet" -J loop "$@"; }
 mkdir -m 700 a b
 echo 1 >contend
@@ -43,9 +38,6 @@ a=$(sites)
 ok "the first agent coordinates" $?
 agent b
 agent_b=$agent
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
-}
 await registered
 b=$(sites | grep -vx "$a")
 ok "two sites run the job" $?

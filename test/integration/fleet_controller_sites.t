@@ -10,10 +10,7 @@ needs_store "controllers that see all sites"
 policy=$B/test/corpus/events/sum_sites.policy
 [ -e "$policy" ] || skip_all "controllers that see all sites" "no clang at build time"
 enter_store
-tls_store
-fleet=$NCCLBPF_FLEET
-keys=/ncclbpf/1/sum
-ctl() { "$etcd" ctl "$T/etcd" "$@"; }
+tls_store sum
 ask() { run -J sum "$@"; }
 here() { # DIR ARGUMENTS: a shell of that site, without the fleet
 	NCCLBPF_FLEET='' NCCLBPF_SOCKET_DIR=$T/$1
@@ -54,10 +51,7 @@ agent c
 agent_c=$agent
 await number 3
 c=$(sites | grep -vx "$a" | grep -vx "$b")
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 3 ]
-}
-await registered
+await registered 3
 need "three sites run the job" $?
 
 # ---- each process counts something else ----

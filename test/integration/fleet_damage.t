@@ -9,15 +9,8 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "damaged keys"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/damage
-data=/ncclbpf/1-data/damage
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>/dev/null; }
-mkdir -m 700 a b c d
-NCCLBPF_FLEET=$fleet "$agents" damage "$T/a" "$T/b" "$T/c" "$T/d" >>log.agents 2>&1 &
-jobs="$jobs $!"
+store_of damage
+NCCLBPF_FLEET=$fleet serve damage a b c d
 # start RANKS DIRECTORY...: a job with a rank in each directory
 start() {
 	ranks=$#
@@ -36,9 +29,6 @@ start() {
 }
 start a b
 first=$job
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq "$1" ]
-}
 has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites"'; }
 await registered 2 && await has_members
 ok "two sites run the job" $?

@@ -10,24 +10,15 @@ needs_store "kinds of changes"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
 	skip_all "kinds of changes" "no clang at build time"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=kinds
-export NCCLBPF_FLEET NCCLBPF_JOB
-mkdir -m 700 a b
-"$agents" kinds "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+fleet_of kinds
+serve kinds a b
 # Ranks 0 and 2 on site a, 1 and 3 on site b: the two halves are of one site each.
 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --split --min 4M \
 	--max 32M --seconds inf --pause-ms 2 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" \
 	--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs="$jobs $!"
-keys() { "$etcd" ctl "$T/etcd" get --prefix "$@"; }
-registered() {
-	[ "$(keys --print-value-only "/ncclbpf/1/kinds/site/" | registrations)" -eq 4 ]
-}
-await registered
+await registered 4
 need "two sites have one communicator together and one each" $?
 cat >caps.bpf.c <<'END'
 #include "ncclbpf_policy.h"

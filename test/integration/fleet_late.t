@@ -7,15 +7,9 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "processes that join late"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/late
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
-mkdir -m 700 a b c
+store_of late
 P=$B/policies
-NCCLBPF_FLEET=$fleet "$agents" late "$T/a" "$T/b" "$T/c" >>log.agents 2>&1 &
-jobs="$jobs $!"
+NCCLBPF_FLEET=$fleet serve late a b c
 
 # part LOG [VARIABLE=VALUE...] -- ARGUMENTS...: a part of the job
 part() {
@@ -37,9 +31,6 @@ alone() {
 	part "$1" RANK="$3" NCCLBPF_SOCKET_DIR="$T/$2" NCCLBPF_POLICY="$P/force.policy" \
 		timeout 300 "$standin" --ranks 1 --min 4M --max 32M \
 		--seconds "${4:-inf}" --pause-ms 5
-}
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
 }
 await registered
 need "two sites run the job" $?

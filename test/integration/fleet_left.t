@@ -8,15 +8,8 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a site that has left"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=left
-export NCCLBPF_FLEET NCCLBPF_JOB
-keys=/ncclbpf/1/left
-ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
-mkdir -m 700 a b
-AGENT_TIMES=lease=600000 "$agents" left "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+fleet_of left
+AGENT_TIMES=lease=600000 serve left a b
 
 # rank N DIR: one rank of a job of two, alone on its site
 rank() {
@@ -36,9 +29,6 @@ both() {
 	await members && await registered
 }
 members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
-}
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
 ended() { [ "$(ctl get --prefix --keys-only $keys/ended/ | grep -c ended)" -eq "$1" ]; }
 agent_of() { # DIR: the PID of the site's agent

@@ -8,12 +8,11 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "hosts with and without a store"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
+store_of mixed
 NCCLBPF_JOB=mixed
 export NCCLBPF_JOB
 mkdir -m 700 a b
-NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+NCCLBPF_FLEET=$fleet NCCLBPF_AGENT_LISTEN=127.0.0.1 \
 	"$B/ncclbpf-agent" --job mixed --dir "$T/a" >agent.a 2>&1 &
 jobs=$!
 rank() { # NUMBER SITE [FLEET]: one of four ranks, two on each of two hosts
@@ -34,7 +33,6 @@ on() { # SITE ARGUMENTS: a shell on that host, which asks no store
 
 # ---- one host has no NCCLBPF_FLEET ----
 ranks='' run_n=1
-fleet=$(cat etcd/endpoints)
 rank 0 a "$fleet"
 rank 1 a "$fleet"
 rank 2 b

@@ -25,10 +25,9 @@ else
 		--min 1M --max 1M >log 2>&1
 	[ $? -ne 77 ] || skip_all "real libnccl on two sites" "$(grep -m1 SKIP log)"
 fi
-tls_store
+tls_store real
 NCCLBPF_JOB=real
 export NCCLBPF_JOB
-mkdir -m 700 a b
 set --
 r=0
 while [ $r -lt $ranks ]; do
@@ -37,8 +36,7 @@ while [ $r -lt $ranks ]; do
 	r=$((r + 1))
 done
 NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" NCCLBPF_FLEET_KEY="$T/etcd/agent.key" \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" real "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 serve real a b
 # shellcheck disable=SC2086
 env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
@@ -46,7 +44,7 @@ env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	--ranks $ranks "$@" $check --seconds inf --min 1K --max 4M --factor 16 >job.out 2>&1 &
 job=$!
 jobs="$jobs $job"
-await registered 
+await registered
 need "$ranks ranks on two sites are registered" $?
 
 # decisions: the smallest number of decisions of a rank, by the job's own processes
@@ -64,9 +62,7 @@ decisions() {
 # generations N: do the ranks of both sites have generation N of the job, and how many are they
 generations() {
 	run -o tsv comm list
-	awk -F '\t' -v want="$1" -v ranks=$ranks '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "generation") c = i; next }
-		$c == want { n++ } END { exit n != ranks }' out
+	[ "$(column generation | grep -cx "$1")" -eq $ranks ]
 }
 change() { # WORDS...: a change -> its number in $n
 	run -o json "$@"

@@ -9,7 +9,7 @@
 needs_store "one number of a generation"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "one number" "no clang at build time"
 enter_store
-tls_store
+tls_store numbers
 force=NCCLBPF_POLICY=$B/policies/force.policy
 two_sites numbers 190 --rank-env "0:$force" --rank-env "1:$force" --rank-env "2:$force" \
 	--rank-env "3:$force"

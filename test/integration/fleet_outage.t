@@ -9,19 +9,9 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a change after an outage"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/outage
-data=/ncclbpf/1-data/outage
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>>said; }
-mkdir -m 700 a b
+store_of outage
 policy=$B/policies/size_aware.policy
 digest=$(sha256sum <"$policy" | cut -c1-64)
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
-}
-answered() { ctl get --print-value-only "$data/reply/$1" >reply && [ -s reply ]; }
 ask() { ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]}" >/dev/null; }
 # change ID none|size_aware: is the first answer a commit?
 change() {
@@ -35,8 +25,7 @@ change() {
 	return $changed
 }
 
-NCCLBPF_FLEET="$fleet" "$agents" outage "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+NCCLBPF_FLEET=$fleet serve outage a b
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
 	--procs --min 4M --max 32M --seconds inf --pause-ms 5 \

@@ -7,9 +7,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "progress of a request"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
+store_of progress
 python3 "$TOP/test/integration/fleet_progress.py" "$S" "$fleet" 12 >few 2>&1
 ! grep -q "of 12 sites" few && [ -s few ]
 ok "12 sites: no progress" $?

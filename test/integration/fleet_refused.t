@@ -13,7 +13,6 @@ ok "a store of 4 MiB" $?
 NCCLBPF_FLEET=$(cat etcd/endpoints)
 NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem
 export NCCLBPF_FLEET NCCLBPF_FLEET_CACERT
-ctl() { "$etcd" ctl "$T/etcd" "$@"; }
 # start JOB CERTIFICATE SECONDS: two ranks of one site
 start() {
 	mkdir -m 700 "$T/$1"

@@ -9,12 +9,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a restored store"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=restore
-export NCCLBPF_FLEET NCCLBPF_JOB
-keys=/ncclbpf/1/restore
-ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@" 2>>said; }
+fleet_of restore
 mkdir -m 700 a b
 agent() { # SITE
 	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$B/ncclbpf-agent" --job restore --dir "$T/$1" \
@@ -34,9 +29,6 @@ for r in 0 1; do
 	ranks="$ranks $!"
 done
 jobs="$jobs $ranks"
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
-}
 await registered
 need "two sites have ranks of one communicator" $?
 change() {
@@ -45,12 +37,6 @@ change() {
 }
 record() { ctl get --prefix --print-value-only $keys/order/record/; }
 n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
-generations() { # N: both ranks have generation N of the job
-	run -o tsv comm list
-	[ "$rc" -eq 0 ] && awk -F '\t' -v want="$1" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "generation") c = i; next }
-		$c == want { n++ } END { exit n != 2 }' out
-}
 snapshot() {
 	rm -f snapshot
 	ctl snapshot save snapshot >/dev/null

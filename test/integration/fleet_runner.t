@@ -9,27 +9,15 @@ needs_store "rollouts of lost runners"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
 	skip_all "rollouts of lost runners" "no clang at build time"
 enter_store
-"$etcd" start "$T/etcd" members=1 tls
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
+tls_store llm
 XDG_STATE_HOME=$T/here
-NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
-NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
-export NCCLBPF_FLEET XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
-mkdir -m 700 a b
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" llm "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 serve llm a b
 NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M \
 	--max 16M --factor 4 --seconds inf --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
 	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log.llm 2>&1 &
 jobs="$jobs $!"
-ctl() { "$etcd" ctl "$T/etcd" "$@"; }
-registered() {
-	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/site/ |
-		registrations)" -eq 2 ]
-}
 await registered
 need "a job on two sites" $?
 

@@ -8,16 +8,9 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "the start of a fleet's job"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/start
-data=/ncclbpf/1-data/start
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
-mkdir -m 700 a b
+store_of start
 for name in start solo; do
-	NCCLBPF_FLEET="$fleet" "$agents" $name "$T/a" "$T/b" >>log.agents 2>&1 &
-	jobs="$jobs $!"
+	NCCLBPF_FLEET=$fleet serve $name a b
 done
 
 # start NAME SECONDS|inf [VARIABLE=VALUE...]: the job on two sites
@@ -33,9 +26,6 @@ start() {
 	jobs="$jobs $job"
 }
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
-registered() {
-	[ "$(ctl get --prefix --print-value-only $keys/site/ | registrations)" -eq 2 ]
-}
 ended() { wait "$job" && await sites 0; }
 stop() { kill "$job"; wait "$job" 2>/dev/null; await sites 0; }
 # ask ID LINE IMAGES [MORE]: a request, as the shell makes one
@@ -43,7 +33,6 @@ ask() {
 	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]${4:-}}" >/dev/null
 	await answered "$1"
 }
-answered() { ctl get --print-value-only "$data/reply/$1" >reply && [ -s reply ]; }
 image() {
 	printf '{"name":"%s","digest":"%s"}' "$1" \
 		"$(sha256sum <"$B/policies/$1.policy" | cut -c1-64)"

@@ -8,19 +8,13 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "old keys in the store"
 enter_store
-"$etcd" start "$T/etcd" members=1
-ok "a store" $?
-fleet=$(cat etcd/endpoints)
-keys=/ncclbpf/1/sweep
-ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
+store_of sweep
 sweep() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench" \
 		python3 "$TOP/test/integration/fleet_sweep.py" "$fleet" "$1"
 }
-mkdir -m 700 a b
 sweep fill
-NCCLBPF_FLEET="$fleet" NCCLBPF_FLEET_AUDIT=100 "$agents" sweep "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+NCCLBPF_FLEET=$fleet NCCLBPF_FLEET_AUDIT=100 serve sweep a b
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep \
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \

@@ -7,7 +7,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a sweep over sites"
 enter_store
-tls_store
+tls_store tables
 two_sites tables 280
 # using POLICIES: the policies of all four ranks, and no table of a sweep is held
 using() {

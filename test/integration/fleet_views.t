@@ -8,14 +8,9 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "views of two sites"
 enter_store
-"$etcd" start "$T/etcd" members=1 tls
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
+tls_store views
 NCCLBPF_JOB=views
-NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
-NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
-export NCCLBPF_FLEET NCCLBPF_JOB NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
-mkdir -m 700 a b
+export NCCLBPF_JOB
 cat >count.bpf.c <<'END'
 #include "ncclbpf_policy.h"
 struct {
@@ -35,18 +30,13 @@ SEC("tuner") int count(struct ncclbpf_tuner *ctx)
 }
 END
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" views "$T/a" "$T/b" >>log.agents 2>&1 &
-jobs="$jobs $!"
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 serve views a b
 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
 	--procs --events --min 1M --max 4M --factor 4 --seconds inf --pause-ms 2 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
-registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/views/site/ |
-		registrations)" -eq 2 ]
-}
 await registered
 need "two sites run the job" $?
 status 0 "a policy that counts its runs" policy use ./count.bpf.c

@@ -14,13 +14,16 @@ needs_store() {
 		skip_all "$1" "etcd is not installed"
 }
 
+# ctl ARGUMENTS...: etcdctl on the store
+ctl() { "$etcd" ctl "$T/etcd" "$@" 2>>"$T/said"; }
+
 # end_lease DIR JOB: the lease of the agent of the job's site in that directory ends. Suites that
 # lose an agent start it with AGENT_TIMES=lease=600000, so that no lease ends by itself.
 end_lease() {
-	for site in $("$etcd" ctl "$T/etcd" get --prefix --keys-only "/ncclbpf/1/$2/site/"); do
+	for site in $(ctl get --prefix --keys-only "/ncclbpf/1/$2/site/"); do
 		LC_ALL=C grep -qaP "${site##*/}\x00" "$T/$1/$2.seg" || continue
-		"$etcd" ctl "$T/etcd" lease revoke "$(printf %x "$("$etcd" ctl "$T/etcd" get \
-			-w fields "$site" | sed -n 's/^"Lease" : //p')")" >/dev/null
+		ctl lease revoke "$(printf %x "$(ctl get -w fields "$site" |
+			sed -n 's/^"Lease" : //p')")" >/dev/null
 		return
 	done
 	return 1
@@ -28,6 +31,28 @@ end_lease() {
 
 # registrations: how many registrations the values of keys site/ have, which it reads
 registrations() { grep -o '],"since":[1-9]' | grep -c .; }
+
+# registered [N]: N sites (2) have registered their communicators
+registered() {
+	[ "$(ctl get --prefix --print-value-only "${keys:-/ncclbpf/1/$NCCLBPF_JOB}/site/" |
+		registrations)" -eq "${1:-2}" ]
+}
+
+# answered ID: the request has a reply, which is in the file reply
+answered() { ctl get --print-value-only "$data/reply/$1" >reply && [ -s reply ]; }
+
+# column NAME: that column of the rows of -o tsv in $T/out
+column() {
+	awk -F '\t' -v name="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
+		c { print $c }' "$T/out"
+}
+
+# generations N: the job has two ranks, both with generation N
+generations() {
+	run -o tsv comm list
+	[ "$rc" -eq 0 ] && [ "$(column generation | grep -cx "$1")" -eq 2 ]
+}
 
 leave() {
 	"$etcd" stop "$T/etcd" >/dev/null 2>&1
@@ -42,11 +67,40 @@ enter_store() {
 	export ETCDCTL_API=3
 }
 
-# tls_store: a store with TLS, and a shell that may control its jobs.
-tls_store() {
-	"$etcd" start "$T/etcd" members=1 tls
+# store_of JOB [WORD...]: a store, whose endpoints are $fleet; $keys and $data are where the job's
+# keys begin. Each WORD is one of etcd.sh.
+store_of() {
+	keys=/ncclbpf/1/$1 data=/ncclbpf/1-data/$1
+	shift
+	"$etcd" start "$T/etcd" members=1 "$@"
 	ok "a store" $?
-	NCCLBPF_FLEET=$(cat etcd/endpoints)
+	fleet=$(cat etcd/endpoints)
+}
+
+# fleet_of JOB: such a store, and what the suite starts is of that job
+fleet_of() {
+	store_of "$1"
+	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=$1
+	export NCCLBPF_FLEET NCCLBPF_JOB
+}
+
+# serve JOB SITE...: the directories of the job's sites, where they are missing, with agents
+serve() {
+	served=$1
+	shift
+	for at; do
+		mkdir -p -m 700 "$T/$at"
+		set -- "$@" "$T/$at"
+		shift
+	done
+	"$agents" "$served" "$@" >>log.agents 2>&1 &
+	jobs="$jobs $!"
+}
+
+# tls_store JOB: a store with TLS, and a shell that may control its jobs.
+tls_store() {
+	store_of "$1" tls
+	NCCLBPF_FLEET=$fleet
 	NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
 	NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key XDG_STATE_HOME=$T/state
 	export NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY \
@@ -60,7 +114,6 @@ two_sites() {
 	export NCCLBPF_JOB
 	seconds=$2
 	shift 2
-	mkdir -m 700 a b
 	awk -F, '
 		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
 	' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
@@ -70,9 +123,7 @@ two_sites() {
 		grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 	} >times.csv
 	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-		NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-		"$agents" "$NCCLBPF_JOB" "$T/a" "$T/b" >>log.agents 2>&1 &
-	jobs="$jobs $!"
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 serve "$NCCLBPF_JOB" a b
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 		timeout $((seconds + 20)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
 		--events --min 1M --max 64M --factor 8 --seconds "$seconds" --pause-ms 1 \
@@ -81,8 +132,4 @@ two_sites() {
 	job=$! jobs="$jobs $!"
 	await registered
 	ok "two sites run the job" $?
-}
-registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only "/ncclbpf/1/$NCCLBPF_JOB/site/" |
-		registrations)" -eq 2 ]
 }
