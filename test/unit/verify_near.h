@@ -45,6 +45,15 @@ static inline unsigned near_twin(char *to, size_t size, const char *text)
 	return differ;
 }
 
+/* The accepted program of a case: @text itself or, of a refused one, its twin in @to. */
+static inline const char *accepted_program(char *to, size_t size, const char *text)
+{
+	if (!strstr(text, "# expect: reject"))
+		return text;
+	near_twin(to, size, text);
+	return to;
+}
+
 /*
  * The same of a policy in C: lines "// near: OLD => NEW" say what is to be put
  * in place of what below them. Writes the twin into @to, cut to @size; how

@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: MIT
-# expect: accept
-ldxw %r0, [%r1+76]
-exit

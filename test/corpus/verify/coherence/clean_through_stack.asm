@@ -1,8 +1,0 @@
-# SPDX-License-Identifier: MIT
-# expect: accept
-ldxw %r2, [%r1+28]
-stxdw [%r10-8], %r2
-ldxdw %r3, [%r10-8]
-stxw [%r1+76], %r3
-mov %r0, 0
-exit
