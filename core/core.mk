@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The core, and the front end (core/load) as an object of its own.
 CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c core/*/*/*/*.c))
-LOAD := $(call o,core/load/*.c)
+LOADER := $(call o,core/load/*.c)
 LOAD_SO := $(B)/libncclbpf-load.so
 lib: $(LOAD_SO)
 
@@ -20,12 +20,12 @@ $(COLD:%=$(B)/%/%.o): NB_CFLAGS += -Os
 endif
 
 # The plugin opens it for .bpf.o files.
-$(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
+$(LOAD_SO): $(LOADER) $(CORE) core/load/load.map
 	$(ld) -shared -Wl,--version-script=core/load/load.map \
 		-Wl,-soname,libncclbpf-load.so -Wl,-z,relro,-z,now \
 		-Wl,--no-undefined -o $@ $(filter %.o,$^) $(LOAD_LIBS) $(OLD_LIBC)
 
 # The smallest program over core and load: object in, image out.
-$(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
+$(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOADER) $(CORE)
 	@mkdir -p $(@D)
 	$(ld) -o $@ $^ $(LOAD_LIBS)

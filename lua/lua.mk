@@ -21,7 +21,7 @@ $(B)/lua/bpf/%_embed.c: $(B)/lua/bpf/%.bpf.o lua/lua.mk
 $(B)/lua/bpf/%_embed.o: $(B)/lua/bpf/%_embed.c
 	$(cc) -c -o $@ $<
 
-$(LUA_SO): $(LUA_OBJ) $(STORE) $(LOAD) $(CORE) lua/core/core.map
+$(LUA_SO): $(LUA_OBJ) $(STORE) $(LOADER) $(CORE) lua/core/core.map
 	@mkdir -p $(@D)
 	$(ld) -shared -Wl,--version-script=lua/core/core.map -Wl,-z,relro,-z,now -o $@ $(filter %.o,$^) \
 		$(LOAD_LIBS) $(JSON_LIBS) $(OLD_LIBC) -lm

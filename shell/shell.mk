@@ -13,7 +13,7 @@ $(SHELL_EMBED).c: $(LUA_FILES) shell/embed.lua shell/shell.mk
 $(SHELL_EMBED).o: $(SHELL_EMBED).c
 	$(cc) -c -o $@ $<
 
-$(SHELL_BIN): $(SHELL_OBJ) $(SHELL_EMBED).o $(LUA_OBJ) $(STORE) $(LOAD) $(CORE)
+$(SHELL_BIN): $(SHELL_OBJ) $(SHELL_EMBED).o $(LUA_OBJ) $(STORE) $(LOADER) $(CORE)
 	$(ld) -Wl,-z,relro,-z,now -o $@ $^ $(LOAD_LIBS) \
 		$(JSON_LIBS) $(LUA_LIBS) $(EDIT_LIBS) $(SCREEN_LIBS) \
 		-lpthread -ldl -lm

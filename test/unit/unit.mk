@@ -6,7 +6,7 @@ UNIT_QUICK := $(patsubst %.c,$(B)/%,$(shell grep -l 'tier: quick' test/unit/test
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Tests write programs as text (test/unit/asm.h).
 ASM := $(B)/test/unit/asm.o
-UNIT_PARTS := $(CORE) $(LOAD) $(PLUGIN) $(filter-out $(B)/plugin/agent/main.o,$(AGENT)) $(STORE) \
+UNIT_PARTS := $(CORE) $(LOADER) $(PLUGIN) $(filter-out $(B)/plugin/agent/main.o,$(AGENT)) $(STORE) \
 	$(RELAY)
 UNIT_LIBS = $(LOAD_LIBS) $(STORE_LIBS) $(RELAY_LIBS) $(CHECK_LIBS) -lpthread -ldl -lm
 UNIT_SO := $(B)/test/libunit.so

@@ -3,7 +3,7 @@
 KCORPUS := $(B)/test/differential/kcorpus/kcorpus
 
 $(KCORPUS): $(filter-out %/arrays.o,$(call o,test/differential/kcorpus/*.c)) $(B)/test/differential/oracle/kernel.o \
-		$(call o,test/differential/oracle/gen*.c) $(CORE) $(LOAD)
+		$(call o,test/differential/oracle/gen*.c) $(CORE) $(LOADER)
 	$(ld) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 tests-full: $(KCORPUS)

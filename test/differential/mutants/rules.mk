@@ -3,7 +3,7 @@
 MUTANTS := $(B)/test/differential/mutants
 MUTANT_SRC := $(wildcard core/bpf/verify/*.c core/bpf/verify/*/*.c)
 MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
-MUTANT_REST = $(filter-out $(B)/core/bpf/verify/%,$(CORE) $(LOAD)) \
+MUTANT_REST = $(filter-out $(B)/core/bpf/verify/%,$(CORE) $(LOADER)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o $(ASM)
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
 	test_callbacks test_weight)
