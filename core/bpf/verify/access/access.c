@@ -16,24 +16,15 @@ int nb_check_init(const struct at *a, int number)
 		      .reg = number);
 }
 
-/* Return the size in bytes of the value or memory that the pointer refers
- * to. */
-static uint64_t span_of(const struct at *a, const struct nb_reg *r)
+static int check_span(const struct at *a, const struct nb_mem_access *x)
 {
-	if (r->kind == NB_REG_VALUE || r->kind == NB_REG_VALUE_OR_NULL)
-		return a->env->program.img->maps[r->map].value_size;
-	return r->size;
-}
+	const struct nb_range *off = &x->off;
 
-int nb_check_span(const struct at *a, int number, const struct nb_range *off, uint64_t size)
-{
-	const struct nb_reg *r = reg(a, number);
-	uint64_t limit = span_of(a, r);
-
-	if (off->smin >= 0 && (uint64_t)off->smax <= limit && size <= limit - (uint64_t)off->smax)
+	if (off->smin >= 0 && (uint64_t)off->smax <= x->limit &&
+	    x->size <= x->limit - (uint64_t)off->smax)
 		return 0;
-	return nb_refuse_span(a->env,
-			      FACTS(a, .reg = number, .off = off, .size = size, .limit = limit));
+	return nb_refuse_span(
+		a->env, FACTS(a, .reg = x->reg, .off = off, .size = x->size, .limit = x->limit));
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)
@@ -58,46 +49,50 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 	return 0;
 }
 
-int nb_check_memory(const struct at *a, int number, const struct nb_range *off, uint64_t size,
-		    enum access acc)
+int nb_check_memory(const struct at *a, const struct nb_mem_access *x)
 {
-	int rc = nb_check_span(a, number, off, size);
+	int rc = check_span(a, x);
 
-	if (rc)
-		return rc;
-	if (reg(a, number)->kind == NB_REG_VALUE)
-		return nb_check_map_access(a, number, acc);
-	if (reg(a, number)->kind == NB_REG_RDONLY && acc == STORE)
-		return refuse(a, NB_RULE_RDONLY, .reg = number);
-	return 0;
-}
-
-int nb_check_frame(const struct at *a, int number, const struct nb_range *off, uint64_t size)
-{
-	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE && off->smax <= -(int64_t)size)
-		return 0;
-	return nb_refuse_frame(a->env, FACTS(a, .reg = number, .off = off, .size = size));
-}
-
-int nb_check_written(const struct at *a, int number, const struct nb_range *off, uint64_t size)
-{
-	const struct nb_reg *r = reg(a, number);
-	int64_t hi = off->smax + (int64_t)size, bad;
-
-	if (a->env->program.opts.privileged ||
-	    nb_stack_written(&a->st->frames[r->frame], off->smin, hi, &bad))
-		return 0;
-	return nb_refuse_unwritten(a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
+	if (!rc && x->map && x->loads)
+		rc = nb_check_map_access(a, x->reg, LOAD);
+	if (!rc && x->map && x->stores)
+		rc = nb_check_map_access(a, x->reg, STORE);
+	if (!rc && x->kind == NB_REG_RDONLY && x->stores)
+		rc = refuse(a, NB_RULE_RDONLY, .reg = x->reg);
+	return rc;
 }
 
 /* Record the deepest stack byte used, for the sum over call chains. */
-void nb_note_depth(const struct at *a, const struct nb_reg *r, const struct nb_range *off)
+static void note_depth(const struct at *a, const struct nb_mem_access *x)
 {
-	uint32_t f = nb_frame_func(&a->env->program, a->st, r->frame, a->pc);
-	uint32_t used = (uint32_t)-off->smin;
+	uint32_t f = nb_frame_func(&a->env->program, a->st, x->frame, a->pc);
+	uint32_t used = (uint32_t)-x->off.smin;
 
 	if (used > a->env->walk.found.depth[f])
 		a->env->walk.found.depth[f] = used;
+}
+
+int nb_check_frame(const struct at *a, const struct nb_mem_access *x)
+{
+	const struct nb_range *off = &x->off;
+
+	if (x->size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
+	    off->smax <= -(int64_t)x->size) {
+		note_depth(a, x);
+		return 0;
+	}
+	return nb_refuse_frame(a->env, FACTS(a, .reg = x->reg, .off = off, .size = x->size));
+}
+
+int nb_check_written(const struct at *a, const struct nb_mem_access *x)
+{
+	int64_t bad;
+
+	if (a->env->program.opts.privileged ||
+	    nb_stack_written(&a->st->frames[x->frame], x->off.smin, nb_access_end(x), &bad))
+		return 0;
+	return nb_refuse_unwritten(a->env, FACTS(a, .reg = x->reg, .off = &x->off, .size = x->size),
+				   bad);
 }
 
 void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame, uint32_t cell)

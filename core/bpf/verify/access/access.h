@@ -4,6 +4,7 @@
 
 #include "core/bpf/verify/state/env.h"
 #include "core/bpf/verify/report/refuse.h"
+#include "core/bpf/verify/state/operands.h"
 
 /* The instruction to check, and the state before it. */
 struct at {
@@ -20,13 +21,6 @@ struct at {
  * the same limit. */
 enum { MAX_MOVE = 1 << 29 };
 
-/* A load or store of @size bytes at register @reg + off. @value is the register
- * stored, or -1 for a number. */
-struct nb_mem_access {
-	int8_t reg, value;
-	uint8_t size;
-};
-
 enum access { LOAD, STORE };
 
 static inline const struct nb_reg *reg(const struct at *a, int number)
@@ -34,10 +28,10 @@ static inline const struct nb_reg *reg(const struct at *a, int number)
 	return &a->f->regs[number];
 }
 
-/* Does the register point into a map value or other memory? */
-static inline bool points_to_memory(const struct nb_reg *r)
+/* Is the access to a map value or other memory? */
+static inline bool points_to_memory(const struct nb_mem_access *x)
 {
-	return r->kind == NB_REG_VALUE || r->kind == NB_REG_MEM || r->kind == NB_REG_RDONLY;
+	return x->kind == NB_REG_VALUE || x->kind == NB_REG_MEM || x->kind == NB_REG_RDONLY;
 }
 
 /* Call nb_refuse for the instruction of @a. The other arguments initialise
@@ -50,21 +44,16 @@ static inline bool points_to_memory(const struct nb_reg *r)
 
 /* Check that register @number is initialised. */
 int nb_check_init(const struct at *a, int number);
-/* Check that @size bytes at @off lie in the map value or memory behind
- * register @number. */
-int nb_check_span(const struct at *a, int number, const struct nb_range *off, uint64_t size);
 /* Check that programs may read or write the map behind register @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
-/* Check that @size bytes at @off of that memory may be read or written. */
-int nb_check_memory(const struct at *a, int number, const struct nb_range *off, uint64_t size,
-		    enum access acc);
-/* Check that @size bytes at @off lie in a frame, and that all of them were
- * written. */
-int nb_check_frame(const struct at *a, int number, const struct nb_range *off, uint64_t size);
-int nb_check_written(const struct at *a, int number, const struct nb_range *off, uint64_t size);
-
-/* Record the deepest stack byte used, for the sum over call chains. */
-void nb_note_depth(const struct at *a, const struct nb_reg *r, const struct nb_range *off);
+/* Check that the bytes lie in the map value or memory, and that programs may
+ * load or store them. */
+int nb_check_memory(const struct at *a, const struct nb_mem_access *x);
+/* Check that the bytes lie in a frame, and record how deep they are for the sum
+ * over call chains. */
+int nb_check_frame(const struct at *a, const struct nb_mem_access *x);
+/* Check that all of these bytes of a frame were written. */
+int nb_check_written(const struct at *a, const struct nb_mem_access *x);
 
 /* Record that the slot at @pc may write cell @cell of frame @frame. */
 void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame, uint32_t cell);

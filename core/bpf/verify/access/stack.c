@@ -341,23 +341,24 @@ void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi, struct nb_
 	}
 }
 
-struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
-			    const struct nb_range *off, uint32_t size)
+struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_mem_access *x)
 {
-	struct nb_frame *f = &st->frames[ptr->frame];
+	struct nb_frame *f = &st->frames[x->frame];
+	uint32_t size = (uint32_t)x->size;
 	struct nb_reg v = nb_reg_unknown(size * 8);
 	const struct nb_reg *whole = NULL;
+	int64_t off = x->off.smin;
 
-	if (nb_range_is_const(off)) {
-		whole = spilled(f, off->smin, size);
+	if (nb_range_is_const(&x->off)) {
+		whole = spilled(f, off, size);
 		if (whole)
 			v = *whole;
 		else
-			v.r = load_number(f, off->smin, size);
+			v.r = load_number(f, off, size);
 		if (!whole)
-			v.deps = cell_deps(f, nb_cell_at(off->smin)) |
-				 cell_deps(f, nb_cell_at(off->smin + size - 1));
+			v.deps = cell_deps(f, nb_cell_at(off)) |
+				 cell_deps(f, nb_cell_at(off + size - 1));
 	}
-	nb_stack_label(f, off->smin, off->smax + size, &v);
+	nb_stack_label(f, off, nb_access_end(x), &v);
 	return v;
 }

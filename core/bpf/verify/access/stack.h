@@ -2,7 +2,7 @@
 #ifndef NB_VERIFY_ACCESS_STACK_H
 #define NB_VERIFY_ACCESS_STACK_H
 
-#include "core/bpf/verify/state/env.h"
+#include "core/bpf/verify/state/operands.h"
 
 /* Bytes of a frame at a known offset. */
 struct nb_place {
@@ -31,9 +31,8 @@ void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc, 
 
 void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi, struct nb_reg *r);
 
-/* Load the @size bytes at @off behind @ptr, all of which were written. */
-struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
-			    const struct nb_range *off, uint32_t size);
+/* Load bytes of the stack, all of which were written. */
+struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_mem_access *x);
 
 /*
  * nb_stack_put_object - put an object in place of the stack bytes behind @at

@@ -91,10 +91,11 @@ static int walk_insn(struct nb_walk *w, bool *more)
 		return nb_over_steps(w);
 	nb_length_add_insn(w);
 	observe(w);
-	rc = nb_check(env, w->st, w->pc);
+	nb_access_resolve(&env->program, w->st, &env->program.insns[w->pc], &w->access);
+	rc = nb_check(env, w->st, w->pc, &w->access);
 	if (rc)
 		return rc;
-	nb_mark_uses(env, w->st, w->pc);
+	nb_mark_uses(env, w->st, w->pc, &w->access);
 	rc = nb_advance(w, more);
 	if (!rc && env->walk.how.seek && *more && w->nopen > open)
 		rc = choose(w, open, more);

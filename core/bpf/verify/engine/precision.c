@@ -248,25 +248,25 @@ static void mark_alu(struct nb_env *env, const struct nb_frame *f, const struct 
 		mark_reg(env, b);
 }
 
-static void mark_load(struct nb_env *env, const struct nb_state *st, const struct nb_reg *ptr,
-		      const struct nb_insn *insn)
+static void mark_load(struct nb_env *env, const struct nb_state *st, const struct nb_mem_access *x)
 {
-	struct nb_range off;
-
-	if (ptr->kind != NB_REG_STACK)
+	if (x->kind != NB_REG_STACK)
 		return;
-	off = nb_access_offset(ptr, insn->off);
-	charge(env, off.smax - off.smin);
-	nb_mark_read(env, st, ptr->frame, off.smin, off.smax + insn->width / 8);
+	charge(env, x->off.smax - x->off.smin);
+	nb_mark_read(env, st, x->frame, x->off.smin, nb_access_end(x));
 }
 
-static void charge_store(struct nb_env *env, const struct nb_reg *ptr)
+static void mark_store(struct nb_env *env, const struct nb_frame *f, const struct nb_mem_access *x)
 {
-	if (ptr->kind == NB_REG_STACK)
-		charge(env, 4 * (ptr->r.smax - ptr->r.smin));
+	/* The stack cell may record which of the stored bytes are 0. */
+	if (x->value >= 0 && (x->size < 4 || !nb_range_is_const(&x->off)))
+		mark_reg(env, &f->regs[x->value]);
+	if (x->kind == NB_REG_STACK)
+		charge(env, 4 * (x->off.smax - x->off.smin));
 }
 
-void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
+void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc,
+		  const struct nb_mem_access *x)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_insn *insn = &env->program.insns[pc];
@@ -276,17 +276,11 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		mark_alu(env, f, insn);
 		break;
 	case NB_KIND_LOAD:
-		mark_load(env, st, &f->regs[insn->src], insn);
-		break;
 	case NB_KIND_ATOMIC:
-		mark_load(env, st, &f->regs[insn->dst], insn);
+		mark_load(env, st, x);
 		break;
 	case NB_KIND_STORE:
-		/* The stack cell may record which of the stored bytes are 0. */
-		if (insn->operand == NB_OPND_REG &&
-		    (insn->width < 32 || !nb_range_is_const(&f->regs[insn->dst].r)))
-			mark_reg(env, &f->regs[insn->src]);
-		charge_store(env, &f->regs[insn->dst]);
+		mark_store(env, f, x);
 		break;
 	case NB_KIND_CALL:
 		if (!nb_insn_calls_func(insn))

@@ -3,6 +3,7 @@
 #define NB_VERIFY_ENGINE_PRECISION_H
 
 #include "core/bpf/verify/state/marks.h"
+#include "core/bpf/verify/state/operands.h"
 
 /*
  * nb_marks_begin - give slots to the scalars of @st, which becomes an explored
@@ -32,6 +33,7 @@ void nb_mark_all(struct nb_env *env, const struct nb_state *st);
  * and stepped; transfer.c does the same for jumps. Call it after nb_check
  * accepted the instruction and before nb_step.
  */
-void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc);
+void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc,
+		  const struct nb_mem_access *x);
 
 #endif

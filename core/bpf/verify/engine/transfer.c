@@ -231,7 +231,7 @@ static void enter_iterator(struct nb_walk *w)
 {
 	struct nb_loop_entry e = { .pc = w->pc, .times = nb_iter_times(w->st) };
 
-	nb_step(w->env, w->st, w->pc);
+	nb_step(w->env, w->st, w->pc, &w->access);
 	e.ref = w->st->refs[w->st->nrefs - 1].id;
 	e.kept = nb_iter_is_kept(w->st, e.ref, &e.times);
 	nb_loop_enter(w, &e);
@@ -322,7 +322,7 @@ int nb_advance(struct nb_walk *w, bool *more)
 	if (nb_insn_effect(insn) == NB_EFFECT_ITER_NEW)
 		enter_iterator(w);
 	else
-		nb_step(env, w->st, w->pc);
+		nb_step(env, w->st, w->pc, &w->access);
 	w->pc += insn->kind == NB_KIND_LDDW ? 2 : 1;
 	return 0;
 }

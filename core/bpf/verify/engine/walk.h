@@ -4,6 +4,7 @@
 
 #include "core/bpf/verify/state/env.h"
 #include "core/bpf/verify/state/marks.h"
+#include "core/bpf/verify/state/operands.h"
 #include "core/bpf/verify/state/saved.h"
 #include "core/bpf/verify/state/widen.h"
 
@@ -71,6 +72,8 @@ struct nb_walk {
 	struct nb_env *env;
 	struct nb_state *st;
 	uint32_t pc;
+	/* The access of a load, store or atomic at @pc. */
+	struct nb_mem_access access;
 	/* The latest explored state of this path. */
 	struct nb_explored *latest;
 	/* Explored states by slot. @joins: those at joins. @counted: those

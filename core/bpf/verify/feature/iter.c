@@ -52,16 +52,17 @@ bool nb_is_iter(const struct nb_insn *insn)
 int nb_check_iter_place(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	struct nb_range off = r->r;
+	struct nb_mem_access x = {
+		.reg = (int8_t)number, .frame = r->frame, .size = ITER_SIZE, .off = r->r
+	};
 	int rc;
 
-	if (r->kind != NB_REG_STACK || !nb_range_is_const(&off) || off.smin & 7)
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&x.off) || x.off.smin & 7)
 		return refuse(a, NB_RULE_ITER_PLACE, .reg = number);
-	rc = nb_check_frame(a, number, &off, ITER_SIZE);
+	rc = nb_check_frame(a, &x);
 	if (rc)
 		return rc;
-	nb_note_depth(a, r, &off);
-	if (nb_object_in(&a->st->frames[r->frame], off.smin, off.smin + ITER_SIZE))
+	if (nb_object_in(&a->st->frames[x.frame], x.off.smin, nb_access_end(&x)))
 		return refuse(a, NB_RULE_ITER_TAKEN, .reg = number);
 	return nb_check_room(a);
 }
@@ -285,16 +286,14 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc, bool mor
 	nb_top(st)->regs[0] = labelled(r0, c);
 }
 
-struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
-			   const struct nb_range *off, uint32_t size)
+struct nb_reg nb_iter_load(const struct nb_state *st, uint32_t ref, const struct nb_mem_access *x)
 {
-	struct nb_reg v = nb_reg_unknown(size * 8);
-
-	const struct nb_cell *c = cell_of(st, ptr->ref);
+	struct nb_reg v = nb_reg_unknown((unsigned)x->size * 8);
+	const struct nb_cell *c = cell_of(st, ref);
 
 	if (!c)
 		return v;
-	if (size == 4 && nb_range_is_const(off) && !off->smin && c->reg.delta != ENDED)
+	if (x->size == 4 && nb_range_is_const(&x->off) && !x->off.smin && c->reg.delta != ENDED)
 		v.r = nb_range_zext(&c->reg.r, 32);
 	return labelled(v, c);
 }

@@ -53,9 +53,7 @@ bool nb_iter_may_end(const struct nb_state *st);
 /* Step the iterator: it yields a number (@more) or the end. */
 void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc, bool more);
 
-/* Return the result of loading @size bytes at @off of the number behind
- * @ptr. */
-struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
-			   const struct nb_range *off, uint32_t size);
+/* Return the result of loading from the number that iterator @ref yielded. */
+struct nb_reg nb_iter_load(const struct nb_state *st, uint32_t ref, const struct nb_mem_access *x);
 
 #endif

@@ -101,15 +101,15 @@ int nb_check_all_returned(const struct at *a, uint32_t frame)
 		      .ref = ref);
 }
 
-int nb_check_objects(const struct at *a, int number, const struct nb_frame *f, int64_t lo,
-		     int64_t hi, bool store)
+int nb_check_objects(const struct at *a, const struct nb_mem_access *x, bool store)
 {
-	const struct nb_cell *o = nb_object_in(f, lo, hi);
+	const struct nb_cell *o =
+		nb_object_in(&a->st->frames[x->frame], x->off.smin, nb_access_end(x));
 
 	if (!o)
 		return 0;
-	return refuse(a, store ? NB_RULE_OBJECT_WRITE : NB_RULE_OBJECT_READ, .reg = number,
-		      .number = lo, .ref = nb_ref_find(a->st, o->reg.ref));
+	return refuse(a, store ? NB_RULE_OBJECT_WRITE : NB_RULE_OBJECT_READ, .reg = x->reg,
+		      .number = x->off.smin, .ref = nb_ref_find(a->st, o->reg.ref));
 }
 
 int nb_check_resource(const struct at *a, int number)

@@ -2,7 +2,7 @@
 #ifndef NB_VERIFY_FEATURE_RESOURCES_H
 #define NB_VERIFY_FEATURE_RESOURCES_H
 
-#include "core/bpf/verify/state/env.h"
+#include "core/bpf/verify/state/operands.h"
 
 struct at;
 
@@ -32,10 +32,9 @@ int nb_check_all_returned(const struct at *a, uint32_t frame);
 /* Check that register @number does not point to released memory: 0, or the
  * finding that names the release. */
 int nb_check_ended(const struct at *a, int number);
-/* Check that no object forbids an access through register @number to stack
- * bytes [lo, hi) of frame @f. @store false: a load, possibly by a helper. */
-int nb_check_objects(const struct at *a, int number, const struct nb_frame *f, int64_t lo,
-		     int64_t hi, bool store);
+/* Check that no object forbids access @x to the stack. @store false: a load or a
+ * helper. */
+int nb_check_objects(const struct at *a, const struct nb_mem_access *x, bool store);
 
 /* Return r0 of a helper that reserves memory. */
 struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st, uint32_t pc,

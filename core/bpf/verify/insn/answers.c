@@ -16,14 +16,14 @@ static int answer_of(const struct nb_program *program, const struct nb_field_spe
 }
 
 /* Return the part of the stored value that field @f receives. */
-static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
-			      const struct nb_field_spec *f, int64_t off)
+static struct nb_range stored(const struct at *a, const struct nb_mem_access *x,
+			      const struct nb_field_spec *f)
 {
 	struct nb_range v = nb_range_const((uint64_t)a->insn->imm);
 
-	if (n->value >= 0)
-		v = reg(a, n->value)->r;
-	v = nb_range_bits(&v, (unsigned)(f->off - off) * 8, f->size * 8);
+	if (x->value >= 0)
+		v = reg(a, x->value)->r;
+	v = nb_range_bits(&v, (unsigned)(f->off - x->off.smin) * 8, f->size * 8);
 	return *f->type == 'i' ? nb_range_sext(&v, f->size * 8) : v;
 }
 
@@ -35,8 +35,8 @@ static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
 	return false;
 }
 
-void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
-		    const struct nb_field_spec *f, int64_t off)
+void nb_note_answer(const struct at *a, const struct nb_mem_access *x,
+		    const struct nb_field_spec *f)
 {
 	struct nb_env *env = a->env;
 	int row = answer_of(&env->program, f);
@@ -49,7 +49,7 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 		return;
 	env->walk.found.answered |= 1u << row;
 	can = &nb_spec_answers(&nrows)[row];
-	v = stored(a, n, f, off);
+	v = stored(a, x, f);
 	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row))
 		return;
 	s = nb_arena_alloc(env->program.arena, sizeof(*s));

@@ -5,11 +5,11 @@
 #include "core/bpf/verify/access/access.h"
 
 /*
- * nb_note_answer - record for the notes that the store at @a sets output @f
- * @off: where the store begins in the context; it may cover neighbouring
- * fields too
+ * nb_note_answer - record for the notes that store @x at @a sets output @f
+ *
+ * The store may cover neighbouring fields too.
  */
-void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
-		    const struct nb_field_spec *f, int64_t off);
+void nb_note_answer(const struct at *a, const struct nb_mem_access *x,
+		    const struct nb_field_spec *f);
 
 #endif

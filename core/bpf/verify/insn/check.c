@@ -117,68 +117,58 @@ static int check_arith(const struct at *a)
 	return check_pointers(a, dst, src);
 }
 
-static const struct nb_frame *frame_of(const struct at *a, const struct nb_reg *r)
+static int check_stack_load(const struct at *a, const struct nb_mem_access *x)
 {
-	return &a->st->frames[r->frame];
-}
+	const struct nb_frame *f = &a->st->frames[x->frame];
+	int rc = nb_check_written(a, x);
 
-static int check_stack_load(const struct at *a, int number, const struct nb_range *off,
-			    uint64_t size)
-{
-	const struct nb_frame *f = frame_of(a, reg(a, number));
-	bool fixed = nb_range_is_const(off);
-	int64_t hi = off->smax + (int64_t)size;
-	int rc = nb_check_written(a, number, off, size);
-
-	for (int64_t at = off->smin; !rc && at < hi; at++) {
+	for (int64_t at = x->off.smin; !rc && at < nb_access_end(x); at++) {
 		if (!nb_cell_of_pointer(f, nb_cell_at(at)))
 			continue;
 		/* Eight aligned bytes are the whole pointer. */
-		if (fixed && size == 8)
+		if (nb_range_is_const(&x->off) && x->size == 8)
 			return 0;
-		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = number, .number = at & ~7ll,
-			      .off = off, .size = size);
+		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = x->reg, .number = at & ~7ll,
+			      .off = &x->off, .size = x->size);
 	}
 	return rc;
 }
 
-/* Check that register @value (or a constant if it is -1) may be stored in
- * that frame. */
-static int check_stack_store(const struct at *a, int number, const struct nb_range *off,
-			     uint64_t size, int value)
+/* Check that the value may be stored in that frame. */
+static int check_stack_store(const struct at *a, const struct nb_mem_access *x)
 {
-	const struct nb_reg *r = reg(a, number), *v;
+	const struct nb_reg *v;
 
-	if (value < 0 || !nb_reg_is_pointer(reg(a, value)))
+	if (x->value < 0 || !nb_reg_is_pointer(reg(a, x->value)))
 		return 0;
-	v = reg(a, value);
-	if (size != 8 || !nb_range_is_const(off))
-		return refuse(a, NB_RULE_POINTER_STORE, .reg = value, .off = off, .size = size);
-	if (v->kind == NB_REG_STACK && v->frame > r->frame)
-		return refuse(a, NB_RULE_STACK_ESCAPE, .reg = value);
+	v = reg(a, x->value);
+	if (x->size != 8 || !nb_range_is_const(&x->off))
+		return refuse(a, NB_RULE_POINTER_STORE, .reg = x->value, .off = &x->off,
+			      .size = x->size);
+	if (v->kind == NB_REG_STACK && v->frame > x->frame)
+		return refuse(a, NB_RULE_STACK_ESCAPE, .reg = x->value);
 	return 0;
 }
 
-static bool aligned(const struct nb_range *off, uint64_t size)
+static bool aligned(const struct nb_mem_access *x)
 {
-	return !((off->t.value | off->t.mask) & (size - 1));
+	return !((x->off.t.value | x->off.t.mask) & (x->size - 1));
 }
 
-static int check_stack(const struct at *a, const struct nb_mem_access *n,
-		       const struct nb_range *off, enum access acc)
+static int check_stack(const struct at *a, const struct nb_mem_access *x)
 {
-	int rc = nb_check_frame(a, n->reg, off, n->size);
+	int rc = nb_check_frame(a, x);
 
 	if (!rc)
-		rc = nb_check_objects(a, n->reg, frame_of(a, reg(a, n->reg)), off->smin,
-				      off->smax + n->size, acc == STORE);
+		rc = nb_check_objects(a, x, !x->loads);
 	if (rc)
 		return rc;
-	if (!aligned(off, n->size))
-		return refuse(a, NB_RULE_STACK_ALIGN, .reg = n->reg, .off = off, .size = n->size);
-	nb_note_depth(a, reg(a, n->reg), off);
-	return acc == LOAD ? check_stack_load(a, n->reg, off, n->size)
-			   : check_stack_store(a, n->reg, off, n->size, n->value);
+	if (!aligned(x))
+		return refuse(a, NB_RULE_STACK_ALIGN, .reg = x->reg, .off = &x->off,
+			      .size = x->size);
+	if (x->loads)
+		rc = check_stack_load(a, x);
+	return !rc && x->stores ? check_stack_store(a, x) : rc;
 }
 
 static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
@@ -207,20 +197,20 @@ static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 }
 
 /* Check that neither value nor address of the store differs between ranks. */
-static int check_output_label(const struct at *a, const struct nb_mem_access *n,
+static int check_output_label(const struct at *a, const struct nb_mem_access *x,
 			      const struct nb_field_spec *f)
 {
-	int8_t number = n->reg;
+	int8_t number = x->reg;
 
 	if (!a->env->walk.how.labels || f->label != NB_LABEL_COHERENT)
 		return 0;
-	if (n->value >= 0 && reg(a, n->value)->label == NB_LABEL_LOCAL)
-		number = n->value;
+	if (x->value >= 0 && reg(a, x->value)->label == NB_LABEL_LOCAL)
+		number = x->value;
 	if (reg(a, number)->label == NB_LABEL_LOCAL)
 		return refuse(a, NB_RULE_LOCAL_OUTPUT, .reg = number, .name = f->name,
 			      .where = reg(a, number)->from);
 	if (a->st->region.open)
-		return refuse(a, NB_RULE_LOCAL_CONTROL, .reg = n->reg, .name = f->name,
+		return refuse(a, NB_RULE_LOCAL_CONTROL, .reg = x->reg, .name = f->name,
 			      .where = a->st->region.pc);
 	return 0;
 }
@@ -234,67 +224,64 @@ static bool has_output(const struct nb_hook_spec *h)
 }
 
 /* Check one output field that a store covers in part or as a whole. */
-static int check_output(const struct at *a, const struct nb_mem_access *n,
-			const struct nb_field_spec *f, int64_t off)
+static int check_output(const struct at *a, const struct nb_mem_access *x,
+			const struct nb_field_spec *f)
 {
+	int64_t off = x->off.smin;
+
 	if (f->access != NB_OUT)
 		return refuse(a,
 			      has_output(a->env->program.hook) ? NB_RULE_CTX_READONLY
 							       : NB_RULE_CTX_NO_OUTPUT,
-			      .reg = n->reg, .name = f->name, .text = f->doc);
-	if (off > f->off || off + n->size < f->off + f->size)
-		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg, .name = f->name,
-			      .limit = f->size, .size = n->size, .number = off - f->off);
-	nb_note_answer(a, n, f, off);
-	return check_output_label(a, n, f);
+			      .reg = x->reg, .name = f->name, .text = f->doc);
+	if (off > f->off || nb_access_end(x) < f->off + f->size)
+		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = x->reg, .name = f->name,
+			      .limit = f->size, .size = x->size, .number = off - f->off);
+	nb_note_answer(a, x, f);
+	return check_output_label(a, x, f);
 }
 
 /* Check a store of one or more whole output fields: compilers merge stores
  * to neighbouring fields. */
-static int check_ctx_store(const struct at *a, const struct nb_mem_access *n, int64_t off)
+static int check_ctx_store(const struct at *a, const struct nb_mem_access *x)
 {
-	struct nb_env *env = a->env;
+	const struct nb_hook_spec *hook = a->env->program.hook;
 	const struct nb_field_spec *f;
 	int rc;
 
-	for (int64_t at = off; at < off + n->size; at = f->off + f->size) {
-		f = at < env->program.hook->ctx_size
-			    ? nb_spec_field(env->program.hook, (uint32_t)at)
-			    : NULL;
+	for (int64_t at = x->off.smin; at < nb_access_end(x); at = f->off + f->size) {
+		f = at < hook->ctx_size ? nb_spec_field(hook, (uint32_t)at) : NULL;
 		if (!f)
-			return refuse_ctx_end(a, n->reg, at);
-		if ((rc = check_output(a, n, f, off)))
+			return refuse_ctx_end(a, x->reg, at);
+		if ((rc = check_output(a, x, f)))
 			return rc;
 	}
-	if (n->value >= 0 && nb_reg_is_pointer(reg(a, n->value)))
-		return refuse(a, NB_RULE_OUTPUT_POINTER, .reg = n->value);
+	if (x->value >= 0 && nb_reg_is_pointer(reg(a, x->value)))
+		return refuse(a, NB_RULE_OUTPUT_POINTER, .reg = x->value);
 	return 0;
 }
 
-static int check_ctx(const struct at *a, const struct nb_mem_access *n, const struct nb_range *offs,
-		     enum access acc)
+static int check_ctx(const struct at *a, const struct nb_mem_access *x)
 {
-	struct nb_env *env = a->env;
-	const struct nb_field_spec *f;
-	int64_t off = offs->smin;
+	const struct nb_field_spec *f = x->field;
+	int64_t off = x->off.smin;
 
-	if (!nb_range_is_const(offs))
-		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = n->reg);
-	if (off < 0 || off >= env->program.hook->ctx_size)
-		return refuse_ctx_end(a, n->reg, off);
-	f = nb_spec_field(env->program.hook, (uint32_t)off);
-	if (off % n->size)
-		return refuse(a, NB_RULE_CTX_ALIGN, .reg = n->reg, .size = n->size, .number = off,
+	if (!nb_range_is_const(&x->off))
+		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = x->reg);
+	if (off < 0 || off >= a->env->program.hook->ctx_size)
+		return refuse_ctx_end(a, x->reg, off);
+	if (off % (int64_t)x->size)
+		return refuse(a, NB_RULE_CTX_ALIGN, .reg = x->reg, .size = x->size, .number = off,
 			      .name = f ? f->name : "(padding)");
-	if (acc == STORE && f)
-		return check_ctx_store(a, n, off);
+	if (x->stores && f)
+		return check_ctx_store(a, x);
 	if (!f)
-		return refuse(a, NB_RULE_CTX_PADDING, .reg = n->reg, .number = off);
-	if (off + n->size > f->off + f->size)
-		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg, .size = n->size, .number = off,
+		return refuse(a, NB_RULE_CTX_PADDING, .reg = x->reg, .number = off);
+	if (nb_access_end(x) > f->off + f->size)
+		return refuse(a, NB_RULE_CTX_FIELD, .reg = x->reg, .size = x->size, .number = off,
 			      .name = f->name, .limit = f->off + f->size);
 	if (!strcmp(f->unit, "ns"))
-		env->walk.found.reads_time = true;
+		a->env->walk.found.reads_time = true;
 	return 0;
 }
 
@@ -322,41 +309,24 @@ static int refuse_address(const struct at *a, int number)
 		      .reg = number);
 }
 
-static int check_access(const struct at *a, const struct nb_mem_access *n, enum access acc)
+static int check_access(const struct at *a, const struct nb_mem_access *x)
 {
-	const struct nb_reg *r = reg(a, n->reg);
-	struct nb_range off = nb_access_offset(r, a->insn->off);
-
-	if (r->kind == NB_REG_CTX)
-		return check_ctx(a, n, &off, acc);
-	if (r->kind == NB_REG_STACK)
-		return check_stack(a, n, &off, acc);
-	if (points_to_memory(r))
-		return nb_check_memory(a, n->reg, &off, n->size, acc);
-	return refuse_address(a, n->reg);
+	if (x->kind == NB_REG_CTX)
+		return check_ctx(a, x);
+	if (x->kind == NB_REG_STACK)
+		return check_stack(a, x);
+	if (points_to_memory(x))
+		return nb_check_memory(a, x);
+	return refuse_address(a, x->reg);
 }
 
-static int check_ordered(const struct at *a, const struct nb_mem_access *n)
+static int check_ordered(const struct at *a, const struct nb_mem_access *x)
 {
-	const struct nb_reg *r = reg(a, n->reg);
-	struct nb_range off = nb_access_offset(r, a->insn->off);
-
-	if (r->kind == NB_REG_CTX)
-		return refuse(a, NB_RULE_CTX_ATOMIC, .reg = n->reg);
-	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
+	if (x->kind == NB_REG_CTX)
+		return refuse(a, NB_RULE_CTX_ATOMIC, .reg = x->reg);
+	if (!nb_reg_is_pointer(reg(a, x->reg)) || aligned(x))
 		return 0;
-	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = n->reg, .size = n->size, .off = &off);
-}
-
-static int check_atomic(const struct at *a, const struct nb_mem_access *n)
-{
-	int rc;
-
-	/* A stored pointer counts as a number. */
-	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)) ||
-	    (rc = check_access(a, n, STORE)))
-		return rc;
-	return a->insn->writes & NB_REGS_S ? check_writable(a, a->insn->src) : 0;
+	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = x->reg, .size = x->size, .off = &x->off);
 }
 
 static int check_call(const struct at *a)
@@ -415,14 +385,21 @@ static int check_alu(const struct at *a)
 	return rc ? rc : check_arith(a);
 }
 
-static int check_load_store(const struct at *a, const struct nb_mem_access *n, enum access acc)
+static int check_load_store(const struct at *a, const struct nb_mem_access *x)
 {
-	int rc = a->insn->traits & NB_INSN_ORDERED ? check_ordered(a, n) : 0;
+	int rc = a->insn->traits & NB_INSN_ORDERED || a->insn->kind == NB_KIND_ATOMIC
+			 ? check_ordered(a, x)
+			 : 0;
 
-	return rc ? rc : check_access(a, n, acc);
+	if (!rc)
+		rc = check_access(a, x);
+	if (!rc && a->insn->kind == NB_KIND_ATOMIC && a->insn->writes & NB_REGS_S)
+		rc = check_writable(a, a->insn->src);
+	return rc;
 }
 
-int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
+int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc,
+	     const struct nb_mem_access *x)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct at a = {
@@ -434,7 +411,6 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 						     : NULL,
 		.pc = pc,
 	};
-	struct nb_mem_access n = { (int8_t)insn->dst, -1, (uint8_t)(insn->width / 8) };
 	int rc = check_registers(&a);
 
 	if (rc)
@@ -443,14 +419,9 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_ALU:
 		return check_alu(&a);
 	case NB_KIND_LOAD:
-		n.reg = (int8_t)insn->src;
-		return check_load_store(&a, &n, LOAD);
 	case NB_KIND_STORE:
-		if (insn->operand == NB_OPND_REG)
-			n.value = (int8_t)insn->src;
-		return check_load_store(&a, &n, STORE);
 	case NB_KIND_ATOMIC:
-		return check_atomic(&a, &n);
+		return check_load_store(&a, x);
 	case NB_KIND_CALL:
 		return nb_insn_calls_func(insn) ? check_call(&a) : nb_check_helper(&a);
 	case NB_KIND_EXIT:

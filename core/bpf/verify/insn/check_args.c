@@ -84,44 +84,34 @@ static int check_map_arg(const struct at *a, int number)
 	return rc;
 }
 
-static int check_stack_arg(const struct at *a, int number, uint64_t size, enum access acc)
+static int check_stack_arg(const struct at *a, const struct nb_mem_access *x)
 {
-	const struct nb_reg *r = reg(a, number);
-	struct nb_range off = nb_access_offset(r, 0);
-	int rc = nb_check_frame(a, number, &off, size);
+	int rc = nb_check_frame(a, x);
 
-	if (rc)
-		return rc;
-	nb_note_depth(a, r, &off);
-	rc = nb_check_objects(a, number, &a->st->frames[r->frame], off.smin,
-			      off.smax + (int64_t)size, false);
-	if (rc)
-		return rc;
-	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
+	if (!rc)
+		rc = nb_check_objects(a, x, false);
+	return !rc && x->loads ? nb_check_written(a, x) : rc;
 }
 
 static int check_mem_arg(const struct at *a, int number)
 {
-	const struct nb_helper_spec *h = a->helper;
 	unsigned arg = (unsigned)number - 1;
+	const struct nb_mem_access x = nb_access_of_arg(&a->env->program, a->st, a->helper, arg);
 	const struct nb_reg *r = reg(a, number);
-	struct nb_extent size = nb_helper_extent(&a->env->program, a->st, h, arg);
-	enum nb_arg kind = h->arg[arg];
-	enum access acc = nb_arg_writes(kind) ? STORE : LOAD;
-	struct nb_range off = nb_access_offset(r, 0);
+	enum nb_arg kind = a->helper->arg[arg];
 	bool null = nb_reg_is_zero(r);
 
-	if (!size.max && (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
+	if (!x.size && (x.kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
 		return 0;
-	if (r->kind == NB_REG_STACK)
-		return check_stack_arg(a, number, size.max, acc);
-	if (points_to_memory(r))
-		return nb_check_memory(a, number, &off, size.max, acc);
+	if (x.kind == NB_REG_STACK)
+		return check_stack_arg(a, &x);
+	if (points_to_memory(&x))
+		return nb_check_memory(a, &x);
 	if (r->kind == NB_REG_SCALAR && !null && nb_check_ended(a, number))
 		return NB_E_VERIFY;
 	null |= r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
 	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM, .reg = number, .arg = kind,
-		      .size = size.max);
+		      .size = x.size);
 }
 
 /* Check the size argument alone; check_mem_arg checks that the memory is

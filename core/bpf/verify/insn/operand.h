@@ -30,10 +30,4 @@ static inline void nb_step_assign(struct nb_state *st, int number, struct nb_reg
 	nb_top(st)->regs[number] = v;
 }
 
-/* Does the map hold data that differs between ranks? */
-static inline bool nb_map_is_local(const struct nb_map_spec *m)
-{
-	return !(m->tags & NB_MAPF_COHERENT) && m->origin != NB_ORIGIN_RODATA;
-}
-
 #endif

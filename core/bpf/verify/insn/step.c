@@ -160,59 +160,40 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 }
 
 /* Load constant data (.rodata) at a known offset. */
-static bool load_constant(const struct nb_program *program, const struct nb_reg *ptr,
-			  const struct nb_range *off, uint32_t size, struct nb_range *out)
+static void load_constant(const struct nb_mem_access *x, struct nb_range *out)
 {
-	const struct nb_map_spec *m = &program->img->maps[ptr->map];
 	uint64_t v = 0;
 
-	if (m->origin != NB_ORIGIN_RODATA || !m->init || !nb_range_is_const(off))
-		return false;
-	for (uint32_t i = 0; i < size; i++)
-		v |= (uint64_t)m->init[off->t.value + i] << i * 8;
+	if (x->map->origin != NB_ORIGIN_RODATA || !x->map->init || !nb_range_is_const(&x->off))
+		return;
+	for (uint32_t i = 0; i < x->size; i++)
+		v |= (uint64_t)x->map->init[x->off.t.value + i] << i * 8;
 	*out = nb_range_const(v);
-	return true;
-}
-
-/* Do the contents of the memory behind @ptr differ between ranks? */
-static bool memory_is_local(const struct nb_program *program, const struct nb_reg *ptr,
-			    const struct nb_range *off)
-{
-	const struct nb_field_spec *f;
-
-	if (ptr->kind == NB_REG_VALUE)
-		return nb_map_is_local(&program->img->maps[ptr->map]);
-	if (ptr->kind == NB_REG_MEM)
-		return true;
-	if (ptr->kind != NB_REG_CTX)
-		return false;
-	f = nb_spec_field(program->hook, (uint32_t)off->smin);
-	return f && f->label != NB_LABEL_COHERENT;
 }
 
 static struct nb_reg load_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			     const struct nb_reg *ptr, uint32_t size)
+			     const struct nb_mem_access *x)
 {
-	struct nb_range off = nb_access_offset(ptr, env->program.insns[pc].off);
-	struct nb_reg v = nb_reg_unknown(size * 8);
+	const struct nb_reg *ptr = &nb_top(st)->regs[x->reg];
+	struct nb_reg v = nb_reg_unknown((unsigned)x->size * 8);
 
-	if (ptr->kind == NB_REG_STACK)
-		v = nb_stack_load(st, ptr, &off, size);
-	else if (ptr->kind == NB_REG_VALUE)
-		load_constant(&env->program, ptr, &off, size, &v.r);
-	else if (ptr->kind == NB_REG_RDONLY && ptr->ref)
-		v = nb_iter_load(st, ptr, &off, size);
-	if (memory_is_local(&env->program, ptr, &off))
+	if (x->kind == NB_REG_STACK)
+		v = nb_stack_load(st, x);
+	else if (x->kind == NB_REG_VALUE)
+		load_constant(x, &v.r);
+	else if (x->kind == NB_REG_RDONLY && ptr->ref)
+		v = nb_iter_load(st, ptr->ref, x);
+	if (x->local)
 		nb_label_begin(env, &v, pc);
 	nb_label_follow(&v, ptr);
 	return v;
 }
 
-static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void load(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		 const struct nb_mem_access *x)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
-	struct nb_reg ptr = nb_top(st)->regs[insn->src];
-	struct nb_reg v = load_at(env, st, pc, &ptr, insn->width / 8u);
+	struct nb_reg v = load_at(env, st, pc, x);
 
 	if (insn->traits & NB_INSN_SIGNED) {
 		v.r = nb_range_sext(&v.r, insn->width);
@@ -223,55 +204,55 @@ static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 /* Store @v in memory: only the contents of the stack are tracked, never
  * those of other memory. */
-static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc, const struct nb_reg *ptr,
-		     struct nb_reg v)
+static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		     const struct nb_mem_access *x, struct nb_reg v)
 {
-	const struct nb_insn *insn = &env->program.insns[pc];
-	struct nb_range off = nb_access_offset(ptr, insn->off);
-	struct nb_place at = { ptr->frame, off.smin, insn->width / 8u };
+	const struct nb_reg *ptr = &nb_top(st)->regs[x->reg];
+	struct nb_place at = { x->frame, x->off.smin, (uint32_t)x->size };
 
 	if (ptr->label == NB_LABEL_LOCAL)
 		nb_stack_smear_paths(env, st, pc, ptr->from);
-	if (ptr->kind != NB_REG_STACK)
+	if (x->kind != NB_REG_STACK)
 		return;
 	nb_label_follow(&v, ptr);
-	if (nb_range_is_const(&off)) {
+	if (nb_range_is_const(&x->off)) {
 		nb_stack_store(env, st, pc, at, &v);
 		return;
 	}
-	at.size += (uint32_t)(off.smax - off.smin);
+	at.size += (uint32_t)(x->off.smax - x->off.smin);
 	nb_stack_smear(env, st, pc, at, &v);
 }
 
-static void store(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void store(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		  const struct nb_mem_access *x)
 {
-	const struct nb_insn *insn = &env->program.insns[pc];
-	struct nb_frame *f = nb_top(st);
-	struct nb_reg ptr = f->regs[insn->dst], v;
+	struct nb_reg v;
 
-	if (insn->operand == NB_OPND_IMM) {
-		v = nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
+	if (x->value >= 0) {
+		struct nb_reg *from = &nb_top(st)->regs[x->value];
+
+		if (x->kind == NB_REG_STACK)
+			link_scalar(env, from);
+		v = *from;
 	} else {
-		if (ptr.kind == NB_REG_STACK)
-			link_scalar(env, &f->regs[insn->src]);
-		v = f->regs[insn->src];
+		v = nb_reg_scalar(nb_range_const((uint64_t)env->program.insns[pc].imm));
 	}
-	store_at(env, st, pc, &ptr, v);
+	store_at(env, st, pc, x, v);
 }
 
-static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		   const struct nb_mem_access *x)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_frame *f = nb_top(st);
-	struct nb_reg ptr = f->regs[insn->dst], src = f->regs[insn->src];
-	struct nb_reg old = load_at(env, st, pc, &ptr, insn->width / 8u);
+	struct nb_reg src = f->regs[insn->src], old = load_at(env, st, pc, x);
 	struct nb_reg now = nb_reg_unknown(insn->width), r0 = f->regs[0];
 
 	forget_pointer(env, pc, &old, insn->width);
 	forget_pointer(env, pc, &src, insn->width);
 	nb_reg_unlink(&old);
 	/* The fetched value depends on concurrent writers. */
-	if (ptr.kind != NB_REG_STACK)
+	if (x->kind != NB_REG_STACK)
 		nb_label_begin(env, &old, pc);
 	nb_label_follow(&now, &old);
 	nb_label_follow(&now, &src);
@@ -279,7 +260,7 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		forget_pointer(env, pc, &r0, insn->width);
 		nb_label_follow(&now, &r0);
 	}
-	store_at(env, st, pc, &ptr, now);
+	store_at(env, st, pc, x, now);
 	if (insn->writes & NB_REGS_R0)
 		nb_step_assign(st, 0, old);
 	else if (insn->writes & NB_REGS_S)
@@ -332,20 +313,20 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	}
 }
 
-void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
+void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc, const struct nb_mem_access *x)
 {
 	switch (env->program.insns[pc].kind) {
 	case NB_KIND_ALU:
 		alu(env, st, pc);
 		break;
 	case NB_KIND_LOAD:
-		load(env, st, pc);
+		load(env, st, pc, x);
 		break;
 	case NB_KIND_STORE:
-		store(env, st, pc);
+		store(env, st, pc, x);
 		break;
 	case NB_KIND_ATOMIC:
-		atomic(env, st, pc);
+		atomic(env, st, pc, x);
 		break;
 	case NB_KIND_LDDW:
 		lddw(&env->program, st, pc);

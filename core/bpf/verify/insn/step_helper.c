@@ -34,28 +34,25 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_helper_spec *h, unsigned arg, struct nb_reg *r0, uint32_t pc)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
-	struct nb_extent size;
+	struct nb_mem_access x;
 
 	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
 		return;
 	nb_label_follow(r0, r);
 	if (!nb_arg_reads(h->arg[arg]))
 		return;
-	size = nb_helper_extent(&env->program, st, h, arg);
+	x = nb_access_of_arg(&env->program, st, h, arg);
 	/* The size is 0: the pointer was not checked, so do not dereference
 	 * it. */
-	if (!size.max)
+	if (!x.size)
 		return;
-	if (r->kind == NB_REG_STACK) {
-		follow_stack(env, &st->frames[r->frame], r->r.smin, r->r.smax + (int64_t)size.max,
-			     r0, pc);
-	} else if ((r->kind == NB_REG_VALUE && nb_map_is_local(&env->program.img->maps[r->map])) ||
-		   r->kind == NB_REG_MEM) {
+	if (x.kind == NB_REG_STACK) {
+		follow_stack(env, &st->frames[x.frame], x.off.smin, nb_access_end(&x), r0, pc);
+	} else if (x.local) {
 		follow_source(env, r0, pc);
-	} else if (r->kind == NB_REG_RDONLY && r->ref) {
+	} else if (x.kind == NB_REG_RDONLY && r->ref) {
 		/* The iterator's label may have changed since its start. */
-		struct nb_range off = nb_access_offset(r, 0);
-		struct nb_reg now = nb_iter_load(st, r, &off, 1);
+		struct nb_reg now = nb_iter_load(st, r->ref, &x);
 
 		nb_label_follow(r0, &now);
 	}
@@ -113,14 +110,13 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 static bool always_found(struct nb_env *env, struct nb_state *st, const struct nb_helper_spec *h,
 			 const struct nb_map_spec *m)
 {
-	const struct nb_reg *key = &nb_top(st)->regs[2];
-	struct nb_range off = nb_access_offset(key, 0);
+	const struct nb_mem_access key = nb_access_of_arg(&env->program, st, h, 1);
 	struct nb_reg index;
 
-	if (h->success != NB_SUCCESS_ELEMENTS || !nb_map_is_array(m) || key->kind != NB_REG_STACK ||
-	    off.smin % (int64_t)sizeof(uint32_t))
+	if (h->success != NB_SUCCESS_ELEMENTS || !nb_map_is_array(m) || key.kind != NB_REG_STACK ||
+	    key.off.smin % (int64_t)sizeof(uint32_t))
 		return false;
-	index = nb_stack_load(st, key, &off, sizeof(uint32_t));
+	index = nb_stack_load(st, &key);
 	if (index.r.umax >= m->max_entries)
 		return false;
 	nb_mark(env, index.deps);

@@ -9,6 +9,46 @@ struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 	return nb_range_plus(&r->r, off);
 }
 
+/* Find the memory behind pointer @r. */
+static void resolve_region(const struct nb_program *program, const struct nb_reg *r,
+			   struct nb_mem_access *x)
+{
+	x->kind = r->kind;
+	x->frame = r->frame;
+	if (r->kind == NB_REG_VALUE) {
+		x->map = &program->img->maps[r->map];
+		x->limit = x->map->value_size;
+		x->local = nb_map_is_local(x->map);
+	} else if (r->kind == NB_REG_MEM || r->kind == NB_REG_RDONLY) {
+		x->limit = r->size;
+		x->local = r->kind == NB_REG_MEM;
+	} else if (r->kind == NB_REG_CTX && nb_range_is_const(&x->off) && x->off.smin >= 0 &&
+		   x->off.smin < program->hook->ctx_size) {
+		x->field = nb_spec_field(program->hook, (uint32_t)x->off.smin);
+		x->local = x->field && x->field->label != NB_LABEL_COHERENT;
+	}
+}
+
+void nb_access_resolve(const struct nb_program *program, const struct nb_state *st,
+		       const struct nb_insn *insn, struct nb_mem_access *x)
+{
+	const bool loads = insn->kind == NB_KIND_LOAD, atomic = insn->kind == NB_KIND_ATOMIC;
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[loads ? insn->src : insn->dst];
+
+	if (!loads && !atomic && insn->kind != NB_KIND_STORE)
+		return;
+	*x = (struct nb_mem_access){
+		.reg = (int8_t)(loads ? insn->src : insn->dst),
+		/* What an atomic stores counts as a number. */
+		.value = !loads && !atomic && insn->operand == NB_OPND_REG ? (int8_t)insn->src : -1,
+		.loads = loads || atomic,
+		.stores = !loads,
+		.size = insn->width / 8,
+		.off = nb_access_offset(r, insn->off),
+	};
+	resolve_region(program, r, x);
+}
+
 uint32_t nb_frame_func(const struct nb_program *program, const struct nb_state *st, uint32_t frame,
 		       uint32_t pc)
 {
@@ -83,4 +123,21 @@ struct nb_extent nb_helper_extent(const struct nb_program *program, const struct
 	else if (m)
 		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
 	return (struct nb_extent){ size, size };
+}
+
+struct nb_mem_access nb_access_of_arg(const struct nb_program *program, const struct nb_state *st,
+				      const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
+	struct nb_mem_access x = {
+		.reg = (int8_t)(arg + 1),
+		.value = -1,
+		.loads = nb_arg_reads(h->arg[arg]),
+		.stores = nb_arg_writes(h->arg[arg]),
+		.size = nb_helper_extent(program, st, h, arg).max,
+		.off = r->r,
+	};
+
+	resolve_region(program, r, &x);
+	return x;
 }

@@ -4,6 +4,43 @@
 
 #include "core/bpf/verify/state/env.h"
 
+/* Does the map hold data that differs between ranks? */
+static inline bool nb_map_is_local(const struct nb_map_spec *m)
+{
+	return !(m->tags & NB_MAPF_COHERENT) && m->origin != NB_ORIGIN_RODATA;
+}
+
+/* An access to memory: @size bytes at @off of what register @reg points into.
+ * Checks, labels and steps share this record, so each access is decoded and
+ * resolved once. Its bounds hold only after nb_check. */
+struct nb_mem_access {
+	int8_t reg;
+	int8_t value; /* The register stored; -1 for a number. */
+	bool loads, stores;
+	uint8_t kind;  /* enum nb_reg_kind of the pointer. */
+	uint8_t frame; /* STACK: index of the frame. */
+	/* The memory holds data that differs between ranks. Of the stack and
+	 * of iterators each value has its own label. */
+	bool local;
+	uint64_t size;
+	uint64_t limit;		       /* VALUE, MEM and RDONLY: bytes of the memory. */
+	const struct nb_map_spec *map; /* VALUE: the map; else NULL. */
+	/* CTX: the field at @off; NULL if there is none or @off is not known. */
+	const struct nb_field_spec *field;
+	struct nb_range off;
+};
+
+/* Resolve the access of the load, store or atomic @insn. Does nothing for
+ * another instruction. */
+void nb_access_resolve(const struct nb_program *program, const struct nb_state *st,
+		       const struct nb_insn *insn, struct nb_mem_access *x);
+
+/* Return the offset behind the last byte that the access may touch. */
+static inline int64_t nb_access_end(const struct nb_mem_access *x)
+{
+	return x->off.smax + (int64_t)x->size;
+}
+
 /* Return the offset of an access through @r: the pointer's own offset plus
  * the constant @off. */
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
@@ -44,5 +81,9 @@ struct nb_extent {
 };
 struct nb_extent nb_helper_extent(const struct nb_program *program, const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg);
+
+/* Return the access of a helper to the memory behind argument @arg. */
+struct nb_mem_access nb_access_of_arg(const struct nb_program *program, const struct nb_state *st,
+				      const struct nb_helper_spec *h, unsigned arg);
 
 #endif
