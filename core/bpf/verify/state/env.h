@@ -44,8 +44,7 @@ enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 /* One branch that a path took. */
 struct nb_branch_step {
 	uint32_t pc;
-	/* In a search: index of the path's previous branch plus 1, or 0 for
-	 * none. */
+	/* Index of the path's previous branch plus 1, or 0 for none. */
 	uint32_t before;
 	bool taken;
 	bool open; /* The other outcome of the branch was possible too. */

@@ -283,6 +283,12 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 /* The values that the notes still have to explain, going backwards. */
 struct slice {
 	const struct nb_trail *t;
+	struct nb_finding *f;
+	/* The slot that read the rank-local data, or NB_NO_PC if it is known or
+	 * the finding is about other data. */
+	uint32_t source;
+	/* The call that made the pointer is not found yet. */
+	bool nullable;
 	/* Registers of each frame: bit i stands for ri. */
 	uint16_t regs[NB_MAX_FRAMES];
 	struct {
@@ -381,6 +387,69 @@ static void want_uses(struct slice *s, uint32_t i)
 		want(s, frame, in->src);
 }
 
+/* Return the operand of a branch, or the argument of a helper that calls back,
+ * that is rank-local; -1 if there is none. */
+static int local_operand(const struct nb_trail *t, uint32_t i)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *regs = nb_trail_at(t, i)->regs;
+	bool loops = nb_insn_effect(in) == NB_EFFECT_CALLS;
+
+	for (int r = 1; loops && r <= 4; r++)
+		if (regs[r].label == NB_LABEL_LOCAL)
+			return r;
+	if (in->kind != NB_KIND_JMP)
+		return -1;
+	if (regs[in->dst].label == NB_LABEL_LOCAL)
+		return in->dst;
+	return in->operand == NB_OPND_REG && regs[in->src].label == NB_LABEL_LOCAL ? in->src : -1;
+}
+
+/*
+ * If step @i is the source of the rank-local data that the finding is about, say
+ * what it reads. A step that only passes the data on, such as a branch on it,
+ * leads to the step that read its operand.
+ */
+static void look_at_source(struct slice *s, uint32_t i)
+{
+	const struct nb_trail_step *at = nb_trail_at(s->t, i);
+	struct nb_env *env = s->t->env;
+	const char *hint;
+	int reg;
+
+	if (at->pc != s->source)
+		return;
+	reg = local_operand(s->t, i);
+	s->source = reg < 0 ? NB_NO_PC : at->regs[reg].from;
+	if (reg >= 0 || insn_at(s->t, i)->kind == NB_KIND_JMP)
+		return;
+	s->f->known =
+		nb_say(env, "%s; source: %s", s->f->known, nb_say_local(env, at->regs, at->pc));
+	hint = nb_say_local_hint(env, at->regs, at->pc);
+	if (*hint)
+		s->f->hint = hint;
+}
+
+/*
+ * Step @i is the helper call that made the pointer which may be NULL: name its
+ * line, and the test that is missing after it.
+ */
+static void look_at_maker(struct slice *s, uint32_t i)
+{
+	const struct nb_line *l = nb_line_of(s->t->env->program.prog, nb_trail_at(s->t, i)->pc);
+	struct nb_finding *f = s->f;
+	const char *name;
+
+	s->nullable = false;
+	if (!l || !l->text)
+		return;
+	f->known =
+		nb_say(s->t->env, "%s; made by %s in line %u", f->known, called(s->t, i), l->line);
+	name = nb_source_assigned(s->t->env, l->text);
+	if (*name)
+		f->hint = nb_say(s->t->env, "after line %u add: if (!%s) return 0;", l->line, name);
+}
+
 /* Write a note for a store to stack bytes that the finding depends on. */
 static void look_at_store(struct slice *s, uint32_t i)
 {
@@ -462,6 +531,8 @@ static void look_at_defs(struct slice *s, uint32_t i)
 	s->regs[frame] &= (uint16_t)~hit;
 	if (hit)
 		want_uses(s, i);
+	if (hit & 1 && s->nullable && nb_insn_calls_helper(insn_at(s->t, i)))
+		look_at_maker(s, i);
 }
 
 /*
@@ -492,145 +563,46 @@ static void look_at_step(struct slice *s, uint32_t i)
 
 static bool open_questions(const struct slice *s)
 {
-	bool any = s->nstack || s->branch != NB_NO_PC;
+	bool any = s->nstack || s->branch != NB_NO_PC || s->source != NB_NO_PC;
 
 	for (unsigned f = 0; f < NB_MAX_FRAMES; f++)
 		any |= s->regs[f] != 0;
-	return any && s->n < MAX_NOTES;
+	return any;
 }
 
-static void begin(struct slice *s, const struct nb_finding *f)
+static void begin(struct slice *s)
 {
 	uint32_t last = s->t->n - 1;
 	const struct nb_trail_step *at = nb_trail_at(s->t, last);
+	const struct nb_finding *f = s->f;
+	bool control = f->cls == NB_FIND_LOCAL_CONTROL, verdict = f->cls == NB_FIND_LOCAL_VERDICT;
 
-	s->branch = NB_NO_PC;
-	if (f->cls == NB_FIND_LOCAL_CONTROL || (f->cls == NB_FIND_LOCAL_VERDICT && at->region.open))
+	s->branch = s->source = NB_NO_PC;
+	if (control || (verdict && at->region.open))
 		s->branch = at->region.pc;
-	if (f->reg < 0 || (f->cls == NB_FIND_LOCAL_CONTROL))
+	if (control || verdict || f->cls == NB_FIND_LOCAL_OUTPUT)
+		s->source = f->from;
+	if (f->reg < 0 || control)
 		return;
+	s->nullable = (f->cls == NB_FIND_NULLABLE || f->cls == NB_FIND_NULL_ARITH ||
+		       f->cls == NB_FIND_ARG_NULL) &&
+		      at->regs[f->reg].kind != NB_REG_SCALAR;
 	want(s, at->nframes - 1, f->reg);
 	want_origin(s, last, f->reg);
 }
 
-/* Return the last step at @pc before step @i; t->n if none is kept. */
-static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
-{
-	while (i-- > t->first)
-		if (nb_trail_at(t, i)->pc == pc)
-			return i;
-	return t->n;
-}
-
-/* Return the operand of a branch, or the argument of a helper that calls back,
- * that is rank-local; -1 if there is none. */
-static int local_operand(const struct nb_trail *t, uint32_t i)
-{
-	const struct nb_insn *in = insn_at(t, i);
-	const struct nb_reg *regs = nb_trail_at(t, i)->regs;
-	bool loops = nb_insn_effect(in) == NB_EFFECT_CALLS;
-
-	for (int r = 1; loops && r <= 4; r++)
-		if (regs[r].label == NB_LABEL_LOCAL)
-			return r;
-	if (in->kind != NB_KIND_JMP)
-		return -1;
-	if (regs[in->dst].label == NB_LABEL_LOCAL)
-		return in->dst;
-	return in->operand == NB_OPND_REG && regs[in->src].label == NB_LABEL_LOCAL ? in->src : -1;
-}
-
-/* Return the step that loaded the rank-local data which the finding is
- * about, following branches backwards; t->n if that step is not kept. */
-static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
-{
-	uint32_t i = t->n - 1, branches = 0, from = f->from;
-	int reg;
-
-	while ((i = last_at(t, i, from)) != t->n) {
-		reg = local_operand(t, i);
-		if (reg < 0 || branches++ == 8)
-			return i;
-		from = nb_trail_at(t, i)->regs[reg].from;
-	}
-	return t->n;
-}
-
-static void say_origin(const struct nb_trail *t, struct nb_finding *f)
-{
-	const struct nb_trail_step *at;
-	const char *hint;
-	uint32_t i;
-
-	if (f->cls != NB_FIND_LOCAL_OUTPUT && f->cls != NB_FIND_LOCAL_CONTROL &&
-	    f->cls != NB_FIND_LOCAL_VERDICT)
-		return;
-	i = origin(t, f);
-	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)
-		return;
-	at = nb_trail_at(t, i);
-	f->known =
-		nb_say(t->env, "%s; source: %s", f->known, nb_say_local(t->env, at->regs, at->pc));
-	hint = nb_say_local_hint(t->env, at->regs, at->pc);
-	if (*hint)
-		f->hint = hint;
-}
-
-/* Return the helper call whose result register @number holds at step @i;
- * t->n if there is none. */
-static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
-{
-	for (int links = 0; links < 8; links++) {
-		const struct nb_insn *in;
-
-		i = writer(t, i, number);
-		if (i == t->n)
-			return i;
-		in = insn_at(t, i);
-		if (nb_insn_calls_helper(in) && number == 0)
-			return i;
-		if (!nb_insn_copies(in) || in->operand != NB_OPND_REG)
-			return t->n;
-		number = in->src;
-	}
-	return t->n;
-}
-
-/*
- * Describe which line produced the pointer, and which test is missing after it.
- */
-static void say_null(const struct nb_trail *t, struct nb_finding *f)
-{
-	const struct nb_line *l;
-	const char *name;
-	uint32_t i;
-
-	if ((f->cls != NB_FIND_NULLABLE && f->cls != NB_FIND_NULL_ARITH &&
-	     f->cls != NB_FIND_ARG_NULL) ||
-	    f->reg < 0 || nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
-		return;
-	i = producer(t, t->n - 1, f->reg);
-	l = i < t->n ? nb_line_of(t->env->program.prog, nb_trail_at(t, i)->pc) : NULL;
-	if (!l || !l->text)
-		return;
-	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known, called(t, i), l->line);
-	name = nb_source_assigned(t->env, l->text);
-	if (*name)
-		f->hint = nb_say(t->env, "after line %u add: if (!%s) return 0;", l->line, name);
-}
-
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 {
-	struct slice s = { .t = t };
+	struct slice s = { .t = t, .f = f };
 	struct nb_step_note *to;
 
 	if (t->n == t->first)
 		return;
-	begin(&s, f);
-	say_origin(t, f);
-	say_null(t, f);
-	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);)
+	begin(&s);
+	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);) {
+		look_at_source(&s, i);
 		look_at_step(&s, i);
+	}
 	to = nb_arena_array(t->env->program.arena, s.n, sizeof(*to));
 	if (!to)
 		return;

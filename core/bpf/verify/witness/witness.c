@@ -33,31 +33,17 @@ static void walk(struct nb_env *env, struct nb_seek *k)
 }
 
 /* Copy the path on which the last walk ended; NULL if it is too long. */
-static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
+static struct nb_branch_step *copy_path(const struct nb_env *env, uint32_t *n)
 {
-	struct nb_branch_step *to;
-
-	*n = env->walk.history.n;
-	if (*n > MAX_BRANCHES)
-		return NULL;
-	to = malloc((*n + 1) * sizeof(*to));
-	if (to && *n)
-		memcpy(to, env->walk.history.steps, *n * sizeof(*to));
-	return to;
-}
-
-/* Copy the path that a search found; the history of a search is a tree. */
-static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
-{
+	const struct nb_branch_step *steps = env->walk.history.steps;
 	struct nb_branch_step *to;
 
 	*n = 0;
-	for (uint32_t at = env->walk.history.n; at; at = env->walk.history.steps[at - 1].before)
+	for (uint32_t at = env->walk.history.n; at; at = steps[at - 1].before)
 		++*n;
-	to = malloc((*n + 1) * sizeof(*to));
-	for (uint32_t at = env->walk.history.n, i = *n; to && at;
-	     at = env->walk.history.steps[at - 1].before)
-		to[--i] = env->walk.history.steps[at - 1];
+	to = *n > MAX_BRANCHES ? NULL : malloc((*n + 1) * sizeof(*to));
+	for (uint32_t at = env->walk.history.n, i = *n; to && at; at = steps[at - 1].before)
+		to[--i] = steps[at - 1];
 	return to;
 }
 
@@ -103,7 +89,7 @@ static void shorten(struct nb_env *env, struct nb_branch_step **way, uint32_t *n
 		env->v->finding = was;
 		return;
 	}
-	best = copy_branch(env, &nbest);
+	best = copy_path(env, &nbest);
 	if (!best) {
 		env->v->finding = was;
 		return;
@@ -206,7 +192,7 @@ void nb_path_explain(struct nb_env *env)
 	    f->cls == NB_FIND_POLICY_WORK)
 		return;
 	nb_more_words(env);
-	way = copy_way(env, &n);
+	way = copy_path(env, &n);
 	shorten(env, &way, &n);
 	nb_more_words(env);
 	if (way)
