@@ -321,6 +321,8 @@ TEST(every_class_has_its_words)
 TEST(templates_name_known_words)
 {
 	static const char *const rows[][4] = {
+#define LOCAL(name, text, hint) { #name, text, "", hint },
+#include "core/defs/local_sources.h"
 #define RULE(name, word, text, required, known, hint) { #name, required, known, hint },
 #define VARIANT(name, class, required, known, hint) { #name, required, known, hint },
 #include "core/defs/rules.h"
@@ -329,7 +331,7 @@ TEST(templates_name_known_words)
 
 	ck_assert_str_eq(nb_rule_unknown_word("a {r} and {nothing}", &n), "nothing}");
 	ck_assert_uint_eq(n, strlen("nothing"));
-	for (unsigned i = 0; i < NB_NRULES; i++)
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned k = 1; k < 4; k++) {
 			const char *bad = nb_rule_unknown_word(rows[i][k], &n);
 

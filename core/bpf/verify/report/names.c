@@ -6,6 +6,7 @@
  */
 #include "core/bpf/verify/report/names.h"
 
+#include "core/bpf/verify/report/refuse.h"
 #include "core/bpf/verify/report/say.h"
 
 typedef unsigned long long ull;
@@ -18,14 +19,6 @@ static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 		return "";
 	f = nb_spec_field(env->program.hook, (uint32_t)off->smin);
 	return f ? nb_say(env, "ctx->%s", f->name) : "";
-}
-
-static const char *ctx_place_of(struct nb_env *env, const struct nb_reg *r,
-				const struct nb_insn *in)
-{
-	struct nb_range off = nb_range_plus(&r->r, in->off);
-
-	return ctx_place(env, &off);
 }
 
 static const struct nb_name *whole(const struct nb_image *img, uint32_t map, enum nb_name_part part)
@@ -155,121 +148,58 @@ const char *nb_say_place(struct nb_env *env, const struct nb_reg *r, const struc
 	return r->kind == NB_REG_VALUE ? value_place(env, r, off) : "";
 }
 
-/* Return the pointer through which an instruction reads rank-local data, or
- * NULL. */
-static const struct nb_reg *read_through(const struct nb_insn *in, const struct nb_reg *regs)
+enum local_source {
+#define LOCAL(name, text, hint) LOCAL_##name,
+#include "core/defs/local_sources.h"
+};
+
+static const struct nb_local_words local_words[] = {
+#define LOCAL(name, text, hint) { text, hint },
+#include "core/defs/local_sources.h"
+};
+
+static enum local_source source_of_map(const struct nb_map_spec *m)
 {
-	if (in->kind == NB_KIND_LOAD)
-		return &regs[in->src];
-	return in->kind == NB_KIND_ATOMIC ? &regs[in->dst] : NULL;
+	if (m->origin != NB_ORIGIN_DEFINED)
+		return LOCAL_VARIABLE;
+	if (m->type == NB_MAP_PERCPU_ARRAY)
+		return LOCAL_PERCPU_MAP;
+	return m->tags & NB_MAPF_HOST ? LOCAL_HOST_MAP : LOCAL_MAP;
 }
 
-static const struct nb_helper_spec *called(const struct nb_insn *in)
+static enum local_source source_of_load(struct nb_env *env, struct nb_refusal *x)
 {
-	return nb_insn_calls_helper(in) ? nb_spec_helper((int32_t)in->imm) : NULL;
+	if (x->pointer->kind == NB_REG_CTX)
+		return LOCAL_FIELD;
+	if (x->pointer->kind != NB_REG_VALUE)
+		return LOCAL_MEMORY;
+	x->map = x->pointer->map;
+	return source_of_map(&env->program.img->maps[x->map]);
 }
 
-/* Return the map whose content an instruction reads; -1 if it reads none. */
-static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
-{
-	const struct nb_helper_spec *h = called(in);
-
-	if (in->kind == NB_KIND_LOAD || in->kind == NB_KIND_ATOMIC) {
-		const struct nb_reg *r = read_through(in, regs);
-
-		return r->kind == NB_REG_VALUE ? (int64_t)r->map : -1;
-	}
-	return h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP ? (int64_t)regs[1].map
-									   : -1;
-}
-
-const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
+struct nb_local_words nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
 {
 	const struct nb_insn *in = &env->program.insns[pc];
-	const struct nb_reg *r = read_through(in, regs);
-	int64_t map = local_map(in, regs);
+	bool reads = in->kind == NB_KIND_LOAD || in->kind == NB_KIND_ATOMIC;
+	const struct nb_reg *pointer = &regs[in->kind == NB_KIND_LOAD ? in->src : in->dst];
+	struct nb_range off = nb_range_plus(&pointer->r, in->off);
+	struct nb_refusal x = { .pc = pc, .pointer = pointer, .off = &off };
+	enum local_source text = LOCAL_BRANCH, hint;
 
-	if (called(in) && called(in)->success == NB_SUCCESS_CPUS)
-		return "hosts differ in their CPUs: "
-		       "a program may record whether the element exists, "
-		       "but its answer must not depend on that";
-	if (map >= 0 && env->program.img->maps[map].origin != NB_ORIGIN_DEFINED)
-		return "each rank has its own variables; "
-		       "store the data of a decision in a map tagged __coherent, "
-		       "or declare the variable const";
-	if (map >= 0 && env->program.img->maps[map].type == NB_MAP_PERCPU_ARRAY)
-		return "the values of a per-CPU map depend on the CPU; "
-		       "store the data of a decision in an array or hash tagged __coherent";
-	if (map >= 0 && env->program.img->maps[map].tags & NB_MAPF_HOST)
-		return "let a controller read the host map "
-		       "and write its result to a map tagged __coherent";
-	if (map >= 0)
-		return nb_say(env,
-			      "tag map %s __coherent (programs then only read it, "
-			      "the shell changes it for all ranks at once), "
-			      "or decide by coherent context fields",
-			      nb_map_name(env, (uint32_t)map));
-	if (called(in))
-		return nb_say(env,
-			      "a program may record the result of bpf_%s, "
-			      "but its answer must not depend on it; "
-			      "ctx->seq is equal on all ranks",
-			      called(in)->name);
-	if (r && r->kind == NB_REG_CTX)
-		return nb_say(env,
-			      "a program may record %s, but its answer must not depend on it: "
-			      "ranks that answer differently hang the job; "
-			      "use fields that are equal on all ranks",
-			      ctx_place_of(env, r, in));
-	return "";
-}
-
-static const char *local_load(struct nb_env *env, const struct nb_reg *r, const struct nb_insn *in)
-{
-	struct nb_range off = nb_range_plus(&r->r, in->off);
-	const char *place = nb_say_place(env, r, &off);
-
-	if (r->kind == NB_REG_CTX)
-		return nb_say(env, "%s, which is of this rank alone", place);
-	if (r->kind == NB_REG_VALUE && *nb_map_name(env, r->map) == '.')
-		return nb_say(env, "%s%svariables are of this rank alone", place,
-			      *place ? ": " : "");
-	if (r->kind == NB_REG_VALUE)
-		return nb_say(env, "%s%smap %s is %s", place, *place ? ": " : "",
-			      nb_map_name(env, r->map),
-			      env->program.img->maps[r->map].tags & NB_MAPF_HOST
-				      ? "of this host alone"
-				      : "not __coherent");
-	return "memory of this rank alone";
-}
-
-const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
-{
-	const struct nb_insn *in = &env->program.insns[pc];
-	const struct nb_helper_spec *h = called(in);
-
-	if (env->walk.found.noted[pc] & NB_NOTED_ADDRESS)
-		return "an address, which differs between processes";
-	switch (in->kind) {
-	case NB_KIND_LOAD:
-		return local_load(env, &regs[in->src], in);
-	case NB_KIND_ATOMIC:
-		return local_load(env, &regs[in->dst], in);
-	case NB_KIND_CALL:
-		if (h && h->success == NB_SUCCESS_CPUS)
-			return nb_say(env, "bpf_%s finds no element where the host has no such CPU",
-				      h->name);
-		if (h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP)
-			return nb_say(env,
-				      "map %s is not __coherent: each rank has its own elements",
-				      nb_map_name(env, regs[1].map));
-		return h ? nb_say(env, "bpf_%s answers each rank differently", h->name)
-			 : "local data";
-	case NB_KIND_JMP:
-	case NB_KIND_MAY_GOTO:
-		return "decided by local data";
-	case NB_KIND_ALU:
-		return "an address, which differs between processes";
+	if (nb_insn_calls_helper(in))
+		x.helper = nb_spec_helper((int32_t)in->imm);
+	if (env->walk.found.noted[pc] & NB_NOTED_ADDRESS || in->kind == NB_KIND_ALU)
+		text = LOCAL_ADDRESS;
+	else if (reads)
+		text = source_of_load(env, &x);
+	else if (x.helper)
+		text = x.helper->success == NB_SUCCESS_CPUS ? LOCAL_CPUS : LOCAL_HELPER;
+	hint = text;
+	if (text == LOCAL_HELPER && x.helper->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP) {
+		x.map = regs[1].map;
+		text = LOCAL_ELEMENTS;
+		hint = source_of_map(&env->program.img->maps[x.map]);
 	}
-	return "local data";
+	return (struct nb_local_words){ nb_expand(env, local_words[text].text, &x),
+					nb_expand(env, local_words[hint].hint, &x) };
 }

@@ -37,13 +37,12 @@ const char *nb_say_type(struct nb_env *env, uint32_t map, enum nb_name_part part
 const char *nb_say_place(struct nb_env *env, const struct nb_reg *r, const struct nb_range *off);
 /*
  * Describe why the instruction at @pc, run with registers @regs, yields
- * rank-local data.
+ * rank-local data, and say what to do instead. A hint of "" means the hint of
+ * the rule.
  */
-const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
-/*
- * Write a hint that says what to do instead; "" means the hint of the finding's
- * class.
- */
-const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
+struct nb_local_words {
+	const char *text, *hint;
+};
+struct nb_local_words nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
 
 #endif

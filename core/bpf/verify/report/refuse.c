@@ -71,6 +71,13 @@ static const char *say_argument(enum nb_arg arg)
 				    : "an argument";
 }
 
+static const char *say_at(struct nb_env *env, const struct nb_refusal *x)
+{
+	const char *place = nb_say_place(env, x->pointer, x->off);
+
+	return *place ? nb_say(env, "%s: ", place) : "";
+}
+
 /* List the map types that @h accepts, for example "array, hash". */
 static const char *say_map_types(struct nb_env *env, const struct nb_helper_spec *h)
 {

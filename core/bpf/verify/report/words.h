@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row for each word that the templates of core/defs/rules.h may have in
- * braces.
+ * One row for each word that the templates of core/defs may have in braces.
  *
  *   name    the word in braces
  *   facts   the members of struct nb_refusal that the word is made of
@@ -12,6 +11,8 @@
 WORD(r,           "reg",               nb_say(env, "r%d", x->reg))
 WORD(value,       "st reg",            nb_say_reg(env, reg_of(x), x->reg))
 WORD(pointer,     "pointer",           nb_say_reg(env, x->pointer, -1))
+WORD(place,       "pointer off",       nb_say_place(env, x->pointer, x->off))
+WORD(at,          "pointer off",       say_at(env, x))
 WORD(number,      "number",            nb_say(env, "%lld", (long long)x->number))
 WORD(to,          "to",                nb_say(env, "%lld", (long long)x->to))
 WORD(size,        "size",              nb_say(env, "%" PRIu64, x->size))

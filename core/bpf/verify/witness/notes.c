@@ -327,7 +327,7 @@ static const char *why_local(const struct slice *s, uint32_t i, int number)
 
 	if (r->label != NB_LABEL_LOCAL || r->from != at->pc)
 		return "";
-	return nb_say(s->t->env, " (%s)", nb_say_local(s->t->env, at->regs, at->pc));
+	return nb_say(s->t->env, " (%s)", nb_say_local(s->t->env, at->regs, at->pc).text);
 }
 
 /* Write a note that step @i writes register @number of the frame. */
@@ -413,8 +413,7 @@ static int local_operand(const struct nb_trail *t, uint32_t i)
 static void look_at_source(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
-	struct nb_env *env = s->t->env;
-	const char *hint;
+	struct nb_local_words words;
 	int reg;
 
 	if (at->pc != s->source)
@@ -423,11 +422,10 @@ static void look_at_source(struct slice *s, uint32_t i)
 	s->source = reg < 0 ? NB_NO_PC : at->regs[reg].from;
 	if (reg >= 0 || insn_at(s->t, i)->kind == NB_KIND_JMP)
 		return;
-	s->f->known =
-		nb_say(env, "%s; source: %s", s->f->known, nb_say_local(env, at->regs, at->pc));
-	hint = nb_say_local_hint(env, at->regs, at->pc);
-	if (*hint)
-		s->f->hint = hint;
+	words = nb_say_local(s->t->env, at->regs, at->pc);
+	s->f->known = nb_say(s->t->env, "%s; source: %s", s->f->known, words.text);
+	if (*words.hint)
+		s->f->hint = words.hint;
 }
 
 /*
