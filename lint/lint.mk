@@ -16,8 +16,8 @@ layers:
 lint:
 	@test/setup.sh build check lint
 	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
-		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-statics lint-built lint-gone layers \
-		lint-suites
+		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-statics lint-built lint-gone \
+		lint-words layers lint-suites
 
 .PHONY: layers lint lint-suites fmt
 # The checks above refuse what they say; documents, pictures and manual pages are those of the tables.
@@ -25,7 +25,7 @@ lint-suites: lib policies $(B)/test/nursery
 	@test/run -b $(B) -a -t lint
 
 .PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes \
-	lint-clocks lint-statics lint-built lint-gone
+	lint-clocks lint-statics lint-built lint-gone lint-words
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -51,6 +51,11 @@ lint-clocks:
 # A static whose name another file has too is one that a search does not find.
 lint-statics:
 	@awk -f lint/statics.awk lint/statics.txt $(shell find core lua/core plugin shell -name '*.c')
+
+# Words of messages are in golden files; 60 lines of suites look for words, and no more may.
+lint-words:
+	@LC_ALL=C awk -f lint/words.awk -v MOST=60 $(filter-out test/integration/lint_%, \
+		$(wildcard test/integration/*.t test/packaging/*.t))
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:
