@@ -22,6 +22,7 @@
 #include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
+#include "test/unit/map_spec.h"
 
 enum {
 	LOOKUPS = 16,
@@ -44,26 +45,10 @@ static const struct {
 };
 
 static const struct nb_map_spec specs[NKINDS] = {
-	[NONE] = { .name = "bench",
-		   .type = NB_MAP_ARRAY,
-		   .key_size = 4,
-		   .value_size = 8,
-		   .max_entries = ENTRIES },
-	[ARRAY] = { .name = "bench",
-		    .type = NB_MAP_ARRAY,
-		    .key_size = 4,
-		    .value_size = 8,
-		    .max_entries = ENTRIES },
-	[HASH] = { .name = "bench",
-		   .type = NB_MAP_HASH,
-		   .key_size = 8,
-		   .value_size = 8,
-		   .max_entries = ENTRIES },
-	[ONE] = { .name = "bench",
-		  .type = NB_MAP_HASH,
-		  .key_size = 8,
-		  .value_size = 8,
-		  .max_entries = ENTRIES },
+	[NONE] = MAP_SPEC("bench", ARRAY, 4, 8, ENTRIES, 0),
+	[ARRAY] = MAP_SPEC("bench", ARRAY, 4, 8, ENTRIES, 0),
+	[HASH] = MAP_SPEC("bench", HASH, 8, 8, ENTRIES, 0),
+	[ONE] = MAP_SPEC("bench", HASH, 8, 8, ENTRIES, 0),
 };
 
 struct made {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs by the yard: see verify_made.h. r6 holds the context throughout.
 #include "test/bench/verify_made.h"
+#include "test/unit/map_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +10,7 @@
 enum { START = 12, TURN = 64, END = 512 };
 
 static const struct nb_map_spec maps[] = {
-	{ .name = "counts",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 4 },
+	MAP_SPEC("counts", ARRAY, 4, 64, 4, 0),
 };
 
 static void emit(struct made *m, uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)

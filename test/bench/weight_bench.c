@@ -28,6 +28,7 @@
 #include "test/bench/bench.h"
 #include "test/bench/weight_rows.h"
 #include "test/unit/asm.h"
+#include "test/unit/map_spec.h"
 
 enum { SLOTS = 4096, ROUNDS = 101, NS = 50000, TEXT = 1 << 16 };
 enum { FORMAT = 200 };
@@ -36,32 +37,12 @@ enum { FORMAT = 200 };
 static unsigned char format[FORMAT + 1];
 
 static struct nb_map_spec maps[WEIGHT_NMAPS] = {
-	[HASH8] = { .name = "hash8",
-		    .type = NB_MAP_HASH,
-		    .key_size = 8,
-		    .value_size = 8,
-		    .max_entries = 4096 },
-	[FULL_LRU] = { .name = "lru",
-		       .type = NB_MAP_LRU_HASH,
-		       .key_size = 8,
-		       .value_size = 8,
-		       .max_entries = 4096 },
-	[RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 1 << 20 },
-	[WIDE] = { .name = "wide",
-		   .type = NB_MAP_ARRAY,
-		   .key_size = 4,
-		   .value_size = 4096,
-		   .max_entries = 2 },
-	[SPARSE] = { .name = "sparse",
-		     .type = NB_MAP_HASH,
-		     .key_size = 8,
-		     .value_size = 8,
-		     .max_entries = 1 << 16 },
-	[ARRAY] = { .name = "array",
-		    .type = NB_MAP_ARRAY,
-		    .key_size = 4,
-		    .value_size = 8,
-		    .max_entries = 64 },
+	[HASH8] = MAP_SPEC("hash8", HASH, 8, 8, 4096, 0),
+	[FULL_LRU] = MAP_SPEC("lru", LRU_HASH, 8, 8, 4096, 0),
+	[RING] = MAP_SPEC("ring", RINGBUF, 0, 0, 1 << 20, 0),
+	[WIDE] = MAP_SPEC("wide", ARRAY, 4, 4096, 2, 0),
+	[SPARSE] = MAP_SPEC("sparse", HASH, 8, 8, 1 << 16, 0),
+	[ARRAY] = MAP_SPEC("array", ARRAY, 4, 8, 64, 0),
 	[FORMATS] = { .name = ".rodata",
 		      .type = NB_MAP_ARRAY,
 		      .key_size = 4,
@@ -70,22 +51,10 @@ static struct nb_map_spec maps[WEIGHT_NMAPS] = {
 		      .flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
 		      .origin = NB_ORIGIN_RODATA,
 		      .init = format },
-	[LONG] = { .name = "long",
-		   .type = NB_MAP_HASH,
-		   .key_size = LONG_KEY,
-		   .value_size = 8,
-		   .max_entries = 4096 },
-	[CPUS] = { .name = "cpus",
-		   .type = NB_MAP_PERCPU_ARRAY,
-		   .key_size = 4,
-		   .value_size = 64,
-		   .max_entries = 4 },
-	[DRAINED] = { .name = "drained", .type = NB_MAP_RINGBUF, .max_entries = 1 << 20 },
-	[CHAINS] = { .name = "chains",
-		     .type = NB_MAP_HASH,
-		     .key_size = LONG_KEY,
-		     .value_size = 8,
-		     .max_entries = CHAINED },
+	[LONG] = MAP_SPEC("long", HASH, LONG_KEY, 8, 4096, 0),
+	[CPUS] = MAP_SPEC("cpus", PERCPU_ARRAY, 4, 64, 4, 0),
+	[DRAINED] = MAP_SPEC("drained", RINGBUF, 0, 0, 1 << 20, 0),
+	[CHAINS] = MAP_SPEC("chains", HASH, LONG_KEY, 8, CHAINED, 0),
 };
 
 /* The inverse, mod 2^64, of the factor that unseeded hashes have: multiples of

@@ -11,6 +11,7 @@
 #include "core/ncclbpf.h"
 #include "plugin/controller/mailbox.h"
 #include "test/unit/made.h"
+#include "test/unit/map_spec.h"
 #include "test/unit/unit.h"
 
 /* For tests of controllers: a policy with maps, damaged bytes, a mailbox. */
@@ -22,36 +23,11 @@ struct two {
 };
 
 static const struct nb_map_spec maps[NMAPS] = {
-	[SUM] = { .name = "sum",
-		  .type = NB_MAP_HASH,
-		  .key_size = 4,
-		  .value_size = sizeof(struct two),
-		  .max_entries = 4,
-		  .tags = NB_MAPF_SUM },
-	[MOST] = { .name = "most",
-		   .type = NB_MAP_PERCPU_ARRAY,
-		   .key_size = 4,
-		   .value_size = 8,
-		   .max_entries = 3,
-		   .tags = NB_MAPF_MAX },
-	[WANT] = { .name = "want",
-		   .type = NB_MAP_ARRAY,
-		   .key_size = 4,
-		   .value_size = 8,
-		   .max_entries = 4,
-		   .tags = NB_MAPF_COHERENT },
-	[TABLE] = { .name = "table",
-		    .type = NB_MAP_HASH,
-		    .key_size = 4,
-		    .value_size = 12,
-		    .max_entries = 8,
-		    .tags = NB_MAPF_COHERENT },
-	[COUNTS] = { .name = "counts",
-		     .type = NB_MAP_PERCPU_ARRAY,
-		     .key_size = 4,
-		     .value_size = 8,
-		     .max_entries = 2,
-		     .tags = NB_MAPF_SUM },
+	[SUM] = MAP_SPEC("sum", HASH, 4, sizeof(struct two), 4, NB_MAPF_SUM),
+	[MOST] = MAP_SPEC("most", PERCPU_ARRAY, 4, 8, 3, NB_MAPF_MAX),
+	[WANT] = MAP_SPEC("want", ARRAY, 4, 8, 4, NB_MAPF_COHERENT),
+	[TABLE] = MAP_SPEC("table", HASH, 4, 12, 8, NB_MAPF_COHERENT),
+	[COUNTS] = MAP_SPEC("counts", PERCPU_ARRAY, 4, 8, 2, NB_MAPF_SUM),
 };
 
 /* What one process has. */

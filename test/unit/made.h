@@ -9,6 +9,7 @@
 #include "core/bpf/image/image.h"
 #include "core/bpf/isa/insn.h"
 #include "test/unit/asm.h"
+#include "test/unit/map_spec.h"
 
 /*
  * Policy images made in the test itself, from assembly text. A map is named by
@@ -88,14 +89,8 @@ static inline void made_image(struct nb_buf *out, const char *name, const char *
 	"stxw [%r0], %r1\n"  \
 	"mov %r0, 0\nexit\n"
 
-static const struct nb_map_spec made_coherent = { .name = "limits",
-						  .type = NB_MAP_ARRAY,
-						  .key_size = 4,
-						  .value_size = 4,
-						  .max_entries = 2,
-						  .tags = NB_MAPF_COHERENT };
-static const struct nb_map_spec made_local = {
-	.name = "counts", .type = NB_MAP_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
-};
+static const struct nb_map_spec made_coherent =
+	MAP_SPEC("limits", ARRAY, 4, 4, 2, NB_MAPF_COHERENT);
+static const struct nb_map_spec made_local = MAP_SPEC("counts", ARRAY, 4, 4, 1, 0);
 
 #endif

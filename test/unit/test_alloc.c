@@ -5,6 +5,7 @@
 // time an error comes back or the work is done all the same, nothing is leaked,
 // and the next try works.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <stdio.h>
 
@@ -29,18 +30,9 @@ static void sure(bool ok)
 /* ---- the work ---- */
 
 static const struct nb_map_spec maps[] = {
-	{ .name = "limits",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 8,
-	  .max_entries = 2,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 8, .value_size = 8, .max_entries = 8 },
-	{ .name = "percpu",
-	  .type = NB_MAP_PERCPU_ARRAY,
-	  .key_size = 4,
-	  .value_size = 8,
-	  .max_entries = 2 },
+	MAP_SPEC("limits", ARRAY, 4, 8, 2, NB_MAPF_COHERENT),
+	MAP_SPEC("seen", HASH, 8, 8, 8, 0),
+	MAP_SPEC("percpu", PERCPU_ARRAY, 4, 8, 2, 0),
 };
 
 /* Both walks of the verifier, branches, a loop, map accesses. */

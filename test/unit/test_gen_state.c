@@ -3,6 +3,7 @@
 // A generation as bytes: a process that holds the policies makes the same
 // generation of them, and no damaged bytes are taken.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,23 +16,9 @@
 enum { KEYS = 48 };
 
 static const struct nb_map_spec specs[] = {
-	{ .name = "limits",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 4,
-	  .max_entries = 3,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "sizes",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 12,
-	  .max_entries = 64,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "counts",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 4,
-	  .max_entries = 1 },
+	MAP_SPEC("limits", ARRAY, 4, 4, 3, NB_MAPF_COHERENT),
+	MAP_SPEC("sizes", HASH, 8, 12, 64, NB_MAPF_COHERENT),
+	MAP_SPEC("counts", ARRAY, 4, 4, 1, 0),
 };
 
 static struct nb_policy *held[2];

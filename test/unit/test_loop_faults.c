@@ -11,6 +11,7 @@
 // sum of those that live. And: where the generation numbers of the job come to
 // their end, controllers are refused and people are not.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -74,23 +75,9 @@ void __wrap_nb_clock_sleep(uint64_t ns)
 /* ---- the policy ---- */
 
 static const struct nb_map_spec maps[NMAPS] = {
-	[LIMITS] = { .name = "limits",
-		     .type = NB_MAP_ARRAY,
-		     .key_size = 4,
-		     .value_size = 4,
-		     .max_entries = 2,
-		     .tags = NB_MAPF_COHERENT },
-	[COUNTED] = { .name = "counted",
-		      .type = NB_MAP_ARRAY,
-		      .key_size = 4,
-		      .value_size = 8,
-		      .max_entries = 1,
-		      .tags = NB_MAPF_SUM },
-	[SAW] = { .name = "saw",
-		  .type = NB_MAP_ARRAY,
-		  .key_size = 4,
-		  .value_size = 8,
-		  .max_entries = 1 },
+	[LIMITS] = MAP_SPEC("limits", ARRAY, 4, 4, 2, NB_MAPF_COHERENT),
+	[COUNTED] = MAP_SPEC("counted", ARRAY, 4, 8, 1, NB_MAPF_SUM),
+	[SAW] = MAP_SPEC("saw", ARRAY, 4, 8, 1, 0),
 };
 
 #define KEY(n) "stw [%r10-4], " #n "\nmov %r2, %r10\nadd %r2, -4\n"

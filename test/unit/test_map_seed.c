@@ -3,6 +3,7 @@
 // Keys that share a bucket: how many may, and what a seed does against it. Work
 // is counted in elements that a look-up passes, never in time.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -146,12 +147,7 @@ TEST(long_keys_are_spread)
 /* What two ranks make of one image. */
 static struct nb_map *of_image(uint32_t tags)
 {
-	const struct nb_map_spec spec = { .name = "m",
-					  .type = NB_MAP_HASH,
-					  .key_size = 8,
-					  .value_size = 8,
-					  .max_entries = ENTRIES,
-					  .tags = tags };
+	const struct nb_map_spec spec = MAP_SPEC("m", HASH, 8, 8, ENTRIES, tags);
 	const struct nb_image img = { .name = "p", .maps = &spec, .nmaps = 1 };
 	struct nb_err err = { 0 };
 	struct nb_map *m;

@@ -7,6 +7,7 @@
 // block that is leaked is found by LeakSanitizer (V=asan), at the exit of each
 // process.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -52,14 +53,9 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(voi
 /* ---- what the process has ---- */
 
 static const struct nb_map_spec maps[] = {
-	{ .name = "want",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 4,
-	  .max_entries = 2,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 4, .value_size = 8, .max_entries = 8 },
-	{ .name = "line", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
+	MAP_SPEC("want", ARRAY, 4, 4, 2, NB_MAPF_COHERENT),
+	MAP_SPEC("seen", HASH, 4, 8, 8, 0),
+	MAP_SPEC("line", RINGBUF, 0, 0, 4096, 0),
 };
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 

@@ -5,6 +5,7 @@
 // adds up in a map how many instructions it ran, not all of them, and both
 // engines have to come to the same number.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,11 +34,7 @@ static const struct nb_map_spec spec[MAPS] = {
 		    .max_entries = 1,
 		    .flags = NB_F_MMAPABLE,
 		    .origin = NB_ORIGIN_BSS },
-	[MANY] = { .name = "many",
-		   .type = NB_MAP_ARRAY,
-		   .key_size = 4,
-		   .value_size = 8,
-		   .max_entries = ELEMS },
+	[MANY] = MAP_SPEC("many", ARRAY, 4, 8, ELEMS, 0),
 	[TEXT] = { .name = ".rodata",
 		   .type = NB_MAP_ARRAY,
 		   .key_size = 4,

@@ -5,6 +5,7 @@
 // iteration of a program that calls one. See also weight_*.asm in
 // test/corpus/verify/accept.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include "test/bench/weight_rows.h"
 #include "test/unit/verify_image.h"
@@ -15,16 +16,8 @@ enum { LETTERS = 1000, MANY_LETTERS = 1 << 20 };
 static unsigned char letters[MANY_LETTERS + 1];
 
 static const struct nb_map_spec maps[] = {
-	{ .name = "hash",
-	  .type = NB_MAP_HASH,
-	  .key_size = 20,
-	  .value_size = 8,
-	  .max_entries = 1000 },
-	{ .name = "large",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 8,
-	  .max_entries = 5000000 },
+	MAP_SPEC("hash", HASH, 20, 8, 1000, 0),
+	MAP_SPEC("large", HASH, 8, 8, 5000000, 0),
 	{ .name = ".rodata",
 	  .type = NB_MAP_ARRAY,
 	  .key_size = 4,
@@ -33,11 +26,7 @@ static const struct nb_map_spec maps[] = {
 	  .flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
 	  .origin = NB_ORIGIN_RODATA,
 	  .init = letters },
-	{ .name = "lru",
-	  .type = NB_MAP_LRU_HASH,
-	  .key_size = 20,
-	  .value_size = 8,
-	  .max_entries = 8 },
+	MAP_SPEC("lru", LRU_HASH, 20, 8, 8, 0),
 };
 
 enum { HASH, LARGE, TEXT, LRU };

@@ -9,6 +9,7 @@
 #include "core/bpf/image/image.h"
 #include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
+#include "test/unit/map_spec.h"
 
 /*
  * A policy image in memory around assembled text, with one map of each kind.
@@ -30,24 +31,10 @@ struct case_image {
 static const unsigned char case_rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 static const struct nb_map_spec case_maps[CASE_MAPS] = {
-	{ .name = "counts",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 4 },
-	{ .name = "limits",
-	  .type = NB_MAP_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 4,
-	  .tags = NB_MAPF_COHERENT },
-	{ .name = "seen", .type = NB_MAP_HASH, .key_size = 8, .value_size = 16, .max_entries = 8 },
-	{ .name = "chosen",
-	  .type = NB_MAP_HASH,
-	  .key_size = 8,
-	  .value_size = 16,
-	  .max_entries = 8,
-	  .tags = NB_MAPF_COHERENT },
+	MAP_SPEC("counts", ARRAY, 4, 64, 4, 0),
+	MAP_SPEC("limits", ARRAY, 4, 64, 4, NB_MAPF_COHERENT),
+	MAP_SPEC("seen", HASH, 8, 16, 8, 0),
+	MAP_SPEC("chosen", HASH, 8, 16, 8, NB_MAPF_COHERENT),
 	{ .name = "rodata",
 	  .type = NB_MAP_ARRAY,
 	  .key_size = 4,
@@ -75,12 +62,8 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .value_size = 16,
 	  .max_entries = 4,
 	  .flags = NB_F_WRONLY_PROG },
-	{ .name = "percpu",
-	  .type = NB_MAP_PERCPU_ARRAY,
-	  .key_size = 4,
-	  .value_size = 64,
-	  .max_entries = 4 },
-	{ .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
+	MAP_SPEC("percpu", PERCPU_ARRAY, 4, 64, 4, 0),
+	MAP_SPEC("ring", RINGBUF, 0, 0, 4096, 0),
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };

@@ -7,6 +7,7 @@
 // instructions than the verifier says, and none of a generation more than its
 // limit (NCCLBPF_MAX_RUN), of which the smallest is tried that it accepts.
 #include "test/unit/unit.h"
+#include "test/unit/map_spec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,17 +39,9 @@ enum { FOUR, RING, ONE, NMAPS };
 enum { SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
 
 static const struct nb_map_spec specs[NMAPS] = {
-	[FOUR] = { .name = "four",
-		   .type = NB_MAP_ARRAY,
-		   .key_size = 4,
-		   .value_size = 8,
-		   .max_entries = NB_LOOP_MAX },
-	[RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
-	[ONE] = { .name = "one",
-		  .type = NB_MAP_ARRAY,
-		  .key_size = 4,
-		  .value_size = 8,
-		  .max_entries = 1 },
+	[FOUR] = MAP_SPEC("four", ARRAY, 4, 8, NB_LOOP_MAX, 0),
+	[RING] = MAP_SPEC("ring", RINGBUF, 0, 0, 4096, 0),
+	[ONE] = MAP_SPEC("one", ARRAY, 4, 8, 1, 0),
 };
 
 /* ---- the text of a program ---- */

@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The maps of generated programs: one or more of each kind.
 #include "test/differential/embedding/embed.h"
+#include "test/unit/map_spec.h"
 
 #include <string.h>
 
 static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 const struct nb_map_spec em_made_maps[EM_MAPS] = {
-	[EM_COUNTS] = { .name = "counts",
-			.type = NB_MAP_ARRAY,
-			.key_size = 4,
-			.value_size = 64,
-			.max_entries = 4 },
-	[EM_LIMITS] = { .name = "limits",
-			.type = NB_MAP_ARRAY,
-			.key_size = 4,
-			.value_size = 64,
-			.max_entries = 4,
-			.tags = NB_MAPF_COHERENT },
-	[EM_SEEN] = { .name = "seen",
-		      .type = NB_MAP_HASH,
-		      .key_size = 8,
-		      .value_size = 16,
-		      .max_entries = 8 },
-	[EM_CHOSEN] = { .name = "chosen",
-			.type = NB_MAP_HASH,
-			.key_size = 8,
-			.value_size = 16,
-			.max_entries = 8,
-			.tags = NB_MAPF_COHERENT },
+	[EM_COUNTS] = MAP_SPEC("counts", ARRAY, 4, 64, 4, 0),
+	[EM_LIMITS] = MAP_SPEC("limits", ARRAY, 4, 64, 4, NB_MAPF_COHERENT),
+	[EM_SEEN] = MAP_SPEC("seen", HASH, 8, 16, 8, 0),
+	[EM_CHOSEN] = MAP_SPEC("chosen", HASH, 8, 16, 8, NB_MAPF_COHERENT),
 	[EM_RODATA] = { .name = "rodata",
 			.type = NB_MAP_ARRAY,
 			.key_size = 4,
@@ -50,17 +33,9 @@ const struct nb_map_spec em_made_maps[EM_MAPS] = {
 			.value_size = 16,
 			.max_entries = 4,
 			.flags = NB_F_RDONLY_PROG },
-	[EM_PERCPU] = { .name = "percpu",
-			.type = NB_MAP_PERCPU_ARRAY,
-			.key_size = 4,
-			.value_size = 64,
-			.max_entries = 4 },
-	[EM_LRU] = { .name = "recent",
-		     .type = NB_MAP_LRU_HASH,
-		     .key_size = 4,
-		     .value_size = 32,
-		     .max_entries = 8 },
-	[EM_RING] = { .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
+	[EM_PERCPU] = MAP_SPEC("percpu", PERCPU_ARRAY, 4, 64, 4, 0),
+	[EM_LRU] = MAP_SPEC("recent", LRU_HASH, 4, 32, 8, 0),
+	[EM_RING] = MAP_SPEC("ring", RINGBUF, 0, 0, 4096, 0),
 };
 
 const struct nb_map_spec *em_maps = em_made_maps;

@@ -14,6 +14,7 @@
 
 #include "core/bpf/image/image.h"
 #include "core/defs/ctx.h"
+#include "test/unit/map_spec.h"
 
 #define OFF(field) ((int16_t)offsetof(struct ncclbpf_tuner, field))
 
@@ -130,17 +131,8 @@ static void from_map(int16_t word, int16_t field)
 static void choice(const char *dir)
 {
 	static const struct nb_map_spec maps[] = {
-		{ .name = "choice",
-		  .type = NB_MAP_ARRAY,
-		  .key_size = 4,
-		  .value_size = 8,
-		  .max_entries = 1,
-		  .tags = NB_MAPF_COHERENT },
-		{ .name = "hits",
-		  .type = NB_MAP_ARRAY,
-		  .key_size = 4,
-		  .value_size = 8,
-		  .max_entries = 4 },
+		MAP_SPEC("choice", ARRAY, 4, 8, 1, NB_MAPF_COHERENT),
+		MAP_SPEC("hits", ARRAY, 4, 8, 4, 0),
 	};
 
 	movr(R6, R1);
@@ -166,16 +158,8 @@ static void choice(const char *dir)
 static void tables(const char *dir)
 {
 	static const struct nb_map_spec maps[] = {
-		{ .name = "by_size",
-		  .type = NB_MAP_HASH,
-		  .key_size = 8,
-		  .value_size = 8,
-		  .max_entries = 16 },
-		{ .name = "per_cpu",
-		  .type = NB_MAP_PERCPU_ARRAY,
-		  .key_size = 4,
-		  .value_size = 4,
-		  .max_entries = 2 },
+		MAP_SPEC("by_size", HASH, 8, 8, 16, 0),
+		MAP_SPEC("per_cpu", PERCPU_ARRAY, 4, 4, 2, 0),
 		{ .name = ".rodata",
 		  .type = NB_MAP_ARRAY,
 		  .key_size = 4,
@@ -184,11 +168,7 @@ static void tables(const char *dir)
 		  .flags = NB_F_RDONLY_PROG,
 		  .origin = NB_ORIGIN_RODATA,
 		  .init = constant },
-		{ .name = "wide",
-		  .type = NB_MAP_ARRAY,
-		  .key_size = 4,
-		  .value_size = 1024,
-		  .max_entries = 2000 },
+		MAP_SPEC("wide", ARRAY, 4, 1024, 2000, 0),
 	};
 
 	lookup0(1);
