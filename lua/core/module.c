@@ -13,35 +13,28 @@
 #include "lua/core/values/values.h"
 #include "lua/core/wait/wait.h"
 
+static const luaL_Reg *const functions[] = { nb_lua_rows,      nb_lua_judge,	nb_lua_clock,
+					     nb_lua_interrupt, nb_lua_limit,	nb_lua_descriptors,
+					     nb_lua_table,     nb_lua_code,	nb_lua_bytes,
+					     nb_lua_file,      nb_lua_folder,	nb_lua_segment,
+					     nb_lua_host,      nb_lua_terminal, nb_lua_clang };
+
 __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 {
 	luaL_checkversion(L);
 	lua_newtable(L);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		luaL_setfuncs(L, functions[i], 0);
 	nb_lua_open_support(L);
-	nb_lua_open_rows(L);
 	nb_lua_open_json(L);
-	nb_lua_open_judge(L);
-	nb_lua_open_clock(L);
-	nb_lua_open_interrupt(L);
-	nb_lua_open_limit(L);
 	nb_lua_open_socket(L);
-	nb_lua_open_descriptor(L);
 	nb_lua_open_fleet(L);
 	nb_lua_open_store(L);
 	nb_lua_open_agents(L);
 	nb_lua_open_btf(L);
 	nb_lua_open_image(L);
-	nb_lua_open_table(L);
-	nb_lua_open_code(L);
-	nb_lua_open_bytes(L);
-	nb_lua_open_file(L);
-	nb_lua_open_folder(L);
 	nb_lua_open_lock(L);
-	nb_lua_open_segment(L);
-	nb_lua_open_host(L);
-	nb_lua_open_terminal(L);
 	nb_lua_open_guardian(L);
-	nb_lua_open_clang(L);
 	nb_lua_open_uprobes(L);
 	nb_lua_open_rdma(L);
 	nb_lua_set_str(L, "version", NCCLBPF_VERSION);

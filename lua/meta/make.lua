@@ -4,21 +4,11 @@
 -- of the table of commands, MAN the same as a manual page. Run by the shell, in `make docs`.
 local core = require "ncclbpf.core"
 local jobs = require "ncclbpf.api.job"
+local lists = require "ncclbpf.base.lists"
 
 local META, OUT, PAGE, MAN = arg[1], arg[2], arg[3], arg[4]
 
-local function read(path)
-	local f = assert(io.open(path))
-	local text = f:read "a"
-	f:close()
-	return text
-end
-
-local function write(path, text)
-	local f = assert(io.open(path, "w"))
-	f:write(text)
-	f:close()
-end
+local function write(path, text) assert(core.write(path, text)) end
 
 -- ---- the generated part --------------------------------------------------------
 
@@ -27,10 +17,7 @@ local rows = jobs.rows()
 -- The type of a command's argument: words in the list part, options as fields.
 local function argument(row)
 	local t = { "[integer]: string|number" .. (row.tables and "|table" or "") }
-	local options = {}
-	for name in pairs(row.options) do options[#options + 1] = name end
-	table.sort(options)
-	for _, name in ipairs(options) do
+	for _, name in ipairs(lists.keys(row.options)) do
 		t[#t + 1] = name .. "?: " .. (name == "follow"
 			and "boolean|fun(part: table): boolean?" or "any")
 	end
@@ -56,7 +43,7 @@ local function generated()
 	return table.concat(t, "\n")
 end
 
-local meta = read(META)
+local meta = assert(core.read(META))
 local head, tail = meta:match "^(.-\n%-%- <generated>\n).-(%-%- </generated>\n.*)$"
 assert(head, META .. ": no marks")
 meta = head .. generated() .. "\n" .. tail
@@ -139,8 +126,7 @@ list.doc = "Each command is a function of nb and a method of a job. Its words ar
 	.. "returns the data of the command's JSON form, or nil and an error (docs/lua.md)."
 for _, x in ipairs(rows) do
 	local words = (x.row.syntax:gsub("%s*%[?[%l_]+=%S*", ""))
-	local fields = {}
-	for name in pairs(x.row.options) do fields[#fields + 1] = name .. "=" end
+	local fields = lists.map(lists.keys(x.row.options), function(name) return name .. "=" end)
 	if x.row.dry then fields[#fields + 1] = "dry_run=" end
 	table.sort(fields)
 	local inner = words .. (words ~= "" and #fields > 0 and ", " or "")

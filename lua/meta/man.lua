@@ -57,15 +57,9 @@ end
 
 local function options(t)
 	local words = require "ncclbpf.cli.words"
-	local names = {}
-	for name in pairs(words.options) do names[#names + 1] = name end
-	local function key(name)
-		return ((words.options[name][1] or name):lower() .. " " .. name)
-	end
-	table.sort(names, function(a, b) return key(a) < key(b) end)
 	add(t, { ".Sh OPTIONS", "These options may stand anywhere before", ".Fl Fl ,",
 		"also in a line of the prompt.", LIST })
-	for _, name in ipairs(names) do
+	for _, name in ipairs(words.option_names()) do
 		local o = words.options[name]
 		local short = o[1] and ("Fl %s%s , "):format(
 			o[1], o.value and " Ar " .. o.value or "") or ""
@@ -311,16 +305,13 @@ function M.shell_page(doc)
 end
 
 if arg and arg[0] and arg[0]:match "man%.lua$" then
-	local function write(path, text)
-		local f = assert(io.open(path, "w"))
-		f:write(text)
-		f:close()
+	local doc = assert(core.read "docs/rollouts.md")
+	for path, text in pairs { [arg[1] .. "/ncclbpf-shell.1"] = M.shell(),
+		[arg[1] .. "/ncclbpf-agent.1"] = M.agent(),
+		[arg[1] .. "/ncclbpf-rollout.5"] = M.plan(doc),
+		[arg[2]] = M.shell_page(assert(core.read "docs/shell.md")) } do
+		assert(core.write(path, text))
 	end
-	local doc = assert(io.open "docs/rollouts.md"):read "a"
-	write(arg[1] .. "/ncclbpf-shell.1", M.shell())
-	write(arg[1] .. "/ncclbpf-agent.1", M.agent())
-	write(arg[1] .. "/ncclbpf-rollout.5", M.plan(doc))
-	write(arg[2], M.shell_page(assert(io.open "docs/shell.md"):read "a"))
 end
 
 return M

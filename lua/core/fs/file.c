@@ -240,11 +240,6 @@ static int file_unlink(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_file(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "read", file_read },	   { "write", file_write },
-					{ "append", file_append }, { "readlink", file_readlink },
-					{ "unlink", file_unlink }, { NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_file[] = { { "read", file_read },	    { "write", file_write },
+				 { "append", file_append }, { "readlink", file_readlink },
+				 { "unlink", file_unlink }, { NULL, NULL } };

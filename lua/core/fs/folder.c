@@ -97,12 +97,7 @@ static int folder_make_all(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_folder(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "list", folder_list },
-					{ "stat", path_stat },
-					{ "mkdirs", folder_make_all },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_folder[] = { { "list", folder_list },
+				   { "stat", path_stat },
+				   { "mkdirs", folder_make_all },
+				   { NULL, NULL } };

@@ -65,7 +65,5 @@ void nb_lua_open_lock(lua_State *L)
 	static const luaL_Reg fns[] = { { "lock", lock_take }, { NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
-	luaL_newmetatable(L, LOCK);
-	luaL_setfuncs(L, methods, 0);
-	lua_pop(L, 1);
+	nb_lua_class(L, LOCK, methods);
 }

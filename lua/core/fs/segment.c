@@ -235,15 +235,10 @@ static int decisions(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_segment(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "job_agreement", agreement },
-					{ "agreement_of", agreement_of },
-					{ "is_segment", is_segment },
-					{ "segment_used", segment_used },
-					{ "leftovers", leftovers },
-					{ "job_decisions", decisions },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_segment[] = { { "job_agreement", agreement },
+				    { "agreement_of", agreement_of },
+				    { "is_segment", is_segment },
+				    { "segment_used", segment_used },
+				    { "leftovers", leftovers },
+				    { "job_decisions", decisions },
+				    { NULL, NULL } };

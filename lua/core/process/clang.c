@@ -296,8 +296,4 @@ static int do_clang(lua_State *L)
 	return 3;
 }
 
-void nb_lua_open_clang(lua_State *L)
-{
-	lua_pushcfunction(L, do_clang);
-	lua_setfield(L, -2, "clang");
-}
+const luaL_Reg nb_lua_clang[] = { { "clang", do_clang }, { NULL, NULL } };

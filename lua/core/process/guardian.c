@@ -281,16 +281,12 @@ void nb_lua_open_guardian(lua_State *L)
 	static const luaL_Reg methods[] = { { "done", guardian_done },
 					    { "close", guardian_close },
 					    { "pid", guardian_pid },
+					    { "__gc", guardian_close },
 					    { NULL, NULL } };
+	static const luaL_Reg fns[] = { { "guardian", guardian },
+					{ "detach", detach },
+					{ NULL, NULL } };
 
-	luaL_newmetatable(L, GUARDIAN);
-	luaL_newlib(L, methods);
-	lua_setfield(L, -2, "__index");
-	lua_pushcfunction(L, guardian_close);
-	lua_setfield(L, -2, "__gc");
-	lua_pop(L, 1);
-	lua_pushcfunction(L, guardian);
-	lua_setfield(L, -2, "guardian");
-	lua_pushcfunction(L, detach);
-	lua_setfield(L, -2, "detach");
+	nb_lua_class(L, GUARDIAN, methods);
+	luaL_setfuncs(L, fns, 0);
 }

@@ -36,12 +36,6 @@ static int own_ids(lua_State *L)
 	return 2;
 }
 
-void nb_lua_open_host(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "alive", pid_alive },
-					{ "namespace", pid_namespace },
-					{ "ids", own_ids },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_host[] = {
+	{ "alive", pid_alive }, { "namespace", pid_namespace }, { "ids", own_ids }, { NULL, NULL }
+};

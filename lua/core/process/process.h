@@ -5,11 +5,10 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+/* The functions of core that the files of these names have. */
+extern const luaL_Reg nb_lua_host[], nb_lua_terminal[], nb_lua_clang[];
 /* Add one file's part to the module table, which is at the top of the stack. */
-void nb_lua_open_host(lua_State *L);
-void nb_lua_open_terminal(lua_State *L);
 void nb_lua_open_guardian(lua_State *L);
-void nb_lua_open_clang(lua_State *L);
 void nb_lua_open_uprobes(lua_State *L);
 void nb_lua_open_rdma(lua_State *L);
 

@@ -71,13 +71,8 @@ static int terminal_utf8(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_terminal(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "isatty", terminal_is },
-					{ "winsize", terminal_size },
-					{ "width", terminal_width },
-					{ "utf8", terminal_utf8 },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_terminal[] = { { "isatty", terminal_is },
+				     { "winsize", terminal_size },
+				     { "width", terminal_width },
+				     { "utf8", terminal_utf8 },
+				     { NULL, NULL } };

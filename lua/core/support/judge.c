@@ -300,15 +300,10 @@ static int do_normal_tail(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_judge(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "block_medians", block_medians },
-					{ "quantiles", quantiles },
-					{ "rank_sum", rank_sum },
-					{ "rank_tail", rank_tail },
-					{ "normal_point", do_normal_point },
-					{ "normal_tail", do_normal_tail },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_judge[] = { { "block_medians", block_medians },
+				  { "quantiles", quantiles },
+				  { "rank_sum", rank_sum },
+				  { "rank_tail", rank_tail },
+				  { "normal_point", do_normal_point },
+				  { "normal_tail", do_normal_tail },
+				  { NULL, NULL } };

@@ -123,11 +123,6 @@ static int rows_nccl(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_rows(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "commands", rows_commands }, { "params", rows_params },
-					{ "errors", rows_errors },     { "nearest", rows_nearest },
-					{ "nccl", rows_nccl },	       { NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_rows[] = { { "commands", rows_commands }, { "params", rows_params },
+				 { "errors", rows_errors },	{ "nearest", rows_nearest },
+				 { "nccl", rows_nccl },		{ NULL, NULL } };

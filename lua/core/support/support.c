@@ -35,6 +35,14 @@ int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	return nb_lua_fail(L, &err);
 }
 
+int nb_lua_bytes_of(lua_State *L, int rc, struct nb_buf *b, const struct nb_err *err)
+{
+	if (rc)
+		return nb_lua_fail(L, err);
+	lua_pushlstring(L, nb_buf_text(b), b->size);
+	return 1;
+}
+
 static int buf_gc(lua_State *L)
 {
 	nb_buf_fini(lua_touserdata(L, 1));
@@ -74,18 +82,6 @@ static int u64_equal(lua_State *L)
 	unsigned long long *b = luaL_testudata(L, 2, NB_LUA_U64);
 
 	lua_pushboolean(L, a && b && *a == *b);
-	return 1;
-}
-
-/* u64(integer) -> the same bits as an unsigned number, if they differ */
-static int u64_box(lua_State *L)
-{
-	lua_Integer v = luaL_checkinteger(L, 1);
-
-	if (v >= 0)
-		lua_pushinteger(L, v);
-	else
-		nb_lua_push_u64(L, (unsigned long long)v);
 	return 1;
 }
 
@@ -143,9 +139,7 @@ void nb_lua_open_support(lua_State *L)
 	static const luaL_Reg meta[] = { { "__tostring", u64_text },
 					 { "__eq", u64_equal },
 					 { NULL, NULL } };
-	static const luaL_Reg fns[] = { { "u64", u64_box }, { NULL, NULL } };
 
-	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, NB_LUA_U64);
 	luaL_setfuncs(L, meta, 0);
 	lua_pop(L, 1);

@@ -25,6 +25,12 @@ int nb_lua_fail(lua_State *L, const struct nb_err *err);
 int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * Push the bytes of @b if @rc, the result of the function that has made them, is 0, else nil and
+ * an error table of @err. Returns how many values.
+ */
+int nb_lua_bytes_of(lua_State *L, int rc, struct nb_buf *b, const struct nb_err *err);
+
 /* Push a buffer that the collector frees, also after an error is raised. */
 struct nb_buf *nb_lua_buf(lua_State *L, size_t limit);
 
@@ -51,10 +57,10 @@ void nb_lua_collected(lua_State *L, const char *name, lua_CFunction gc);
  */
 int nb_lua_json_push(lua_State *L, const char *text, size_t size);
 
+/* The functions of core that the files of these names have. */
+extern const luaL_Reg nb_lua_rows[], nb_lua_judge[];
 /* Add one file's part to the module table, which is at the top of the stack. */
 void nb_lua_open_support(lua_State *L);
-void nb_lua_open_rows(lua_State *L);
 void nb_lua_open_json(lua_State *L);
-void nb_lua_open_judge(lua_State *L);
 
 #endif

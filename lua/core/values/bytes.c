@@ -35,11 +35,6 @@ static int bytes_base64(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_bytes(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "sha256", bytes_sha256 },
-					{ "base64", bytes_base64 },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_bytes[] = { { "sha256", bytes_sha256 },
+				  { "base64", bytes_base64 },
+				  { NULL, NULL } };

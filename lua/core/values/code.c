@@ -90,10 +90,7 @@ static int image_none(lua_State *L)
 	struct nb_buf *out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	struct nb_err err = { .code = 0 };
 
-	if (nb_image_write(out, &img, &err))
-		return nb_lua_fail(L, &err);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, nb_image_write(out, &img, &err), out, &err);
 }
 
 /* May a program refer to map @map? */
@@ -156,10 +153,7 @@ static int image_front(lua_State *L)
 		rc = nb_image_prepend(out, img, NB_HOOK_TUNER, &front, &err);
 	}
 	nb_image_free(img);
-	if (rc)
-		return nb_lua_fail(L, &err);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, rc, out, &err);
 }
 
 /* Runs of a policy in this process. */
@@ -294,13 +288,8 @@ static int policy_run(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_code(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "fields", hook_fields },
-					{ "image_none", image_none },
-					{ "image_front", image_front },
-					{ "policy_run", policy_run },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_code[] = { { "fields", hook_fields },
+				 { "image_none", image_none },
+				 { "image_front", image_front },
+				 { "policy_run", policy_run },
+				 { NULL, NULL } };

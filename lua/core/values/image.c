@@ -55,10 +55,7 @@ static int image_of_object(lua_State *L)
 	struct nb_buf *out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	struct nb_err err = { .code = 0 };
 
-	if (nb_object_image(out, bytes, size, name, &err))
-		return nb_lua_fail(L, &err);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, nb_object_image(out, bytes, size, name, &err), out, &err);
 }
 
 /* Push the image of the bytes at @arg. Returns NULL after it has pushed nil and
@@ -92,10 +89,7 @@ static int image_named(lua_State *L)
 	renamed = *img;
 	renamed.name = name;
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
-	if (nb_image_write(out, &renamed, &err))
-		return nb_lua_fail(L, &err);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, nb_image_write(out, &renamed, &err), out, &err);
 }
 
 /* image_object(image bytes) -> bytes of an object file | nil, err */
@@ -108,10 +102,7 @@ static int image_object(lua_State *L)
 	if (!img)
 		return 2;
 	out = nb_lua_buf(L, 2 * (size_t)NB_IMAGE_MAX_SIZE);
-	if (nb_object_write(out, img, &err))
-		return nb_lua_fail(L, &err);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, nb_object_write(out, img, &err), out, &err);
 }
 
 /* image(bytes) -> image | nil, err */

@@ -66,21 +66,14 @@ static int table_image(lua_State *L)
 	struct nb_buf *out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	struct nb_image *img = NULL;
 	struct nb_err err = { .code = 0 };
+	int rc = nb_object_image(made, nb_table_bpf, nb_table_bpf_size, name, &err);
 
-	if (nb_object_image(made, nb_table_bpf, nb_table_bpf_size, name, &err) ||
-	    nb_image_read(&img, made->data, made->size, &err) ||
-	    write_table(out, img, sections, &line, &err)) {
-		nb_image_free(img);
-		return nb_lua_fail(L, &err);
-	}
+	if (!rc)
+		rc = nb_image_read(&img, made->data, made->size, &err);
+	if (!rc)
+		rc = write_table(out, img, sections, &line, &err);
 	nb_image_free(img);
-	lua_pushlstring(L, nb_buf_text(out), out->size);
-	return 1;
+	return nb_lua_bytes_of(L, rc, out, &err);
 }
 
-void nb_lua_open_table(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "table_image", table_image }, { NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_table[] = { { "table_image", table_image }, { NULL, NULL } };

@@ -92,12 +92,6 @@ static int clock_sleep(lua_State *L)
 	return 0;
 }
 
-void nb_lua_open_clock(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "mono", clock_mono },
-					{ "time", clock_time },
-					{ "sleep", clock_sleep },
-					{ NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_clock[] = {
+	{ "mono", clock_mono }, { "time", clock_time }, { "sleep", clock_sleep }, { NULL, NULL }
+};

@@ -23,27 +23,36 @@
 
 #define SONAME "libcurl.so.4"
 
-#define FUNCTIONS(F)                \
-	F(curl_easy_cleanup)        \
-	F(curl_easy_getinfo)        \
-	F(curl_easy_init)           \
-	F(curl_easy_setopt)         \
-	F(curl_easy_strerror)       \
-	F(curl_global_init)         \
-	F(curl_multi_add_handle)    \
-	F(curl_multi_assign)        \
-	F(curl_multi_cleanup)       \
-	F(curl_multi_info_read)     \
-	F(curl_multi_init)          \
-	F(curl_multi_remove_handle) \
-	F(curl_multi_setopt)        \
-	F(curl_multi_socket_action) \
-	F(curl_slist_append)        \
-	F(curl_slist_free_all)
+/* Functions that are only passed on: type, name, parameters, arguments. CURL and CURLM are void. */
+#define PASSED(F)                                                                             \
+	F(CURL *, curl_easy_init, (void), ())                                                 \
+	F(CURLM *, curl_multi_init, (void), ())                                               \
+	F(CURLMcode, curl_multi_cleanup, (void *m), (m))                                      \
+	F(CURLMcode, curl_multi_add_handle, (void *m, void *easy), (m, easy))                 \
+	F(CURLMcode, curl_multi_remove_handle, (void *m, void *easy), (m, easy))              \
+	F(CURLMcode, curl_multi_assign, (void *m, curl_socket_t fd, void *p), (m, fd, p))     \
+	F(CURLMcode, curl_multi_socket_action, (void *m, curl_socket_t fd, int mask, int *n), \
+	  (m, fd, mask, n))                                                                   \
+	F(CURLMsg *, curl_multi_info_read, (void *m, int *left), (m, left))
 
-#define MEMBER(name) __typeof__(name) *name;
+/* Functions with a value of any type at their end: type, name, type of the option. */
+#define VARIADIC(F)                                 \
+	F(CURLcode, curl_easy_setopt, CURLoption, ) \
+	F(CURLcode, curl_easy_getinfo, CURLINFO, )  \
+	F(CURLMcode, curl_multi_setopt, CURLMoption, )
+
+#define ALL(F)                      \
+	PASSED(F)                   \
+	VARIADIC(F)                 \
+	F(, curl_easy_cleanup, , )  \
+	F(, curl_easy_strerror, , ) \
+	F(, curl_global_init, , )   \
+	F(, curl_slist_append, , )  \
+	F(, curl_slist_free_all, , )
+
+#define MEMBER(type, name, a, b) __typeof__(name) *name;
 static struct {
-	FUNCTIONS(MEMBER)
+	ALL(MEMBER)
 } lib;
 
 static char load_error[200];
@@ -67,8 +76,8 @@ static void curl_load(void)
 		snprintf(load_error, sizeof(load_error), "%s", dlerror());
 		return;
 	}
-#define LOOK_UP(name) look_up(library, #name, &lib.name);
-	FUNCTIONS(LOOK_UP)
+#define LOOK_UP(type, name, a, b) look_up(library, #name, &lib.name);
+	ALL(LOOK_UP)
 }
 
 /*
@@ -86,83 +95,16 @@ const char *curl_easy_strerror(CURLcode code)
 	return load_error[0] ? load_error : lib.curl_easy_strerror(code);
 }
 
-CURL *curl_easy_init(void)
-{
-	return lib.curl_easy_init();
-}
+#define PASS_ON(type, name, parameters, arguments) \
+	type name parameters                       \
+	{                                          \
+		return lib.name arguments;         \
+	}
+PASSED(PASS_ON)
 
 void curl_easy_cleanup(CURL *easy)
 {
 	lib.curl_easy_cleanup(easy);
-}
-
-/* An option's value is a pointer or a long: registers of the same size on the
- * machines that ncclbpf runs on. */
-_Static_assert(sizeof(long) == sizeof(void *), "values are passed as void *");
-
-CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
-{
-	va_list list;
-
-	va_start(list, option);
-	void *value = va_arg(list, void *);
-	va_end(list);
-	return lib.curl_easy_setopt(easy, option, value);
-}
-
-CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...)
-{
-	va_list list;
-
-	va_start(list, info);
-	void *value = va_arg(list, void *);
-	va_end(list);
-	return lib.curl_easy_getinfo(easy, info, value);
-}
-
-CURLM *curl_multi_init(void)
-{
-	return lib.curl_multi_init();
-}
-
-CURLMcode curl_multi_cleanup(CURLM *multi)
-{
-	return lib.curl_multi_cleanup(multi);
-}
-
-CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy)
-{
-	return lib.curl_multi_add_handle(multi, easy);
-}
-
-CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *easy)
-{
-	return lib.curl_multi_remove_handle(multi, easy);
-}
-
-CURLMcode curl_multi_assign(CURLM *multi, curl_socket_t fd, void *data)
-{
-	return lib.curl_multi_assign(multi, fd, data);
-}
-
-CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
-{
-	va_list list;
-
-	va_start(list, option);
-	void *value = va_arg(list, void *);
-	va_end(list);
-	return lib.curl_multi_setopt(multi, option, value);
-}
-
-CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t fd, int mask, int *running)
-{
-	return lib.curl_multi_socket_action(multi, fd, mask, running);
-}
-
-CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
-{
-	return lib.curl_multi_info_read(multi, left);
 }
 
 struct curl_slist *curl_slist_append(struct curl_slist *list, const char *text)
@@ -174,3 +116,19 @@ void curl_slist_free_all(struct curl_slist *list)
 {
 	lib.curl_slist_free_all(list);
 }
+
+/* An option's value is a pointer or a long: registers of the same size on the
+ * machines that ncclbpf runs on. */
+_Static_assert(sizeof(long) == sizeof(void *), "values are passed as void *");
+
+#define PASS_VALUE(type, name, option, a)           \
+	type name(void *o, option which, ...)       \
+	{                                           \
+		va_list list;                       \
+                                                    \
+		va_start(list, which);              \
+		void *value = va_arg(list, void *); \
+		va_end(list);                       \
+		return lib.name(o, which, value);   \
+	}
+VARIADIC(PASS_VALUE)

@@ -97,8 +97,4 @@ static int open_descriptor(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_descriptor(lua_State *L)
-{
-	lua_pushcfunction(L, open_descriptor);
-	lua_setfield(L, -2, "descriptor");
-}
+const luaL_Reg nb_lua_descriptors[] = { { "descriptor", open_descriptor }, { NULL, NULL } };

@@ -119,13 +119,8 @@ static int interrupt_guard(lua_State *L)
 	return lua_gettop(L);
 }
 
-void nb_lua_open_interrupt(lua_State *L)
-{
-	static const luaL_Reg fns[] = {
-		{ "hold", interrupt_hold },	  { "guard", interrupt_guard },
-		{ "held", interrupt_held },	  { "settled", interrupt_settled },
-		{ "stopped", interrupt_stopped }, { NULL, NULL }
-	};
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_interrupt[] = {
+	{ "hold", interrupt_hold },	  { "guard", interrupt_guard },
+	{ "held", interrupt_held },	  { "settled", interrupt_settled },
+	{ "stopped", interrupt_stopped }, { NULL, NULL }
+};

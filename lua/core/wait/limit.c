@@ -136,9 +136,4 @@ static int do_limited(lua_State *L)
 	return lua_gettop(L) - 1;
 }
 
-void nb_lua_open_limit(lua_State *L)
-{
-	static const luaL_Reg fns[] = { { "limited", do_limited }, { NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-}
+const luaL_Reg nb_lua_limit[] = { { "limited", do_limited }, { NULL, NULL } };

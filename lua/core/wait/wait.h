@@ -43,12 +43,10 @@ int nb_lua_interrupted(lua_State *L);
 /* The descriptor that the userdata at @index holds; -1: another value. */
 int nb_lua_descriptor(lua_State *L, int index);
 
+/* The functions of core that the files of these names have. */
+extern const luaL_Reg nb_lua_clock[], nb_lua_interrupt[], nb_lua_limit[], nb_lua_descriptors[];
 /* Add one file's part to the module table, which is at the top of the stack. */
-void nb_lua_open_clock(lua_State *L);
-void nb_lua_open_interrupt(lua_State *L);
-void nb_lua_open_limit(lua_State *L);
 void nb_lua_open_socket(lua_State *L);
-void nb_lua_open_descriptor(lua_State *L);
 void nb_lua_open_fleet(lua_State *L);
 void nb_lua_open_store(lua_State *L);
 void nb_lua_open_agents(lua_State *L);

@@ -303,39 +303,38 @@ local function people(result, env, wide)
 	return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 
-local function tsv(result, env)
-	local columns, lines = flat(result), {}
-	local function esc(s)
-		return (s:gsub("[\\\t\n\r]", { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n",
-			["\r"] = "\\r" })):gsub("[%c]", function(c)
-			return c == "\t" and c or "?"
-		end)
-	end
-	local function line(f)
-		local t = lists.map(columns, function(c) return esc(f(c)) end)
-		lines[#lines + 1] = table.concat(t, "\t")
-	end
-	if #columns == 0 then return result.text and people(result, env) or "" end
-	if not env.quiet then line(function(c) return c[1] end) end
-	for _, row in ipairs(result.rows or {}) do
-		line(function(c) return plain(row[c[1]]) end)
-	end
-	return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
+-- Return columns that show the fields @names.
+function M.columns(names)
+	return lists.map(names, function(name) return { name } end)
 end
 
-local function csv(result, env)
+-- Return a line for the names of the columns and one for each row; escape(text) makes a cell.
+local function separated(result, env, escape, comma, ending)
 	local columns, lines = flat(result), {}
 	local function line(f)
-		local t = {}
-		for i, c in ipairs(columns) do
-			local s = f(c):gsub("[%z\1-\8\11\12\14-\31\127]", "?")
-			t[i] = s:find('[",\r\n]') and '"' .. s:gsub('"', '""') .. '"' or s
-		end
-		lines[#lines + 1] = table.concat(t, ",")
+		lines[#lines + 1] = table.concat(lists.map(columns, function(c)
+			return escape(f(c))
+		end), comma)
 	end
 	if not env.quiet then line(function(c) return c[1] end) end
 	for _, row in ipairs(result.rows or {}) do line(function(c) return plain(row[c[1]]) end) end
-	return #lines > 0 and table.concat(lines, "\r\n") .. "\r\n" or ""
+	return #lines > 0 and table.concat(lines, ending) .. ending or ""
+end
+
+local ESCAPES = { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n", ["\r"] = "\\r" }
+
+local function tsv(result, env)
+	if #flat(result) == 0 then return result.text and people(result, env) or "" end
+	return separated(result, env, function(s)
+		return (s:gsub("[\\\t\n\r]", ESCAPES):gsub("%c", "?"))
+	end, "\t", "\n")
+end
+
+local function csv(result, env)
+	return separated(result, env, function(s)
+		s = s:gsub("[%z\1-\8\11\12\14-\31\127]", "?")
+		return s:find('[",\r\n]') and '"' .. s:gsub('"', '""') .. '"' or s
+	end, ",", "\r\n")
 end
 
 -- Return the JSON envelope; @target: the job and its processes.
@@ -348,46 +347,30 @@ function M.envelope(result, env, data)
 	}, { order = { "schema", "target", "time", "data" } })
 end
 
--- Break JSON text into indented lines.
+-- Break JSON text, as core.encode writes it, into indented lines.
 function M.indent_json(text)
-	local out, depth, i = {}, 0, 1
-	local function nl() out[#out + 1] = "\n" .. ("  "):rep(depth) end
-	while i <= #text do
-		local c = text:sub(i, i)
-		if c == '"' then
-			local j = i + 1
-			while text:sub(j, j) ~= '"' do
-				j = j + (text:sub(j, j) == "\\" and 2 or 1)
-			end
-			out[#out + 1] = text:sub(i, j)
-			i = j
-		elseif c == "{" or c == "[" then
-			local close = text:sub(i + 1, i + 1)
-			if close == "}" or close == "]" then
-				out[#out + 1] = c .. close
-				i = i + 1
-			else
-				out[#out + 1] = c
-				depth = depth + 1
-				nl()
-			end
-		elseif c == "}" or c == "]" then
-			depth = depth - 1
-			nl()
-			out[#out + 1] = c
-		elseif c == "," then
-			out[#out + 1] = c
-			nl()
-		elseif c == ":" then
-			out[#out + 1] = ": "
-		else
-			local j = text:find('[",%]}]', i) or #text + 1
-			out[#out + 1] = text:sub(i, j - 1)
-			i = j - 1
-		end
-		i = i + 1
+	local depth, texts = 0, {}
+	local function line(by)
+		depth = depth + by
+		return "\n" .. ("  "):rep(depth)
 	end
-	return table.concat(out)
+	-- JSON has no control characters: they stand for escapes, texts and empty containers
+	text = text:gsub("\\(.)", function(c) return ("\1%02x"):format(c:byte()) end)
+	text = text:gsub('"[^"]*"', function(s)
+		texts[#texts + 1] = s
+		return "\2"
+	end):gsub("{}", "\3"):gsub("%[%]", "\4")
+	text = text:gsub("[][{},:]", function(c)
+		if c == ":" then return ": " end
+		if c == "," then return c .. line(0) end
+		return c:find "[[{]" and c .. line(1) or line(-1) .. c
+	end)
+	local n = 0
+	text = text:gsub("\4", "[]"):gsub("\3", "{}"):gsub("\2", function()
+		n = n + 1
+		return texts[n]
+	end)
+	return (text:gsub("\1(%x%x)", function(x) return "\\" .. string.char(tonumber(x, 16)) end))
 end
 
 local function json(result, env)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Split a line into words, and words into options and a command. Does no input or output, so
 -- prompt, scripts, completion and tests share it.
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local commands = require "ncclbpf.commands.rows"
@@ -120,8 +121,18 @@ M.options = {
 		help = "allow scripts to use os.execute, io.popen and C modules" },
 	help = { "h", "help", false, help = "show this text, or explain the given command" },
 	version = { nil, "version", false, start = true,
-		help = "show the version, with -v also of the libraries" },
+		help = "show the version, with -v also of Lua and the protocol" },
 }
+
+-- Return the names of all options, in the order of their short names.
+function M.option_names()
+	local function key(name)
+		return ascii.lower(M.options[name][1] or name) .. " " .. name
+	end
+	local names = lists.keys(M.options)
+	table.sort(names, function(a, b) return key(a) < key(b) end)
+	return names
+end
 
 local short = {}
 for name, o in pairs(M.options) do
@@ -146,6 +157,15 @@ local function set(flags, name, value)
 	end
 end
 
+-- Return a check of an option that is one of @list.
+local function one_of(name, list)
+	return function(v)
+		if lists.has(list, v) then return v end
+		return usage("--%s=%s: %s or %s expected", name, v,
+			table.concat(list, ", ", 1, #list - 1), list[#list])
+	end
+end
+
 local checks = {
 	pid = function(v)
 		local n = math.tointeger(tonumber(v))
@@ -166,34 +186,20 @@ local checks = {
 		return t
 	end,
 	format = function(v)
-		for _, f in ipairs(format.formats) do
-			if f == v then return v end
-		end
+		if lists.has(format.formats, v) then return v end
 		return nil, errors.new("usage", ("-o %s: %s expected"):format(
 			v, table.concat(format.formats, ", ")),
 			{ hint = errors.nearest(v, format.formats) })
 	end,
-	color = function(v)
-		if v ~= "auto" and v ~= "always" and v ~= "never" then
-			return usage("--color=%s: auto, always or never expected", v)
-		end
-		return v
-	end,
-	role = function(v)
-		if v ~= "observe" and v ~= "control" then
-			return usage("--role=%s: observe or control expected", v)
-		end
-		return v
-	end,
+	color = one_of("color", { "auto", "always", "never" }),
+	role = one_of("role", { "observe", "control" }),
 }
 
 local function long_option(word)
 	local name, value = word:match("^%-%-([%w%-]+)=?(.*)$")
 	local has = word:find("=", 1, true) ~= nil
 	if not name or not M.options[name] then
-		local names = {}
-		for n in pairs(M.options) do names[#names + 1] = n end
-		local near = name and errors.nearest(name, names)
+		local near = name and errors.nearest(name, lists.keys(M.options))
 		return nil, errors.new("usage", ("unknown option %s"):format(word),
 			{ hint = near and near:gsub("(%a[%w%-]*)", function(w)
 			return M.options[w] and "--" .. w or nil

@@ -2,6 +2,7 @@
 -- Communicators, decisions and why they were made.
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
+local collectives = require "ncclbpf.job.collectives"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
@@ -68,22 +69,22 @@ function M.cmd_list(ctx)
 	})
 end
 
+-- Return the fields of a decision that all rows of decisions have.
+local function choice_row(t)
+	local n, a = read.record(t.nccl), read.record(t.answer)
+	return { coll = t.coll, nccl = answer(t.nccl), nccl_algo = n.algo, nccl_proto = n.proto,
+		answer = answer(t.answer), algo = a.algo, proto = a.proto, channels = a.channels,
+		by = t.by, cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
+		generation = t.generation }
+end
+
 local function table_rows(d)
-	local rows = {}
-	for i, t in ipairs(read.list(d, "table")) do
-		local n, a = read.record(t.nccl), read.record(t.answer)
-		rows[i] = {
-			comm = d.comm, coll = t.coll, bytes_from = t.bytes_from,
-			bytes_to = t.bytes_to, bytes_last = t.bytes_last,
-			count = t.count, nccl = answer(t.nccl), nccl_algo = n.algo,
-			nccl_proto = n.proto,
-			answer = answer(t.answer), algo = a.algo, proto = a.proto,
-			channels = a.channels, by = t.by,
-			cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
-			generation = t.generation,
-		}
-	end
-	return rows
+	return lists.map(read.list(d, "table"), function(t)
+		local row = choice_row(t)
+		row.comm, row.count, row.bytes_from, row.bytes_to, row.bytes_last = d.comm, t.count,
+			t.bytes_from, t.bytes_to, t.bytes_last
+		return row
+	end)
 end
 
 -- Return the change of NCCL's modelled time, in per cent: below 0 the answer is faster.
@@ -171,8 +172,7 @@ end
 -- Return the nearest collective for a wrong word, else nil.
 local function collective(word)
 	if core.nccl("coll", word) then return ascii.lower(word) end
-	local names = {}
-	for i = 0, 10 do names[#names + 1] = core.nccl("coll", i) end
+	local names = collectives.words_of "coll"
 	return nil, errors.new("bad_argument", ("no collective %s, there are: %s"):format(
 		word, table.concat(names, ", ")),
 		{ hint = errors.nearest(ascii.lower(word), names) })
@@ -293,12 +293,9 @@ function M.cmd_explain(ctx)
 	data.tables = made
 	data.pending = pending(ctx, per)
 	if data.pending then table.insert(text, 1, pending_text(data.pending)) end
-	local columns = {}
-	for i, name in ipairs { "rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo",
-		"nccl_proto", "algo", "proto", "channels", "by", "generation" } do
-		columns[i] = { name }
-	end
-	return { schema = "explain/1", data = data, rows = rows, columns = columns,
+	return { schema = "explain/1", data = data, rows = rows, columns = format.columns {
+		"rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo", "nccl_proto", "algo",
+		"proto", "channels", "by", "generation" },
 		text = table.concat(text, "\n\n"), id = "algo",
 		failure = failure }
 end
@@ -319,16 +316,11 @@ local decision_columns = {
 }
 
 local function decision_row(t)
-	local n, a = read.record(t.nccl), read.record(t.answer)
-	return {
-		comm = t.comm, slot = t.slot, seq = t.seq, coll = t.coll, bytes = t.bytes,
-		nccl = answer(t.nccl), answer = answer(t.answer),
-		nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto,
-		channels = a.channels, by = t.by,
-		refused = t.refused, cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
-		generation = t.generation,
-		context = t.context, costs_us = t.costs_us, -- for policy simulate
-	}
+	local row = choice_row(t)
+	row.comm, row.slot, row.seq, row.bytes, row.refused = t.comm, t.slot, t.seq, t.bytes,
+		t.refused
+	row.context, row.costs_us = t.context, t.costs_us -- for policy simulate
+	return row
 end
 
 local function list_of(field, make, comm)

@@ -45,12 +45,10 @@ local function folded(rows)
 		local key = table.concat({ tostring(r.job), tostring(r.site),
 			tostring(r.host), tostring(r.role),
 			tostring(r.version), tostring(r.tuner_abi), r.state }, "\0")
-		if not by[key] then
-			by[key] = setmetatable({ members = {}, all = {} }, { __index = r })
-			list[#list + 1] = by[key]
-		end
-		table.insert(by[key].members, { rank = r.rank, pid = r.pid })
-		table.insert(by[key].all, r.pid)
+		local g = by[key] or lists.add(list, by, key,
+			setmetatable({ members = {}, all = {} }, { __index = r }))
+		table.insert(g.members, { rank = r.rank, pid = r.pid })
+		table.insert(g.all, r.pid)
 	end
 	for _, g in ipairs(list) do
 		g.ranks, g.pids = merge.cell(g.members), units.ranges(g.all)
@@ -209,14 +207,12 @@ local function segment_rows(per, add)
 	local by, names = {}, {}
 	for _, r in ipairs(per) do
 		local site = r.member.site or ""
-		if not by[site] then
-			by[site] = { members = {} }
-			names[#names + 1] = site
-		end
-		table.insert(by[site].members, r.member)
-		local seg = r.data.segment
-		if not by[site].text and type(seg) == "table" and read.text(seg.path) then
-			by[site].text = ("%s, %s"):format(seg.path, seg.shared == true
+		if not by[site] then names[#names + 1] = site end
+		by[site] = by[site] or { members = {} }
+		local b, seg = by[site], r.data.segment
+		table.insert(b.members, r.member)
+		if not b.text and type(seg) == "table" and read.text(seg.path) then
+			b.text = ("%s, %s"):format(seg.path, seg.shared == true
 				and "shared by " .. tostring(seg.processes) or "not shared")
 		end
 	end
@@ -252,12 +248,16 @@ local function status_text(s, per, verbose)
 			if note then notes[#notes + 1] = "note: " .. note end
 		end
 	end
-	for _, r in ipairs(per) do
-		if read.text(r.data.times) then
-			add("times", r.data.times)
-			break
+	-- Return the first value that pick(reply) gives, and its process.
+	local function first(pick)
+		for _, r in ipairs(per) do
+			local v = pick(r.data)
+			if v then return v, merge.who { r.member } end
 		end
 	end
+	local function note(fmt, ...) notes[#notes + 1] = fmt:format(...) end
+	local times = first(function(d) return read.text(d.times) end)
+	if times then add("times", times) end
 	add("kept NCCL's", sum_counters(per, "counters"))
 	segment_rows(per, add)
 	chain_rows(per, add)
@@ -276,52 +276,31 @@ local function status_text(s, per, verbose)
 	if seen then add("verbs", seen) end
 	local found, hint = jobs.twice(s.job, members)
 	if found then
-		notes[#notes + 1] = "note: " .. found
-		notes[#notes + 1] = "hint: " .. hint
+		note("note: %s\nhint: %s", found, hint)
 	end
-	for _, note in ipairs(profiler.refused(per)) do notes[#notes + 1] = note end
+	for _, text in ipairs(profiler.refused(per)) do notes[#notes + 1] = text end
 	for o, r in read.each(per, "overdue") do
-		local text =
-			"note: process %s: " ..
-			"communicator %s rank slot %s has been inside decision %s for %s s"
-		notes[#notes + 1] = text:format(tostring(r.data.pid), tostring(o.comm),
-			tostring(o.slot), tostring(o.decision), tostring(o.seconds))
+		note("note: process %s: "
+			.. "communicator %s rank slot %s has been inside decision %s for %s s",
+			tostring(r.data.pid), tostring(o.comm), tostring(o.slot),
+			tostring(o.decision), tostring(o.seconds))
 	end
-	for _, r in ipairs(per) do
-		if read.number(r.data.diverged) > 0 then
-			notes[#notes + 1] = (
-				"note: ranks of %d communicator%s have decided differently"):format(
-				r.data.diverged,
-				r.data.diverged == 1 and "" or "s")
-			notes[#notes + 1] = "hint: check agreement"
-			break
-		end
+	local n = first(function(d) return read.number(d.diverged) > 0 and d.diverged end)
+	if n then
+		note("note: ranks of %s have decided differently\nhint: check agreement",
+			units.count(n, "communicator"))
 	end
-	for _, r in ipairs(per) do
-		if read.text(r.data.notice) then
-			notes[#notes + 1] = ("note: %s: %s"):format(merge.who { r.member },
-				r.data.notice)
-			notes[#notes + 1] = "hint: doctor"
-			break
-		end
+	local text, who = first(function(d) return read.text(d.notice) end)
+	if text then note("note: %s: %s\nhint: doctor", who, text) end
+	text, who = first(function(d) return read.text(d.uncompiled) end)
+	if text then
+		note("note: %s: the interpreter runs the policies: %s\nhint: doctor", who, text)
 	end
-	for _, r in ipairs(per) do
-		if read.text(r.data.uncompiled) then
-			notes[#notes + 1] = ("note: %s: the interpreter runs the policies: %s")
-				:format(merge.who { r.member }, r.data.uncompiled)
-			notes[#notes + 1] = "hint: doctor"
-			break
-		end
-	end
-	for _, r in ipairs(per) do
-		if type(r.data.error) == "table" then
-			notes[#notes + 1] = ("note: %s: NCCLBPF_POLICY: %s"):format(
-				merge.who { r.member }, tostring(r.data.error.message))
-			if read.text(r.data.error.hint) and r.data.error.hint ~= "" then
-				notes[#notes + 1] = "hint: " .. r.data.error.hint
-			end
-			break
-		end
+	local err
+	err, who = first(function(d) return type(d.error) == "table" and d.error end)
+	if err then
+		note("note: %s: NCCLBPF_POLICY: %s", who, tostring(err.message))
+		if (read.text(err.hint) or "") ~= "" then note("hint: %s", err.hint) end
 	end
 	local lines = format.table({ { "k" }, { "v" } }, rows, { quiet = true })
 	for _, n in ipairs(notes) do lines[#lines + 1] = n end
@@ -344,12 +323,9 @@ function M.cmd_status(ctx)
 			rows[i]["counter_" .. tostring(k)] = v
 		end
 	end
-	local columns = {}
-	for i, n in ipairs { "rank", "pid", "job", "version", "uptime_s", "tuner_abi", "coherence",
-		"generation", "digest", "policies", "comms", "decisions", "error" } do
-		columns[i] = { n }
-	end
-	columns = read.with_site(columns, per)
+	local columns = read.with_site(format.columns { "rank", "pid", "job", "version", "uptime_s",
+		"tuner_abi", "coherence", "generation", "digest", "policies", "comms", "decisions",
+		"error" }, per)
 	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid",
 		failure = failure,
 		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }

@@ -161,11 +161,8 @@ function M.cmd_list(ctx)
 	local jobs, order, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
 		if r.socket then
-			if not jobs[r.job] then
-				jobs[r.job] = {}
-				order[#order + 1] = r.job
-			end
-			table.insert(jobs[r.job], r)
+			if not jobs[r.job] then order[#order + 1] = r.job end
+			lists.push(jobs, r.job, r)
 		end
 	end
 	local merged = {}

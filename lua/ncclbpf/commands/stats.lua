@@ -19,6 +19,22 @@ local PARTS = { "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
 local HOST = { "host_count", "host_mean_ns", "host_p50_ns", "host_p99_ns", "host_max_ns",
 	"host_busbw_gbs" }
 
+-- Fields of a flat row: exec_p50_ns and the like
+local FIELDS = {}
+for _, name in ipairs(TIMES) do
+	for _, part in ipairs(PARTS) do FIELDS[#FIELDS + 1] = name .. "_" .. part end
+end
+
+-- Append to the columns @c those of FIELDS that are not in @shown, for programs.
+local function add_fields(c, shown, how)
+	for _, field in ipairs(FIELDS) do
+		if not shown[field] then
+			c[#c + 1] = { field, num = true, flat = true, merge = how }
+		end
+	end
+	return c
+end
+
 local us, gbs = units.ns_us, units.gbs
 
 -- Return one flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
@@ -154,15 +170,7 @@ local function columns()
 			c[#c + 1] = { name, num = true, flat = true, merge = "first" }
 		end
 	end
-	for _, name in ipairs(TIMES) do
-		for _, part in ipairs(PARTS) do
-			local field = name .. "_" .. part
-			if not shown[field] then
-				c[#c + 1] = { field, num = true, flat = true, merge = "first" }
-			end
-		end
-	end
-	return c
+	return add_fields(c, shown, "first")
 end
 
 local function row_id(row)
@@ -268,11 +276,7 @@ function M.join(rows, measured, comm)
 	end
 	local function take(row, m)
 		row.ran, row.measured, row.source = m.ran, m.count, m.source
-		for _, name in ipairs(TIMES) do
-			for _, part in ipairs(PARTS) do
-				row[name .. "_" .. part] = m[name .. "_" .. part]
-			end
-		end
+		for _, field in ipairs(FIELDS) do row[field] = m[field] end
 		row.algbw_gbs, row.busbw_gbs = m.algbw_gbs, m.busbw_gbs
 		return row
 	end
@@ -312,15 +316,7 @@ function M.measured_columns(any, c)
 		show = gbs }
 	c[#c + 1] = { "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs }
 	c[#c + 1] = { "source", flat = true, merge = "first" }
-	for _, name in ipairs(TIMES) do
-		for _, part in ipairs(PARTS) do
-			local field = name .. "_" .. part
-			if not shown[field] then
-				c[#c + 1] = { field, num = true, flat = true, merge = "max" }
-			end
-		end
-	end
-	return c
+	return add_fields(c, shown, "max")
 end
 
 -- GPU times need profiler channels. NCCL connects them at the next collective, which has to

@@ -50,7 +50,6 @@ local function fit(text, width, right)
 	local fill = (" "):rep(width - have)
 	return right and fill .. text or text .. fill
 end
-M.fit = fit
 
 -- ---- the tables ------------------------------------------------------------------------
 

@@ -6,6 +6,16 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
+-- Return NCCL's words for what @kind names: "coll", "algo" or "proto".
+function M.words_of(kind)
+	local t, i = {}, 0
+	while core.nccl(kind, i) do
+		t[#t + 1] = core.nccl(kind, i)
+		i = i + 1
+	end
+	return t
+end
+
 -- Return the algorithm and protocol that NCCL ran, such as "ring/ll128".
 function M.choice(t)
 	local a, p = read.text(t.algo), read.text(t.proto)

@@ -176,11 +176,9 @@ local function by_slot(per, id)
 	local slots, list = {}, {}
 	for _, row in ipairs(per.rows) do
 		local slot = row.slot or 0
-		if not slots[slot] then
-			slots[slot] = { member = { slot = slot, pid = per.member.pid }, rows = {} }
-			list[#list + 1] = slots[slot]
-		end
-		table.insert(slots[slot].rows, row)
+		local s = slots[slot] or lists.add(list, slots, slot,
+			{ member = { slot = slot, pid = per.member.pid }, rows = {} })
+		table.insert(s.rows, row)
 	end
 	return list
 end
@@ -200,9 +198,7 @@ function M.rows(per, columns, id, opts)
 	end
 	local out, notes = {}, {}
 	for _, g in ipairs(order) do
-		local row, members = {}, {}
-		for k, v in pairs(g[1].row) do row[k] = v end
-		for i, x in ipairs(g) do members[i] = x.member end
+		local row, members = lists.copy(g[1].row), lists.map(g, "member")
 		for _, c in ipairs(columns) do
 			local items = lists.map(g, function(x)
 				return { member = x.member, value = x.row[c[1]] }

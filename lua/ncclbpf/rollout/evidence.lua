@@ -40,21 +40,23 @@ function M.where(ask)
 	return out
 end
 
--- Return the median time of each rank, in order of ranks; empty if the ranks of a process cannot be
--- told apart.
-local function by_rank(ops)
-	local by = {}
-	for _, op in ipairs(ops) do
-		for rank, ns in pairs(op.by or {}) do
-			lists.push(by, rank, ns)
-		end
-	end
+-- Return {rank, ns}, the median of each rank's times by[rank], in order of ranks.
+local function rank_medians(by)
 	local out = core.array {}
 	for rank, list in pairs(by) do
 		out[#out + 1] = { rank = rank, ns = collectives.median(list) }
 	end
-	table.sort(out, function(a, b) return a.rank < b.rank end)
+	table.sort(out, lists.by "rank")
 	return out
+end
+
+-- Return the median time of each rank; empty if the ranks of a process cannot be told apart.
+local function by_rank(ops)
+	local by = {}
+	for _, op in ipairs(ops) do
+		for rank, ns in pairs(op.by or {}) do lists.push(by, rank, ns) end
+	end
+	return rank_medians(by)
 end
 
 -- Store the collectives @ops of block @n: in the file @r.samples a line for each of them;
@@ -180,13 +182,8 @@ local function ranks(r, kinds)
 				lists.push(by[b.arm], x.rank, x.ns)
 			end
 		end
-		for arm, lists in pairs(by) do
-			local out = core.array {}
-			for rank, list in pairs(lists) do
-				out[#out + 1] = { rank = rank, ns = collectives.median(list) }
-			end
-			table.sort(out, function(x, y) return x.rank < y.rank end)
-			k["ranks_" .. arm] = out
+		for arm, ranks_of_arm in pairs(by) do
+			k["ranks_" .. arm] = rank_medians(ranks_of_arm)
 		end
 	end
 end

@@ -119,9 +119,7 @@ end
 
 -- Return the identities of the job's processes: "BOOT/NAMESPACE/PID/START".
 function M.processes_of(group)
-	local list = core.array {}
-	for _, m in ipairs(group.members) do list[#list + 1] = m.process end
-	return list
+	return core.array(lists.map(group.members, "process"))
 end
 
 -- Does rollout @r belong to this job? If an earlier job of the same name made the rollout, they

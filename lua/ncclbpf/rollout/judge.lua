@@ -4,6 +4,7 @@
 -- its interval in per cent. Too little data is `inconclusive`, never `pass`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 
 local M = {}
 
@@ -108,9 +109,7 @@ end
 -- and strata share alpha, which bounds the probability of any false alarm.
 function M.look(strata, k, opts)
 	opts = setmetatable(opts or {}, { __index = M.defaults })
-	local names, out = {}, { strata = {}, verdict = "inconclusive" }
-	for name in pairs(strata) do names[#names + 1] = name end
-	table.sort(names)
+	local names, out = lists.keys(strata), { strata = {}, verdict = "inconclusive" }
 	if #names == 0 then
 		out.reason = "no data"
 		return out

@@ -2,7 +2,6 @@
 -- Rollout plans: read, check each field, fill in defaults (docs/rollouts.md).
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
-local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
@@ -82,8 +81,7 @@ local function list_of(check, what, allowed)
 	end
 end
 
-local collectives = {}
-for i = 0, 20 do collectives[#collectives + 1] = core.nccl("coll", i) end
+local collectives = require("ncclbpf.job.collectives").words_of "coll"
 
 local function collective(v)
 	if type(v) == "string" and core.nccl("coll", v) then return v end
@@ -337,17 +335,15 @@ local function table_of(path)
 	end
 	local env = sandbox.pure()
 	env.pcall = pcall -- passes on the error of an exceeded limit
-	local f, why = load((bytes:gsub("^#[^\n]*", "")), "=" .. path:match "[^/]*$", "t", env)
-	if not f then return nil, errors.new("lua_syntax", why) end
-	local ok, t, limit = core.limited(clock.times.callback, MEMORY, f)
-	if not ok then
-		local text = limit and ("the plan's code %s (allowed: %g s and %d MiB)"):format(t,
-			clock.times.callback, MEMORY >> 20)
-			or "the plan's code failed: " .. (errors.is(t) and t.message or tostring(t))
-		return nil, errors.new("bad_argument", text, { object = path,
+	local what = "the plan's code"
+	local t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", env, what, MEMORY)
+	if err and err.code ~= "lua_syntax" then
+		local limit = err.message:sub(1, #what) == what
+		return nil, errors.new("bad_argument", limit and err.message
+			or ("%s failed: %s"):format(what, err.message), { object = path,
 			hint = "a plan may use Lua's string, table, math and utf8, nothing else" })
 	end
-	return t, core.sha256(bytes)
+	return t, err or core.sha256(bytes)
 end
 
 local HOOKS = { setup = true, step = true, judge = true, done = true }

@@ -3,6 +3,7 @@
 -- with a session; the user's shell through `ncclbpf-shell __complete WORDS`.
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
+local collectives = require "ncclbpf.job.collectives"
 local commands = require "ncclbpf.commands.rows"
 local lists = require "ncclbpf.base.lists"
 local words = require "ncclbpf.cli.words"
@@ -46,11 +47,7 @@ end
 -- Return the cached names of a kind of object in the attached group; {} if the group does not
 -- answer at once.
 local function live(group, kind)
-	if kind == "collectives" then
-		local t = {}
-		for i = 0, 10 do t[#t + 1] = core.nccl("coll", i) end
-		return t
-	end
+	if kind == "collectives" then return collectives.words_of "coll" end
 	if not group or group.closed then return {} end
 	group.caches.names = group.caches.names or {}
 	local known = group.caches.names[kind]

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The program: its command line, --help, --version, and what it runs (docs/shell.md).
 local core = require "ncclbpf.core"
-local ascii = require "ncclbpf.base.ascii"
 local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local shell = require "ncclbpf.cli.app"
@@ -12,13 +11,7 @@ local PROGRAM = shell.program
 
 local function option_lines()
 	local t = {}
-	local names = {}
-	for name in pairs(words.options) do names[#names + 1] = name end
-	local function key(name)
-		return ascii.lower(words.options[name][1] or name) .. " " .. name
-	end
-	table.sort(names, function(a, b) return key(a) < key(b) end)
-	for _, name in ipairs(names) do
+	for _, name in ipairs(words.option_names()) do
 		local o = words.options[name]
 		t[#t + 1] = ("  %-3s --%-15s %s"):format(
 			o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o.value or ""), o.help)
@@ -49,9 +42,6 @@ local function version(app, flags)
 	app:write(("%s %s\n"):format(PROGRAM, core.version))
 	if flags.verbose then
 		app:write(("%s\n"):format(_VERSION))
-		for _, l in ipairs(core.libraries and core.libraries() or {}) do
-			app:write(l .. "\n")
-		end
 		app:write("control protocol 1, tuner interfaces v2 to v6\n")
 	end
 	return 0

@@ -34,14 +34,7 @@ function M.collective(text)
 	return PROGRAMS[word] or core.nccl("coll", word) and word or nil
 end
 
-local function words_of(kind)
-	local t, i = {}, 0
-	while core.nccl(kind, i) do
-		t[#t + 1] = core.nccl(kind, i)
-		i = i + 1
-	end
-	return t
-end
+local words_of = require("ncclbpf.job.collectives").words_of
 M.words_of = words_of
 
 -- Parse "ring/ll128" or "ring/ll128x8". -> algo, proto, channels | nil, text of the allowed values

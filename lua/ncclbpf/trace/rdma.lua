@@ -59,14 +59,9 @@ local function rows_of(events, before, after, rank)
 	local rows, order = {}, {}
 	local function row(pid, device, qp)
 		local key = key_of(pid, device, qp)
-		local r = rows[key]
-		if not r then
-			r = { pid = pid, rank = rank[pid], device = device, qp = qp, changes = 0,
-				change_ns = 0, posts = 0, post_ns = 0, completions = 0, failed = 0 }
-			rows[key] = r
-			order[#order + 1] = r
-		end
-		return r
+		return rows[key] or lists.add(order, rows, key, { pid = pid, rank = rank[pid],
+			device = device, qp = qp, changes = 0, change_ns = 0, posts = 0,
+			post_ns = 0, completions = 0, failed = 0 })
 	end
 	for _, e in ipairs(events) do
 		local r = e.error == 0 and row(e.pid, e.device, e.qp)
