@@ -275,7 +275,7 @@ static int follow_trace(struct nb_call *call, uint32_t events)
 	return rc;
 }
 
-static int record(struct nb_call *call, uint32_t events)
+static int trace_set_events(struct nb_call *call, uint32_t events)
 {
 	int rc = nb_trace_ring_record(events, call->err);
 
@@ -295,12 +295,12 @@ int nb_cmd_trace_start(struct nb_call *call)
 		return rc;
 	if (nb_request_yes(call->req, "follow", false))
 		return follow_trace(call, events);
-	return record(call, events);
+	return trace_set_events(call, events);
 }
 
 int nb_cmd_trace_stop(struct nb_call *call)
 {
-	return record(call, 0);
+	return trace_set_events(call, 0);
 }
 
 int nb_cmd_trace_status(struct nb_call *call)
