@@ -211,7 +211,7 @@ const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook, uint3
 	return NULL;
 }
 
-static const struct nb_answer_spec answers[] = {
+static const struct nb_answer_spec answer_rows[] = {
 #define ANSWER(hook, ctx, field, least, most) \
 	{ NB_HOOK_##hook, offsetof(struct ctx, field), least, most },
 #include "core/defs/answers.h"
@@ -219,8 +219,8 @@ static const struct nb_answer_spec answers[] = {
 
 const struct nb_answer_spec *nb_spec_answers(size_t *n)
 {
-	*n = sizeof(answers) / sizeof(answers[0]);
-	return answers;
+	*n = sizeof(answer_rows) / sizeof(answer_rows[0]);
+	return answer_rows;
 }
 
 static const struct nb_param_spec params[NB_NPARAMS] = {
@@ -268,19 +268,19 @@ static const char *const colls[] = {
 #include "core/defs/nccl.h"
 };
 
-static const char *const algos[] = {
+static const char *const algo_words[] = {
 #define NCCL_ALGO(name, value, word) [value] = word,
 #include "core/defs/nccl.h"
 };
 
-static const char *const protos[] = {
+static const char *const proto_words[] = {
 #define NCCL_PROTO(name, value, word) [value] = word,
 #include "core/defs/nccl.h"
 };
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-static int word_number(const char *word, const char *const *list, int n)
+static int word_index(const char *word, const char *const *list, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (nb_same_word(word, list[i]))
@@ -295,27 +295,27 @@ const char *nb_nccl_coll(int coll)
 
 const char *nb_nccl_algo(int algo)
 {
-	return algo >= 0 && algo < COUNT(algos) ? algos[algo] : NULL;
+	return algo >= 0 && algo < COUNT(algo_words) ? algo_words[algo] : NULL;
 }
 
 const char *nb_nccl_proto(int proto)
 {
-	return proto >= 0 && proto < COUNT(protos) ? protos[proto] : NULL;
+	return proto >= 0 && proto < COUNT(proto_words) ? proto_words[proto] : NULL;
 }
 
 int nb_nccl_coll_named(const char *word)
 {
-	return word_number(word, colls, COUNT(colls));
+	return word_index(word, colls, COUNT(colls));
 }
 
 int nb_nccl_algo_named(const char *word)
 {
-	return word_number(word, algos, COUNT(algos));
+	return word_index(word, algo_words, COUNT(algo_words));
 }
 
 int nb_nccl_proto_named(const char *word)
 {
-	return word_number(word, protos, COUNT(protos));
+	return word_index(word, proto_words, COUNT(proto_words));
 }
 
 enum { WORD = 48 };

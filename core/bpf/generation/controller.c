@@ -82,7 +82,7 @@ static bool element_new(struct element *e, const struct nb_map *m, struct nb_err
 
 /* Is the value zero and the map an array? Such an element changes no sum
  * and no maximum. */
-static bool is_zero(const struct nb_map_spec *s, const unsigned char *value)
+static bool value_is_zero(const struct nb_map_spec *s, const unsigned char *value)
 {
 	if (nb_spec_map_type(s->type)->keys != NB_KEYS_INDEX)
 		return false;
@@ -126,7 +126,7 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp, uint32_t
 			continue;
 		for (uint32_t c = 1; c < ncpus; c++)
 			merge_words(s, e.value, e.value + (size_t)c * s->value_size);
-		if (is_zero(s, e.value))
+		if (value_is_zero(s, e.value))
 			continue;
 		nb_buf_bytes(out, e.key, s->key_size);
 		nb_buf_bytes(out, e.value, s->value_size);
@@ -270,7 +270,7 @@ static bool has_keys(const struct packed *m)
 }
 
 /* @seen: a bit for each merged map that the bytes have, by policy of @g. */
-static int check_whole(const struct nb_gen *g, const uint64_t *seen, struct nb_err *err)
+static int check_answer_whole(const struct nb_gen *g, const uint64_t *seen, struct nb_err *err)
 {
 	for (uint32_t p = 0; p < g->npolicies; p++) {
 		const struct nb_image *img = g->policy[p].policy->img;
@@ -309,7 +309,7 @@ int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
 				       m.spec->name, m.gp->policy->img->name);
 		*of |= bit;
 	}
-	return check_whole(g, seen, err);
+	return check_answer_whole(g, seen, err);
 }
 
 _Static_assert(NB_IMAGE_MAX_MAPS <= 64, "a bit for each map of a policy");

@@ -465,8 +465,8 @@ static void extend_history(struct nb_gen_policy *gp, uint32_t map, const struct 
 	nb_sha256_end(&s, gp->history);
 }
 
-static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map, uint32_t nops,
-			struct nb_err *err)
+static int check_generation_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
+				   uint32_t nops, struct nb_err *err)
 {
 	const struct nb_image *img;
 
@@ -511,7 +511,8 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 		return nb_fail(err, NB_E_LIMIT, 0, "%u changes of maps at once (allowed: 1 to %d)",
 			       n, NB_GEN_MAX_CHANGES);
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = check_change(parent, changes[i].policy, changes[i].map, changes[i].nops, err);
+		rc = check_generation_change(parent, changes[i].policy, changes[i].map,
+					     changes[i].nops, err);
 	if (!rc)
 		rc = copy_unbound(&g, parent, err);
 	for (uint32_t i = 0; !rc && i < n; i++)

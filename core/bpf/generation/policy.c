@@ -88,7 +88,7 @@ static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
 	       a->max_entries == b->max_entries && a->flags == b->flags;
 }
 
-static bool is_shared(const struct nb_map_spec *s)
+static bool map_is_shared(const struct nb_map_spec *s)
 {
 	return (s->tags & NB_MAPF_SHARED) && !(s->tags & NB_MAPF_COHERENT) &&
 	       s->origin == NB_ORIGIN_DEFINED;
@@ -98,13 +98,13 @@ static bool is_shared(const struct nb_map_spec *s)
 static struct nb_map *find_shared(const struct nb_map_spec *spec, struct nb_policy *const *peers,
 				  uint32_t npeers)
 {
-	if (!is_shared(spec))
+	if (!map_is_shared(spec))
 		return NULL;
 	for (uint32_t i = 0; i < npeers; i++) {
 		const struct nb_image *img = peers[i]->img;
 		int m = nb_image_map(img, spec->name);
 
-		if (m >= 0 && is_shared(&img->maps[m]) && same_shape(spec, &img->maps[m]))
+		if (m >= 0 && map_is_shared(&img->maps[m]) && same_shape(spec, &img->maps[m]))
 			return nb_map_get(peers[i]->maps[m]);
 	}
 	return NULL;

@@ -22,7 +22,7 @@
 
 static const char magic[8] = { 'n', 'b', 's', 't', 'a', 't', 'e', '1' };
 
-static bool is_zero(const void *p, size_t size)
+static bool bytes_are_zero(const void *p, size_t size)
 {
 	const unsigned char *c = p;
 
@@ -46,21 +46,21 @@ static bool is_written(const struct nb_gen_policy *gp, uint32_t i)
 	const struct nb_map_spec *s = &gp->policy->img->maps[i];
 
 	return gp->maps[i] && s->tags & NB_MAPF_COHERENT && s->origin != NB_ORIGIN_RODATA &&
-	       !is_zero(gp->history, sizeof(gp->history));
+	       !bytes_are_zero(gp->history, sizeof(gp->history));
 }
 
-static void put_u32(struct nb_buf *b, uint32_t n)
+static void state_put_u32(struct nb_buf *b, uint32_t n)
 {
 	nb_buf_bytes(b, &n, sizeof(n));
 }
 
 static void put_order(struct nb_buf *b, const struct nb_order *o)
 {
-	put_u32(b, o->n);
+	state_put_u32(b, o->n);
 	nb_buf_bytes(b, o->at, o->n);
 }
 
-static int fail_memory(struct nb_err *err)
+static int state_fail_memory(struct nb_err *err)
 {
 	return nb_fail(err, NB_E_NOMEM, 0, "no memory for a generation");
 }
@@ -74,11 +74,11 @@ static int put_map(struct nb_buf *b, const struct nb_gen_policy *gp, uint32_t i,
 	uint32_t n = 0;
 
 	if (!key)
-		return fail_memory(err);
-	put_u32(b, 0);
+		return state_fail_memory(err);
+	state_put_u32(b, 0);
 	for (int rc = nb_map_next(m, NULL, key); !rc; rc = nb_map_next(m, key, key)) {
 		if (nb_map_read(m, key, key + def->key_size, NULL) ||
-		    (is_filled(m) && is_zero(key + def->key_size, size)))
+		    (is_filled(m) && bytes_are_zero(key + def->key_size, size)))
 			continue;
 		nb_buf_bytes(b, key, def->key_size + size);
 		n++;
@@ -107,25 +107,25 @@ int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g, struct nb_err
 	int rc = 0;
 
 	nb_buf_bytes(out, magic, sizeof(magic));
-	put_u32(out, g->npolicies);
+	state_put_u32(out, g->npolicies);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		nb_buf_bytes(out, g->policy[i].policy->img->digest, NB_SHA256_SIZE);
 		nb_buf_bytes(out, g->policy[i].history, NB_SHA256_SIZE);
 	}
 	put_order(out, &g->order);
-	put_u32(out, g->scopes.n);
+	state_put_u32(out, g->scopes.n);
 	for (uint32_t i = 0; i < g->scopes.n; i++) {
 		const struct nb_scope *s = &g->scopes.scope[i];
 
 		put_order(out, &s->order);
-		put_u32(out, s->ncomms);
+		state_put_u32(out, s->ncomms);
 		nb_buf_bytes(out, s->comm, s->ncomms * sizeof(s->comm[0]));
 	}
 	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
 		rc = put_maps(out, &g->policy[i], err);
 	if (rc || nb_buf_ok(out))
 		return rc;
-	return out->no_memory ? fail_memory(err)
+	return out->no_memory ? state_fail_memory(err)
 			      : nb_fail(err, NB_E_LIMIT, 0,
 					"the coherent maps have more than %zu bytes", out->limit);
 }
@@ -222,7 +222,7 @@ static int read_map(struct reader *r, struct nb_map *m, struct nb_err *err)
 	int rc;
 
 	if (!key)
-		return fail_memory(err);
+		return state_fail_memory(err);
 	if (!take(r, &n, sizeof(n)) || !nb_view_has(r->v, r->at, (uint64_t)n * size)) {
 		free(key);
 		return fail_format(r, err);
@@ -238,7 +238,7 @@ static int read_map(struct reader *r, struct nb_map *m, struct nb_err *err)
 	return rc;
 }
 
-static int read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp, struct nb_err *err)
+static int state_read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp, struct nb_err *err)
 {
 	const struct nb_image *img = gp->policy->img;
 	struct reader *r = arg;
@@ -269,7 +269,7 @@ int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size, nb_ge
 		return rc;
 	if (!take_order(&r, &l.common) || !take_scopes(&r, &l.scopes))
 		return fail_format(&r, err);
-	rc = nb_gen_filled(out, &l, read_maps, &r, err);
+	rc = nb_gen_filled(out, &l, state_read_maps, &r, err);
 	if (rc || r.at == r.v.size)
 		return rc;
 	nb_gen_put(*out);

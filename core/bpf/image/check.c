@@ -337,7 +337,7 @@ static int check_progs(const struct check *c)
 	return 0;
 }
 
-static int check_ctx(const struct check *c)
+static int check_ctx_fields(const struct check *c)
 {
 	for (uint32_t i = 0; i < c->img->nctx_fields; i++) {
 		const struct nb_ctx_field *f = &c->img->ctx_fields[i];
@@ -366,7 +366,7 @@ static int bad_name(const struct check *c, uint32_t i, const char *what)
 }
 
 /* Check a record of level 0: it describes a key or value as a whole. */
-static int check_whole(const struct check *c, uint32_t i)
+static int check_map_whole(const struct check *c, uint32_t i)
 {
 	const struct nb_name *n = &c->img->names[i], *last = n - 1;
 	const struct nb_map_spec *m;
@@ -388,7 +388,7 @@ static int check_names(const struct check *c)
 
 	for (uint32_t i = 0; i < c->img->nnames; i++) {
 		const struct nb_name *n = &c->img->names[i], *in;
-		int rc = n->level ? 0 : check_whole(c, i);
+		int rc = n->level ? 0 : check_map_whole(c, i);
 
 		if (!nb_image_text_ok(n->name))
 			return bad_name(c, i,
@@ -463,5 +463,5 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at, struct nb_err
 		rc = check_progs(&c);
 	if (!rc)
 		rc = check_names(&c);
-	return rc ? rc : check_ctx(&c);
+	return rc ? rc : check_ctx_fields(&c);
 }

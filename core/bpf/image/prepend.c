@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static int nomem(struct nb_err *err)
+static int prepend_nomem(struct nb_err *err)
 {
 	return nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
 }
@@ -31,7 +31,7 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p, const struct nb_p
 	funcs = nb_arena_dup(a, p->funcs, p->nfuncs * sizeof(*funcs));
 	lines = nb_arena_array(a, (size_t)p->nlines + 1, sizeof(*lines));
 	if (!slots || !funcs || !lines)
-		return nomem(err);
+		return prepend_nomem(err);
 	memcpy(slots, prefix->slots, prefix->nslots * sizeof(*slots));
 	memcpy(slots + prefix->nslots, p->slots, p->nslots * sizeof(*slots));
 	for (uint32_t i = 0; i < p->nfuncs; i++) {
@@ -63,7 +63,7 @@ int nb_image_prepend(struct nb_buf *out, const struct nb_image *in, enum nb_hook
 	nb_arena_init(&a, 0);
 	progs = nb_arena_dup(&a, in->progs, in->nprogs * sizeof(*progs));
 	if (!progs)
-		rc = nomem(err);
+		rc = prepend_nomem(err);
 	for (uint32_t i = 0; progs && !rc && i < in->nprogs; i++)
 		if (progs[i].hook == hook) {
 			rc = prepend_prog(&a, &progs[i], prefix, err);

@@ -53,7 +53,7 @@ static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt, .
 	return r->rc;
 }
 
-static int nomem(struct reader *r)
+static int read_nomem(struct reader *r)
 {
 	return read_fail(r, NB_E_NOMEM, 0, "out of memory");
 }
@@ -155,7 +155,7 @@ static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 	unsigned char *all = nb_arena_array(&r->img->arena, n, rec->mem_size);
 
 	if (!all)
-		nomem(r);
+		read_nomem(r);
 	for (uint32_t i = 0; all && i < n; i++) {
 		uint32_t at = r->at[sec] + (first + i) * rec->size;
 
@@ -179,7 +179,7 @@ static uint32_t assign_records(struct reader *r, enum nb_section sec, uint32_t n
 	return 0;
 }
 
-static void read_maps(struct reader *r)
+static void read_map_specs(struct reader *r)
 {
 	uint32_t n = r->count[NB_SEC_MAPS];
 	struct nb_map_spec *maps = read_records(r, NB_SEC_MAPS, 0, n);
@@ -209,7 +209,7 @@ static void read_prog(struct reader *r, struct nb_prog *p)
 	p->funcs = read_records(r, NB_SEC_FUNCS, func, p->nfuncs);
 	p->lines = read_records(r, NB_SEC_LINES, line, p->nlines);
 	if (!p->slots)
-		nomem(r);
+		read_nomem(r);
 }
 
 static void read_progs(struct reader *r)
@@ -229,7 +229,7 @@ static int read_content(struct reader *r)
 	struct nb_image *img = r->img;
 
 	img->name = read_string(r, 16);
-	read_maps(r);
+	read_map_specs(r);
 	if (!r->rc)
 		read_progs(r);
 	if (r->rc)
@@ -267,7 +267,7 @@ out:
 	return r->rc;
 }
 
-static int read_all(struct reader *r)
+static int read_sections(struct reader *r)
 {
 	if (read_header(r))
 		return r->rc;
@@ -293,7 +293,7 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct 
 	*out = NULL;
 	r.img = calloc(1, sizeof(*r.img));
 	if (!r.img)
-		return nomem(&r);
+		return read_nomem(&r);
 	nb_arena_init(&r.img->arena, ARENA_MAX);
 	/* An image over the limit is rejected; its first 8 bytes say
 	 * whether it is an image. */
@@ -301,8 +301,8 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct 
 	copy = nb_arena_dup(&r.img->arena, bytes, size > NB_IMAGE_MAX_SIZE ? 8 : size);
 	r.all.p = copy;
 	if (!copy)
-		nomem(&r);
-	else if (!read_all(&r))
+		read_nomem(&r);
+	else if (!read_sections(&r))
 		nb_sha256(copy, size, r.img->digest);
 	if (r.rc) {
 		nb_image_free(r.img);

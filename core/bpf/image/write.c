@@ -89,7 +89,7 @@ static uint32_t put_string(struct writer *w, const char *s)
 	return at ? t->off[at - t->s] : 0;
 }
 
-static void put_u32(struct nb_buf *b, uint32_t v)
+static void image_put_u32(struct nb_buf *b, uint32_t v)
 {
 	nb_buf_bytes(b, &v, sizeof(v));
 }
@@ -115,7 +115,7 @@ static void put_field(struct writer *w, struct nb_buf *b, const struct nb_field 
 		memcpy(&number, from, sizeof(number));
 		break;
 	}
-	put_u32(b, number);
+	image_put_u32(b, number);
 }
 
 /* Append @n structs at @all to section @sec. */
@@ -143,16 +143,16 @@ static void put_image(struct nb_buf *out, struct writer *w, uint32_t name)
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		total = align8(total) + w->sec[i].size;
 	nb_buf_bytes(out, NB_IMAGE_MAGIC, 8);
-	put_u32(out, NB_IMAGE_VERSION);
-	put_u32(out, (uint32_t)total);
-	put_u32(out, name);
-	put_u32(out, NB_NSECTIONS);
+	image_put_u32(out, NB_IMAGE_VERSION);
+	image_put_u32(out, (uint32_t)total);
+	image_put_u32(out, name);
+	image_put_u32(out, NB_NSECTIONS);
 	for (uint32_t i = 0; i < NB_NSECTIONS; i++) {
 		at = align8(at);
-		put_u32(out, i);
-		put_u32(out, (uint32_t)at);
-		put_u32(out, (uint32_t)w->sec[i].size);
-		put_u32(out, (uint32_t)(w->sec[i].size / nb_records[i].size));
+		image_put_u32(out, i);
+		image_put_u32(out, (uint32_t)at);
+		image_put_u32(out, (uint32_t)w->sec[i].size);
+		image_put_u32(out, (uint32_t)(w->sec[i].size / nb_records[i].size));
 		at += w->sec[i].size;
 	}
 	at = NB_IMAGE_FIRST;

@@ -53,7 +53,7 @@ static int32_t found(const struct nb_slot *s, enum field f)
 	return s->imm;
 }
 
-static int32_t wanted(const struct nb_insn_spec *row, enum field f)
+static int32_t field_wanted(const struct nb_insn_spec *row, enum field f)
 {
 	switch (f) {
 	case DST:
@@ -69,9 +69,9 @@ static int32_t wanted(const struct nb_insn_spec *row, enum field f)
 	return row->imm;
 }
 
-static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s, enum field f)
+static bool field_fits(const struct nb_insn_spec *row, const struct nb_slot *s, enum field f)
 {
-	int32_t want = wanted(row, f), have = found(s, f);
+	int32_t want = field_wanted(row, f), have = found(s, f);
 
 	if (want != NB_FIELD_ANY)
 		return have == want;
@@ -81,8 +81,10 @@ static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s, enum f
 /* Return the fields of @s that do not fit @row, as a set of bits. */
 static unsigned misfits(const struct nb_insn_spec *row, const struct nb_slot *s)
 {
-	return (unsigned)!fits(row, s, DST) << DST | (unsigned)!fits(row, s, SRC) << SRC |
-	       (unsigned)!fits(row, s, OFF) << OFF | (unsigned)!fits(row, s, IMM) << IMM;
+	return (unsigned)!field_fits(row, s, DST) << DST |
+	       (unsigned)!field_fits(row, s, SRC) << SRC |
+	       (unsigned)!field_fits(row, s, OFF) << OFF |
+	       (unsigned)!field_fits(row, s, IMM) << IMM;
 }
 
 /* Return the name of a form that exists in Linux, but not here; NULL for
@@ -130,7 +132,7 @@ struct value {
 };
 
 /* Operations of atomics are sets of bits; other fields are numbers. */
-static struct value value(const struct nb_insn_spec *row, enum field f, int32_t v)
+static struct value field_range(const struct nb_insn_spec *row, enum field f, int32_t v)
 {
 	bool bits = f == IMM && (row->kind == NB_KIND_ATOMIC || row->traits & NB_INSN_ORDERED);
 	struct value r;
@@ -152,7 +154,7 @@ static void allowed(char *text, size_t size, const struct index *ix, const struc
 	text[0] = '\0';
 	for (unsigned op = ix->first[s->opcode]; op < NB_NOPS; op = ix->next[op]) {
 		const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
-		int32_t want = wanted(row, f);
+		int32_t want = field_wanted(row, f);
 
 		if (misfits(row, s) != misfit || n >= size)
 			continue;
@@ -161,11 +163,12 @@ static void allowed(char *text, size_t size, const struct index *ix, const struc
 			return;
 		}
 		n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
-				      value(row, f, want).text);
+				      field_range(row, f, want).text);
 	}
 }
 
-static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc, struct nb_err *err)
+static int refuse_field(const struct index *ix, const struct nb_slot *s, size_t pc,
+			struct nb_err *err)
 {
 	const char *what = foreign(s);
 	const struct nb_insn_spec *row;
@@ -187,8 +190,8 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc, st
 	allowed(may, sizeof(may), ix, s, f, misfit);
 	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
 		       "instruction %zu (opcode 0x%02x, %s): field %s holds %s, allowed %s", pc,
-		       s->opcode, row->mnemonic, field_name[f], value(row, f, found(s, f)).text,
-		       may);
+		       s->opcode, row->mnemonic, field_name[f],
+		       field_range(row, f, found(s, f)).text, may);
 }
 
 static int refuse_hi(size_t pc, const char *field, int32_t have, struct nb_err *err)
@@ -201,7 +204,8 @@ static int refuse_hi(size_t pc, const char *field, int32_t have, struct nb_err *
 
 /* Check slot @hi, the second slot of an LDDW at @pc: only its immediate may
  * be set, and only in the two forms that use it. */
-static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc, struct nb_err *err)
+static int decode_second_slot(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
+			      struct nb_err *err)
 {
 	uint64_t low = (uint32_t)in->imm, high = (uint32_t)hi->imm;
 
@@ -263,7 +267,7 @@ int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots, s
 		while (op < NB_NOPS && misfits(nb_spec_insn((enum nb_op)op), s))
 			op = ix.next[op];
 		if (op >= NB_NOPS)
-			return refuse(&ix, s, pc, err);
+			return refuse_field(&ix, s, pc, err);
 		fill(&out[pc], op, s);
 		if (out[pc].kind != NB_KIND_LDDW)
 			continue;
@@ -272,7 +276,7 @@ int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots, s
 				err, NB_E_INSN, (uint32_t)(pc - 1),
 				"instruction %zu (lddw): the second of its two slots is missing",
 				pc - 1);
-		rc = second(&out[pc - 1], &slots[pc], pc, err);
+		rc = decode_second_slot(&out[pc - 1], &slots[pc], pc, err);
 		if (rc)
 			return rc;
 	}

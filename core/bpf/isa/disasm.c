@@ -30,7 +30,7 @@ static const char *fn_text(unsigned fn)
 }
 
 /* Write the second operand of an ALU instruction or jump. */
-static void operand(char *text, size_t size, const struct nb_insn *i)
+static void disasm_operand(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->operand == NB_OPND_REG)
 		snprintf(text, size, "%s", reg(i->width, i->src).text);
@@ -38,12 +38,12 @@ static void operand(char *text, size_t size, const struct nb_insn *i)
 		snprintf(text, size, "%" PRId64, i->imm);
 }
 
-static void alu(char *text, size_t size, const struct nb_insn *i)
+static void disasm_alu(char *text, size_t size, const struct nb_insn *i)
 {
 	struct reg d = reg(i->width, i->dst), s = reg(i->width, i->src);
 	char opnd[24];
 
-	operand(opnd, sizeof(opnd), i);
+	disasm_operand(opnd, sizeof(opnd), i);
 	switch (i->fn) {
 	case NB_FN_NEG:
 		snprintf(text, size, "%s = -%s", d.text, d.text);
@@ -62,7 +62,7 @@ static void alu(char *text, size_t size, const struct nb_insn *i)
 	snprintf(text, size, "%s %s %s", d.text, fn_text(i->fn), opnd);
 }
 
-static void atomic(char *text, size_t size, const struct nb_insn *i)
+static void disasm_atomic(char *text, size_t size, const struct nb_insn *i)
 {
 	/* The last word, for example "add32" of "lock fetch add32". */
 	const char *word = strrchr(nb_spec_insn(i->op)->mnemonic, ' ') + 1;
@@ -80,7 +80,7 @@ static void atomic(char *text, size_t size, const struct nb_insn *i)
 			 word, i->width, i->dst, i->off, i->src);
 }
 
-static void call(char *text, size_t size, const struct nb_insn *i)
+static void disasm_call(char *text, size_t size, const struct nb_insn *i)
 {
 	const struct nb_helper_spec *h;
 	const char *name;
@@ -95,8 +95,8 @@ static void call(char *text, size_t size, const struct nb_insn *i)
 		 i->imm);
 }
 
-static void lddw(char *text, size_t size, const struct nb_insn *i, nb_map_name_fn *map_name,
-		 void *arg)
+static void disasm_lddw(char *text, size_t size, const struct nb_insn *i, nb_map_name_fn *map_name,
+			void *arg)
 {
 	uint32_t index = (uint32_t)i->imm;
 	const char *name = NULL;
@@ -123,7 +123,7 @@ static void lddw(char *text, size_t size, const struct nb_insn *i, nb_map_name_f
 			 (uint32_t)((uint64_t)i->imm >> 32));
 }
 
-static void load(char *text, size_t size, const struct nb_insn *i)
+static void disasm_load(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->traits & NB_INSN_ORDERED)
 		snprintf(text, size, "r%u = load_acquire((u%u *)(r%u %+d))", i->dst, i->width,
@@ -133,7 +133,7 @@ static void load(char *text, size_t size, const struct nb_insn *i)
 			 i->traits & NB_INSN_SIGNED ? 's' : 'u', i->width, i->src, i->off);
 }
 
-static void store(char *text, size_t size, const struct nb_insn *i)
+static void disasm_store(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->traits & NB_INSN_ORDERED)
 		snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)", i->width, i->dst,
@@ -145,11 +145,11 @@ static void store(char *text, size_t size, const struct nb_insn *i)
 		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width, i->dst, i->off, i->src);
 }
 
-static void jump(char *text, size_t size, const struct nb_insn *i)
+static void disasm_jump(char *text, size_t size, const struct nb_insn *i)
 {
 	char opnd[24];
 
-	operand(opnd, sizeof(opnd), i);
+	disasm_operand(opnd, sizeof(opnd), i);
 	snprintf(text, size, "if %s %s %s goto pc%+d", reg(i->width, i->dst).text, fn_text(i->fn),
 		 opnd, i->off);
 }
@@ -159,10 +159,10 @@ void nb_disasm(char *text, size_t size, const struct nb_insn *insn, nb_map_name_
 {
 	switch ((enum nb_kind)insn->kind) {
 	case NB_KIND_ALU:
-		alu(text, size, insn);
+		disasm_alu(text, size, insn);
 		return;
 	case NB_KIND_JMP:
-		jump(text, size, insn);
+		disasm_jump(text, size, insn);
 		return;
 	case NB_KIND_JA:
 		snprintf(text, size, "%s pc%+d", insn->width == 32 ? "gotol" : "goto", insn->off);
@@ -171,22 +171,22 @@ void nb_disasm(char *text, size_t size, const struct nb_insn *insn, nb_map_name_
 		snprintf(text, size, "may_goto pc%+d", insn->off);
 		return;
 	case NB_KIND_CALL:
-		call(text, size, insn);
+		disasm_call(text, size, insn);
 		return;
 	case NB_KIND_EXIT:
 		snprintf(text, size, "exit");
 		return;
 	case NB_KIND_LOAD:
-		load(text, size, insn);
+		disasm_load(text, size, insn);
 		return;
 	case NB_KIND_STORE:
-		store(text, size, insn);
+		disasm_store(text, size, insn);
 		return;
 	case NB_KIND_ATOMIC:
-		atomic(text, size, insn);
+		disasm_atomic(text, size, insn);
 		return;
 	case NB_KIND_LDDW:
-		lddw(text, size, insn, map_name, arg);
+		disasm_lddw(text, size, insn, map_name, arg);
 		return;
 	case NB_KIND_LDDW_HI:
 		snprintf(text, size, "(second slot)");

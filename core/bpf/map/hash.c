@@ -98,7 +98,7 @@ static void push_free(struct hash *h, uint32_t i)
  * Return an element for an update; NIL if there are more concurrent updates
  * than spare elements.
  */
-static uint32_t take_free(struct hash *h)
+static uint32_t hash_take_free(struct hash *h)
 {
 	uint32_t i = pop_free(h);
 
@@ -301,7 +301,7 @@ int nb_hash_update(struct nb_map *m, const void *key, const void *value, uint64_
 	(void)cpu;
 	if (flags > NB_EXIST)
 		return -EINVAL;
-	i = take_free(h);
+	i = hash_take_free(h);
 	if (i == NIL)
 		return -EBUSY;
 	nb_slot_store(key_of(element(h, i)), key, m->def.key_size);
@@ -528,7 +528,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from, const uint64_t
 
 	while (i != NIL) {
 		unsigned char *e = element(from, i);
-		uint32_t mine = take_free(to);
+		uint32_t mine = hash_take_free(to);
 
 		if (mine == NIL)
 			return true;

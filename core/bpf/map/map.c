@@ -270,7 +270,7 @@ void nb_map_freeze(struct nb_map *m)
 	m->frozen = true;
 }
 
-static bool is_fixed(const struct nb_map *m)
+static bool map_is_fixed(const struct nb_map *m)
 {
 	return m->frozen || m->host;
 }
@@ -290,7 +290,7 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value, uint64_t 
 {
 	int rc, times = 0;
 
-	if (is_fixed(m))
+	if (map_is_fixed(m))
 		return refuse_fixed(m, err);
 	do
 		rc = nb_map_update(m, key, value, flags, NB_ALL_CPUS);
@@ -327,7 +327,7 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at, uint32_t s
 	unsigned char *to;
 	uint32_t step;
 
-	if (is_fixed(m))
+	if (map_is_fixed(m))
 		return refuse_fixed(m, err);
 	if (m->def.type != NB_MAP_ARRAY)
 		return map_fail(m, NULL, 0, -EOPNOTSUPP, err);
@@ -350,7 +350,7 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
 	int rc, times = 0;
 
-	if (is_fixed(m))
+	if (map_is_fixed(m))
 		return refuse_fixed(m, err);
 	do
 		rc = nb_map_delete(m, key);

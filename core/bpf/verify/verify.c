@@ -141,7 +141,7 @@ static int walk_modes(struct nb_env *env, struct nb_walk_how how)
 	return rc;
 }
 
-static int walk(struct nb_env *env, struct nb_walk_how how)
+static int walk_program(struct nb_env *env, struct nb_walk_how how)
 {
 	int rc = walk_modes(env, how);
 
@@ -219,8 +219,8 @@ static int check_verdict(struct nb_env *env)
 
 static int walk_labels(struct nb_env *env, bool few_iterations)
 {
-	int rc =
-		walk(env, (struct nb_walk_how){ .labels = true, .few_iterations = few_iterations });
+	int rc = walk_program(
+		env, (struct nb_walk_how){ .labels = true, .few_iterations = few_iterations });
 
 	return rc ? rc : check_length(env);
 }
@@ -230,7 +230,7 @@ static int judge(struct nb_env *env)
 	int rc;
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) || (rc = prepare(env)) ||
-	    (rc = walk(env, (struct nb_walk_how){ 0 })) || (rc = check_stack_sum(env)) ||
+	    (rc = walk_program(env, (struct nb_walk_how){ 0 })) || (rc = check_stack_sum(env)) ||
 	    (rc = check_length(env)))
 		return rc;
 	if (!nb_program_is_coherent(&env->program) || !env->facts.saw_local)
@@ -270,7 +270,7 @@ static struct nb_verify_opts limited(const struct nb_verify_opts *opts)
 	return o;
 }
 
-static int run(struct nb_env *env)
+static int fill_verdict(struct nb_env *env)
 {
 	int rc = judge(env);
 
@@ -308,7 +308,7 @@ static int verify_prog(struct nb_verdict *v, const struct nb_image *img, const s
 		.v = v,
 	};
 
-	return run(&env);
+	return fill_verdict(&env);
 }
 
 int nb_verify(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,

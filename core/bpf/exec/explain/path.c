@@ -29,7 +29,7 @@ static struct nb_origin *remembered(struct nb_path *w, uint64_t addr, uint32_t w
 }
 
 /* Forget the origin of all bytes that a store overwrites. */
-static void forget(struct nb_path *w, uint64_t addr, uint32_t width)
+static void path_forget(struct nb_path *w, uint64_t addr, uint32_t width)
 {
 	uint32_t kept = 0;
 
@@ -42,7 +42,7 @@ static void forget(struct nb_path *w, uint64_t addr, uint32_t width)
 
 static void remember(struct nb_path *w, uint64_t addr, uint32_t width, struct nb_origin from)
 {
-	forget(w, addr, width);
+	path_forget(w, addr, width);
 	if (w->nstack == NB_PATH_STACK || (!from.fields && !from.map))
 		return;
 	w->stack[w->nstack].addr = addr;
@@ -58,7 +58,7 @@ static bool in_context(const struct nb_path *w, uint64_t addr, uint64_t *off)
 	return *off < w->ctx_size;
 }
 
-static struct nb_origin loaded(struct nb_path *w, uint64_t addr, uint32_t width)
+static struct nb_origin path_loaded(struct nb_path *w, uint64_t addr, uint32_t width)
 {
 	struct nb_origin out = NOWHERE, *known;
 	uint64_t off;
@@ -82,8 +82,8 @@ static struct nb_origin loaded(struct nb_path *w, uint64_t addr, uint32_t width)
 	return out;
 }
 
-static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr, uint32_t width,
-		   uint64_t value, struct nb_origin from)
+static void path_stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr, uint32_t width,
+			uint64_t value, struct nb_origin from)
 {
 	uint64_t off;
 
@@ -102,8 +102,8 @@ static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr, u
 	}
 }
 
-static void alu(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
-		const uint64_t *r)
+static void path_alu(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
+		     const uint64_t *r)
 {
 	struct nb_origin *d = &w->reg[ip->dst];
 	struct nb_origin other = s->operand == NB_OPND_REG ? w->reg[ip->src] : NOWHERE;
@@ -125,8 +125,8 @@ static void alu(struct nb_path *w, const struct nb_code *ip, const struct nb_ins
 		d->add = nb_sum(s->traits, d->add, (uint64_t)ip->imm);
 }
 
-static void jump(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
-		 const uint64_t *r)
+static void path_jump(struct nb_path *w, const struct nb_code *ip, const struct nb_insn_spec *s,
+		      const uint64_t *r)
 {
 	bool reg = s->operand == NB_OPND_REG;
 	struct nb_path_branch b = {
@@ -157,7 +157,7 @@ static void clear(struct nb_path *w, unsigned from, unsigned to)
 
 /* Forget origins after a helper call. @writes: it may have written to
  * memory. */
-static void called(struct nb_path *w, bool writes)
+static void path_called(struct nb_path *w, bool writes)
 {
 	if (writes)
 		w->nstack = 0;
@@ -173,25 +173,25 @@ static void watch_code(struct nb_path *w, const struct nb_code *ip, const struct
 
 	switch (s->kind) {
 	case NB_KIND_ALU:
-		alu(w, ip, s, r);
+		path_alu(w, ip, s, r);
 		break;
 	case NB_KIND_JMP:
-		jump(w, ip, s, r);
+		path_jump(w, ip, s, r);
 		break;
 	case NB_KIND_LOAD:
-		w->reg[ip->dst] = loaded(w, from, s->width);
+		w->reg[ip->dst] = path_loaded(w, from, s->width);
 		/* The sign-extended value may differ from the field. */
 		if (s->traits & NB_INSN_SIGNED)
 			w->reg[ip->dst].exact = -1;
 		break;
 	case NB_KIND_STORE:
 		if (s->operand == NB_OPND_IMM)
-			stored(w, ip, to, s->width, 0, NOWHERE);
+			path_stored(w, ip, to, s->width, 0, NOWHERE);
 		else
-			stored(w, ip, to, s->width, r[ip->src], w->reg[ip->src]);
+			path_stored(w, ip, to, s->width, r[ip->src], w->reg[ip->src]);
 		break;
 	case NB_KIND_ATOMIC:
-		forget(w, to, s->width);
+		path_forget(w, to, s->width);
 		w->reg[ip->src] = w->reg[0] = NOWHERE;
 		w->reg[ip->src].map = w->reg[0].map = true;
 		break;
@@ -200,7 +200,7 @@ static void watch_code(struct nb_path *w, const struct nb_code *ip, const struct
 		break;
 	case NB_KIND_CALL:
 		if (ip->op == NB_OP_CALL_HELPER)
-			called(w, true);
+			path_called(w, true);
 		break;
 	case NB_KIND_EXIT: /* After an exit r6 to r9 are the caller's again. */
 		clear(w, 6, 9);
@@ -224,7 +224,7 @@ static void path_step(void *arg, const struct nb_code *ip, const uint64_t *r)
 	if (ip->op < NB_NOPS) {
 		watch_code(w, ip, nb_spec_insn((enum nb_op)ip->op), r);
 	} else if (ip->op == NB_CODE_LOOKUP) {
-		called(w, false);
+		path_called(w, false);
 	} else if (ip->op == NB_CODE_CONST || ip->op == NB_CODE_FUNC) {
 		w->reg[ip->dst] = NOWHERE;
 	} else {

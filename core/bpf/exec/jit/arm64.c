@@ -49,7 +49,7 @@ static void pop_saved(struct nb_jit_ctx *c)
 }
 
 /* Return the bytes below the saved registers; SP is always a multiple of 16. */
-static uint32_t room_below(const struct nb_jit_ctx *c)
+static uint32_t arm64_room_below(const struct nb_jit_ctx *c)
 {
 	if (c->needs.calls_local)
 		return NB_STACK_SIZE + RETURN + run_size(c);
@@ -59,7 +59,7 @@ static uint32_t room_below(const struct nb_jit_ctx *c)
 static void leave_entry(struct nb_jit_ctx *c)
 {
 	a_mov(c, true, 0, R0);
-	move_sp(c, A_ADD, room_below(c));
+	move_sp(c, A_ADD, arm64_room_below(c));
 	pop_saved(c);
 	a4(c, A_RET);
 }
@@ -74,7 +74,7 @@ void nb_emit_leave(struct nb_jit_ctx *c)
 	a4(c, A_RET);
 }
 
-static void stub(struct nb_jit_ctx *c)
+static void arm64_stub(struct nb_jit_ctx *c)
 {
 	a_add_imm(c, true, A_ADD, FRAME, SP, NB_STACK_SIZE);
 	if (nb_jit_wants_run(c)) {
@@ -89,9 +89,9 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 {
 	a4(c, A_BTI_C);
 	push_saved(c);
-	move_sp(c, A_SUB, room_below(c));
+	move_sp(c, A_SUB, arm64_room_below(c));
 	if (c->needs.calls_local) {
-		stub(c);
+		arm64_stub(c);
 		return;
 	}
 	if (c->needs.frame)

@@ -9,7 +9,7 @@
  * jump skips an unconditional one. */
 enum { CC_ALWAYS = 14 };
 
-static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+static void arm64_jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 {
 	int64_t to = c->off[nb_jit_target(c, pc)];
 
@@ -38,8 +38,8 @@ const uint8_t nb_arm_condition[NB_NORDERS] = {
 
 /* Return a register that holds the second operand: src, or T0 with the
  * immediate. */
-static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
-		       const struct nb_insn_spec *row)
+static unsigned arm64_second_operand(struct nb_jit_ctx *c, const struct nb_code *i,
+				     const struct nb_insn_spec *row)
 {
 	if (row->operand == NB_OPND_REG)
 		return reg_of(i->src);
@@ -58,7 +58,7 @@ static void logical(struct nb_jit_ctx *c, const struct nb_code *i, const struct 
 	if (row->operand == NB_OPND_IMM && bitmask((uint64_t)i->imm, w, &fields))
 		a_logical_imm(c, w, op, rd, reg_of(i->dst), fields);
 	else
-		a_rrr(c, w, op, rd, reg_of(i->dst), second(c, i, row));
+		a_rrr(c, w, op, rd, reg_of(i->dst), arm64_second_operand(c, i, row));
 }
 
 static void compare(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb_insn_spec *row)
@@ -68,7 +68,7 @@ static void compare(struct nb_jit_ctx *c, const struct nb_code *i, const struct 
 	if (row->operand == NB_OPND_IMM && i->imm >= 0 && fits12((uint64_t)i->imm))
 		a_add_imm(c, w, A_SUBS, ZR, reg_of(i->dst), (uint32_t)i->imm);
 	else
-		a_rrr(c, w, A_SUBS, ZR, reg_of(i->dst), second(c, i, row));
+		a_rrr(c, w, A_SUBS, ZR, reg_of(i->dst), arm64_second_operand(c, i, row));
 }
 
 void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
@@ -80,7 +80,7 @@ void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb
 		logical(c, i, row, A_ANDS, ZR);
 	else
 		compare(c, i, row);
-	jump_if(c, pc, nb_arm_condition[holds]);
+	arm64_jump_if(c, pc, nb_arm_condition[holds]);
 }
 
 void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
@@ -89,14 +89,14 @@ void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 
 	nb_emit_get(c, 2, T0, passes);
 	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
-	jump_if(c, pc, CC_EQ);
+	arm64_jump_if(c, pc, CC_EQ);
 	a_add_imm(c, false, A_SUB, T0, T0, 1);
 	nb_emit_put(c, 2, T0, passes);
 }
 
 void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
-	jump_if(c, pc, CC_ALWAYS);
+	arm64_jump_if(c, pc, CC_ALWAYS);
 }
 
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst, unsigned src,
@@ -142,7 +142,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec
 			a_mov(c, true, dst, ZR);
 		return;
 	}
-	by = second(c, i, row);
+	by = arm64_second_operand(c, i, row);
 	a_rrr(c, w, with_sign ? A_SDIV : A_UDIV, mod ? T1 : dst, dst, by);
 	if (mod)
 		a_msub(c, w, dst, T1, by, dst);
@@ -189,7 +189,7 @@ void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i, const struc
 {
 	unsigned dst = reg_of(i->dst);
 
-	a_madd(c, row->width == 64, dst, dst, second(c, i, row), ZR);
+	a_madd(c, row->width == 64, dst, dst, arm64_second_operand(c, i, row), ZR);
 }
 
 void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from, unsigned bits)

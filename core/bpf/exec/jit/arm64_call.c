@@ -13,7 +13,7 @@ uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 }
 
 /* Set the flags by comparing @reg with @v; changes T3. */
-static void compare_with(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
+static void arm64_compare(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
 {
 	if (fits12(v)) {
 		a_add_imm(c, w, A_SUBS, ZR, reg, v);
@@ -29,7 +29,7 @@ uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w, uns
 	(void)far;
 	if (!v && (order == NB_ORDER_EQ || order == NB_ORDER_NE))
 		return a_skip(c, (order == NB_ORDER_EQ ? A_CBZ : A_CBNZ) | wide_bit(w) | reg);
-	compare_with(c, w, reg, v);
+	arm64_compare(c, w, reg, v);
 	return a_skip(c, A_BCOND | nb_arm_condition[order]);
 }
 
@@ -161,7 +161,7 @@ void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 	a_mem(c, A_LOAD, 2, T0, reg_of(2), 0);
 	nb_emit_const(c, R0, (uintptr_t)m->base);
 	add_scaled(c, T0, m->elem_size);
-	compare_with(c, false, T0, m->max_entries);
+	arm64_compare(c, false, T0, m->max_entries);
 	a_csel(c, R0, R0, ZR, CC_LO);
 }
 

@@ -44,7 +44,7 @@ void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i, const struct nb
 }
 
 /* Put @v into T0 and return T0, or return the register that is always 0. */
-static unsigned value_of(struct nb_jit_ctx *c, uint64_t v)
+static unsigned arm64_value_register(struct nb_jit_ctx *c, uint64_t v)
 {
 	if (v)
 		nb_emit_const(c, T0, v);
@@ -55,7 +55,7 @@ void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i, const struct n
 {
 	unsigned value = row->operand == NB_OPND_REG
 				 ? reg_of(i->src)
-				 : value_of(c, (uint64_t)i->imm & ones(row->width));
+				 : arm64_value_register(c, (uint64_t)i->imm & ones(row->width));
 
 	if (row->traits & NB_INSN_ORDERED)
 		a_ordered(c, A_STLR, size_log(row), 0, value, address(c, i->dst, i->off));
@@ -128,7 +128,7 @@ void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from, struct mem m
 
 void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m, uint32_t v)
 {
-	nb_emit_put(c, log, value_of(c, v), m);
+	nb_emit_put(c, log, arm64_value_register(c, v), m);
 }
 
 void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)

@@ -11,7 +11,7 @@
 
 #include "core/bpf/map/ops.h"
 
-static const struct nb_insn_spec *row_of(const struct nb_code *c)
+static const struct nb_insn_spec *facts_row(const struct nb_code *c)
 {
 	return c->op < NB_NOPS ? nb_spec_insn((enum nb_op)c->op) : NULL;
 }
@@ -21,7 +21,7 @@ static bool is_jump(const struct nb_insn_spec *row)
 	return row && row->traits & NB_INSN_JUMP;
 }
 
-static bool is_local_call(const struct nb_code *c)
+static bool facts_is_local_call(const struct nb_code *c)
 {
 	return c->op == NB_OP_CALL_LOCAL;
 }
@@ -38,7 +38,7 @@ static bool calls_back(const struct nb_code *c)
 	return c->op == NB_CODE_LOOP || c->op == NB_CODE_EACH;
 }
 
-static uint16_t bit(unsigned reg)
+static uint16_t known_bit(unsigned reg)
 {
 	return (uint16_t)(1u << reg);
 }
@@ -46,16 +46,16 @@ static uint16_t bit(unsigned reg)
 /* Return the registers that a code writes, as bits. */
 static uint16_t written(const struct nb_code *c)
 {
-	const struct nb_insn_spec *row = row_of(c);
+	const struct nb_insn_spec *row = facts_row(c);
 
 	if (row)
 		return nb_regs(row->writes, c->dst, c->src);
-	return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC ? bit(c->dst) : bit(0);
+	return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC ? known_bit(c->dst) : known_bit(0);
 }
 
 static bool reads_frame(const struct nb_code *c)
 {
-	const struct nb_insn_spec *row = row_of(c);
+	const struct nb_insn_spec *row = facts_row(c);
 
 	return row && nb_regs(row->reads, c->dst, c->src) >> NB_R10 & 1;
 }
@@ -63,7 +63,7 @@ static bool reads_frame(const struct nb_code *c)
 /* Does the code read r10 other than as an address or to copy it? */
 static bool computes_with_frame(const struct nb_code *c)
 {
-	const struct nb_insn_spec *row = row_of(c);
+	const struct nb_insn_spec *row = facts_row(c);
 
 	if (!reads_frame(c) || row->kind == NB_KIND_LOAD || c->op == NB_OP_MOV64_X)
 		return false;
@@ -88,7 +88,7 @@ struct known {
 	uint32_t word[SLOTS];
 };
 
-static void forget(struct known *k)
+static void known_forget(struct known *k)
 {
 	memset(k, 0, sizeof(*k));
 	k->reg[NB_R10].kind = FRAME;
@@ -113,8 +113,8 @@ static struct value source(const struct known *k, const struct nb_code *c, enum 
 }
 
 /* Fold the operations that compute addresses and keys. */
-static struct value computed(const struct known *k, const struct nb_code *c,
-			     const struct nb_insn_spec *row)
+static struct value known_result(const struct known *k, const struct nb_code *c,
+				 const struct nb_insn_spec *row)
 {
 	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
 	const struct value unknown = { ANYTHING, 0 };
@@ -130,7 +130,8 @@ static struct value computed(const struct known *k, const struct nb_code *c,
 }
 
 /* Record a store of @width bits of @v, perhaps unknown, at @base + @off. */
-static void stored(struct known *k, struct value base, int32_t off, unsigned width, struct value v)
+static void known_store(struct known *k, struct value base, int32_t off, unsigned width,
+			struct value v)
 {
 	int64_t at = (int64_t)base.v + off + NB_STACK_SIZE;
 
@@ -220,7 +221,7 @@ static void jump_fact(const struct known *k, const struct nb_code *c,
 static void learn(const struct nb_exec *x, struct known *k, const struct nb_code *c,
 		  struct nb_jit_fact *f)
 {
-	const struct nb_insn_spec *row = row_of(c);
+	const struct nb_insn_spec *row = facts_row(c);
 	struct value v = { ANYTHING, 0 };
 
 	if (c->op == NB_CODE_LOOKUP) {
@@ -243,13 +244,13 @@ static void learn(const struct nb_exec *x, struct known *k, const struct nb_code
 	if (row->kind == NB_KIND_JMP)
 		jump_fact(k, c, row, f);
 	if (row->kind == NB_KIND_ALU)
-		v = computed(k, c, row);
+		v = known_result(k, c, row);
 	if (row->kind == NB_KIND_ATOMIC || row->traits & NB_INSN_ORDERED)
 		forget_frame(k);
 	else if (row->kind == NB_KIND_STORE)
-		stored(k, k->reg[c->dst], c->off, row->width, source(k, c, row->operand));
+		known_store(k, k->reg[c->dst], c->off, row->width, source(k, c, row->operand));
 	for (unsigned i = 0; i < NB_NREGS; i++)
-		if (written(c) & bit(i))
+		if (written(c) & known_bit(i))
 			k->reg[i] = v;
 }
 
@@ -270,7 +271,8 @@ static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
 		const struct nb_code *code = &c->code[pc];
 		int64_t to = (int64_t)pc + 1 + code->off;
 
-		if (!is_jump(row_of(code)) && !is_local_call(code) && code->op != NB_CODE_FUNC)
+		if (!is_jump(facts_row(code)) && !facts_is_local_call(code) &&
+		    code->op != NB_CODE_FUNC)
 			continue;
 		if (to < 0 || to >= c->n)
 			return nb_fail(err, NB_E_NOTSUP, pc,
@@ -351,7 +353,7 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c, const str
 	n->frame_value |= computes_with_frame(c);
 	n->run |= helper || c->op == NB_CODE_EACH;
 	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP && f->lookup == NB_JIT_LOOKUP_DIRECT);
-	n->calls_local |= is_local_call(c) || calls_back(c);
+	n->calls_local |= facts_is_local_call(c) || calls_back(c);
 	n->may_goto |= c->op == NB_OP_MAY_GOTO;
 	n->iterations |= counts_iterations(c);
 }
@@ -364,13 +366,13 @@ int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 	if (rc)
 		return rc;
 	for (uint32_t pc = 0; aux && pc < c->n; pc++)
-		take_aux(&c->fact[pc], row_of(&c->code[pc]), aux[pc]);
+		take_aux(&c->fact[pc], facts_row(&c->code[pc]), aux[pc]);
 	for (uint32_t pc = 0; pc < c->n; pc++) {
 		const struct nb_code *code = &c->code[pc];
 		struct nb_jit_fact *f = &c->fact[pc];
 
 		if (pc == 0 || f->flags & NB_JIT_TARGET)
-			forget(&k);
+			known_forget(&k);
 		if (f->flags & NB_JIT_DEAD || code->op == NB_OP_LDDW_HI)
 			continue;
 		f->inlined = (uint8_t)inline_of(code);

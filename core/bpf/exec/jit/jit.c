@@ -48,7 +48,7 @@ static void pass(struct nb_jit_ctx *c)
 
 /* Use the short form for jumps whose target has come near; returns false if
  * no jump changed. */
-static bool shorten(struct nb_jit_ctx *c)
+static bool jit_shorten(struct nb_jit_ctx *c)
 {
 	bool changed = false;
 
@@ -109,7 +109,7 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 		       strerror(rc));
 }
 
-static void drop(struct nb_jit_ctx *c)
+static void jit_drop(struct nb_jit_ctx *c)
 {
 	free(c->jit);
 	free(c->fact);
@@ -176,7 +176,7 @@ static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at, s
 	c->base = code;
 	for (int i = 0; i < MAX_PASSES; i++) {
 		pass(c);
-		if (!shorten(c))
+		if (!jit_shorten(c))
 			break;
 	}
 	pass(c);
@@ -250,7 +250,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8
 	if (p)
 		put_pages(p);
 	if (c)
-		drop(c);
+		jit_drop(c);
 	return rc;
 }
 
@@ -328,7 +328,7 @@ int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uin
 		put_pages(p);
 	for (uint32_t i = 0; i < n; i++)
 		if (c[i])
-			drop(c[i]);
+			jit_drop(c[i]);
 	free(c);
 	return rc;
 }

@@ -163,7 +163,7 @@ static void lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
 		else_helper(c, &c->code[pc], ask, 0);
 }
 
-static void lookup(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_lookup(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_jit_fact *f = &c->fact[pc];
 
@@ -187,21 +187,21 @@ static void lookup(struct nb_jit_ctx *c, uint32_t pc)
 	}
 }
 
-static void call_local(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_call_local(struct nb_jit_ctx *c, uint32_t pc)
 {
 	nb_emit_push_frame(c, 0);
 	nb_emit_call_slot(c, nb_jit_target(c, pc));
 	nb_emit_pop_frame(c, 0);
 }
 
-static void call(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_call(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_code *i = &c->code[pc];
 
 	switch ((enum nb_jit_inline)c->fact[pc].inlined) {
 	case NB_JIT_INLINE_NONE:
 		if (i->op == NB_OP_CALL_LOCAL)
-			call_local(c, pc);
+			lower_call_local(c, pc);
 		else
 			call_helper(c, i);
 		break;
@@ -247,7 +247,7 @@ static void put_loop(struct nb_jit_ctx *c, unsigned log, unsigned r, size_t off)
  * compare the stored number with each slot whose address the program takes.
  * All calls are direct.
  */
-static void call_back(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_call_back(struct nb_jit_ctx *c, uint32_t pc)
 {
 	uint32_t done[NB_IMAGE_MAX_FUNCS], other;
 	const uint32_t n = c->ncallbacks;
@@ -291,7 +291,7 @@ static void end_loop(struct nb_jit_ctx *c)
 	nb_emit_pop_frame(c, LOOP_SIZE);
 }
 
-static void loop(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_loop(struct nb_jit_ctx *c, uint32_t pc)
 {
 	uint32_t bad_flags = refuse_flags(c), too_many, none, over, stop, again;
 
@@ -305,7 +305,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	over = nb_emit_skip_or_take(c, nb_emit_run(c, offsetof(struct nb_run, iterations)));
 	nb_emit_get_and_count(c, reg_of(1), nb_emit_loop(LOOP_DONE));
 	get_loop(c, 3, 2, LOOP_CTX);
-	call_back(c, pc);
+	lower_call_back(c, pc);
 	stop = nb_emit_skip_if_const(c, NB_ORDER_NE, true, reg_of(0), 0, false);
 	get_loop(c, 2, 0, LOOP_DONE);
 	nb_emit_back_if_below(c, nb_emit_loop(LOOP_LIMIT), again);
@@ -335,14 +335,14 @@ static void each(struct nb_jit_ctx *c, uint32_t pc)
 	get_loop(c, 3, 2, LOOP_KEY);
 	get_loop(c, 3, 3, LOOP_VALUE);
 	get_loop(c, 3, 4, LOOP_CTX);
-	call_back(c, pc);
+	lower_call_back(c, pc);
 	nb_emit_back_if_zero(c, again);
 	nb_emit_land(c, end);
 	end_loop(c);
 	nb_emit_land(c, bad_flags);
 }
 
-static void alu(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
+static void lower_alu(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	const unsigned dst = reg_of(i->dst);
@@ -377,14 +377,14 @@ static void conditional(struct nb_jit_ctx *c, uint32_t pc, const struct nb_insn_
 }
 
 /* Emit a slot of the standard instruction set. */
-static void plain(struct nb_jit_ctx *c, uint32_t pc)
+static void lower_plain(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_code *i = &c->code[pc];
 	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
 
 	switch (row->kind) {
 	case NB_KIND_ALU:
-		alu(c, pc, row);
+		lower_alu(c, pc, row);
 		break;
 	case NB_KIND_JMP:
 		conditional(c, pc, row);
@@ -396,7 +396,7 @@ static void plain(struct nb_jit_ctx *c, uint32_t pc)
 		nb_emit_may_goto(c, pc);
 		break;
 	case NB_KIND_CALL:
-		call(c, pc);
+		lower_call(c, pc);
 		break;
 	case NB_KIND_EXIT:
 		nb_emit_leave(c);
@@ -438,16 +438,16 @@ uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc)
 		nb_emit_const(c, reg_of(i->dst), (uint64_t)i->imm);
 		return 2;
 	case NB_CODE_LOOKUP:
-		lookup(c, pc);
+		lower_lookup(c, pc);
 		return 1;
 	case NB_CODE_LOOP:
-		loop(c, pc);
+		lower_loop(c, pc);
 		return 1;
 	case NB_CODE_EACH:
 		each(c, pc);
 		return 1;
 	}
-	plain(c, pc);
+	lower_plain(c, pc);
 	return 1;
 }
 

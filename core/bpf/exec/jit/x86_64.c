@@ -33,7 +33,7 @@ static unsigned npushed(const struct nb_jit_ctx *c)
 
 /* Return the bytes below the saved registers. RSP is 8 off a multiple of 16
  * at entry and must be a multiple of 16 at calls of C functions. */
-static int32_t room_below(const struct nb_jit_ctx *c)
+static int32_t x86_room_below(const struct nb_jit_ctx *c)
 {
 	int32_t size = run_size(c) + (c->needs.frame ? NB_STACK_SIZE : 0);
 
@@ -60,14 +60,14 @@ void nb_emit_leave(struct nb_jit_ctx *c)
 		e1(c, 0xc3);
 		return;
 	}
-	move_rsp(c, X_ADD, room_below(c));
+	move_rsp(c, X_ADD, x86_room_below(c));
 	if (frame_in_rbp(c))
 		x_pop(c, RBP);
 	nb_x86_pop_saved(c);
 	e1(c, 0xc3);
 }
 
-static void stub(struct nb_jit_ctx *c)
+static void x86_stub(struct nb_jit_ctx *c)
 {
 	const int32_t room = room_of_stub(c), top = 8 + NB_STACK_SIZE;
 
@@ -96,12 +96,12 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
 	nb_x86_push_saved(c);
 	if (c->needs.calls_local) {
-		stub(c);
+		x86_stub(c);
 		return;
 	}
 	if (frame_in_rbp(c))
 		x_push(c, RBP);
-	move_rsp(c, X_SUB, room_below(c));
+	move_rsp(c, X_SUB, x86_room_below(c));
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
 	/* The arguments r1 and r2 are already in RSI and RDX. */

@@ -8,7 +8,7 @@
 /* @cc is a machine condition or CC_ALWAYS. */
 enum { CC_ALWAYS = 0x10 };
 
-static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+static void x86_jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 {
 	uint32_t to = c->off[nb_jit_target(c, pc)];
 
@@ -55,7 +55,7 @@ void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc, const struct nb
 		x_test(c, w, a, a);
 	else
 		x_alu_imm(c, w, X_CMP, a, imm);
-	jump_if(c, pc, nb_x86_condition[holds]);
+	x86_jump_if(c, pc, nb_x86_condition[holds]);
 }
 
 void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
@@ -64,14 +64,14 @@ void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 
 	op_rm(c, false, 0x83, X_CMP, passes);
 	e1(c, 0);
-	jump_if(c, pc, CC_E);
+	x86_jump_if(c, pc, CC_E);
 	/* Decrement the count of remaining may_goto iterations (DEC). */
 	op_rm(c, false, 0xff, 1, passes);
 }
 
 void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
-	jump_if(c, pc, CC_ALWAYS);
+	x86_jump_if(c, pc, CC_ALWAYS);
 }
 
 struct division {

@@ -122,7 +122,8 @@ static inline void *addr(uint64_t base, int32_t off)
 }
 
 /* Look up an element; only per-CPU types need the call of the helper. */
-static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip, const uint64_t *r)
+static inline uint64_t interp_lookup(struct nb_run *run, const struct nb_code *ip,
+				     const uint64_t *r)
 {
 	struct nb_map *m = (struct nb_map *)(uintptr_t)r[1];
 	const void *key = (const void *)(uintptr_t)r[2];
@@ -394,7 +395,7 @@ op_CONST:
 	ip += 2;
 	GO();
 op_LOOKUP:
-	r[0] = lookup(&run, ip, r);
+	r[0] = interp_lookup(&run, ip, r);
 	NEXT();
 op_CALL_HELPER:
 	r[0] = ((nb_helper_fn *)(uintptr_t)ip->imm)(&run, r[1], r[2], r[3], r[4], r[5]);

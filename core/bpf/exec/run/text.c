@@ -53,7 +53,7 @@ static uint32_t base_of(struct text *t, uint32_t base)
 }
 
 /* Parse digits of @base. Returns 0, -EINVAL (no digits) or -ERANGE. */
-static int digits(struct text *t, uint32_t base, uint64_t *value)
+static int text_digits(struct text *t, uint32_t base, uint64_t *value)
 {
 	const char *first = t->at;
 	bool over = false;
@@ -70,7 +70,8 @@ static int digits(struct text *t, uint32_t base, uint64_t *value)
 
 /* Parse a number; @signs: it may begin with a minus. Returns the number of
  * characters used, or an error. */
-static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs, uint64_t *value)
+static int64_t text_number(const char *mem, uint64_t size, uint64_t base, bool signs,
+			   uint64_t *value)
 {
 	struct text t = { mem, mem + size };
 	bool minus;
@@ -84,7 +85,7 @@ static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs,
 	if (minus && !signs)
 		return -EINVAL;
 	t.at += minus;
-	rc = digits(&t, base_of(&t, (uint32_t)base), value);
+	rc = text_digits(&t, base_of(&t, (uint32_t)base), value);
 	if (!rc && signs && *value > (uint64_t)INT64_MAX + minus)
 		rc = -ERANGE;
 	if (rc)
@@ -94,10 +95,10 @@ static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs,
 	return t.at - mem;
 }
 
-static uint64_t convert(uint64_t mem, uint64_t size, uint64_t base, bool signs, uint64_t to)
+static uint64_t text_convert(uint64_t mem, uint64_t size, uint64_t base, bool signs, uint64_t to)
 {
 	uint64_t value = 0;
-	int64_t rc = number(nb_body_ptr(mem), size, base, signs, &value);
+	int64_t rc = text_number(nb_body_ptr(mem), size, base, signs, &value);
 
 	if (rc < 0)
 		value = 0;
@@ -107,12 +108,12 @@ static uint64_t convert(uint64_t mem, uint64_t size, uint64_t base, bool signs, 
 
 uint64_t helper_strtol(NB_HELPER_ARGS)
 {
-	return convert(r1, r2, r3, true, r4);
+	return text_convert(r1, r2, r3, true, r4);
 }
 
 uint64_t helper_strtoul(NB_HELPER_ARGS)
 {
-	return convert(r1, r2, r3, false, r4);
+	return text_convert(r1, r2, r3, false, r4);
 }
 
 uint64_t helper_snprintf(NB_HELPER_ARGS)

@@ -133,7 +133,7 @@ struct line {
 	size_t size, n, whole;
 };
 
-static void add(struct line *l, char c)
+static void line_add(struct line *l, char c)
 {
 	l->whole++;
 	if (l->n + 1 < l->size)
@@ -147,18 +147,18 @@ static void add_number(struct line *l, uint64_t v, unsigned base, bool minus)
 	size_t n = 0;
 
 	if (minus)
-		add(l, '-');
+		line_add(l, '-');
 	do {
 		text[n++] = "0123456789abcdef"[v % base];
 		v /= base;
 	} while (v);
 	while (n)
-		add(l, text[--n]);
+		line_add(l, text[--n]);
 }
 
 /* Append the conversion @c of @v. @nl: number of l before @c. Returns false
  * for an unknown conversion. */
-static bool convert(struct line *l, char c, int nl, uint64_t v)
+static bool line_convert(struct line *l, char c, int nl, uint64_t v)
 {
 	bool minus = false;
 
@@ -179,15 +179,15 @@ static bool convert(struct line *l, char c, int nl, uint64_t v)
 		add_number(l, v, 10, false);
 		return true;
 	case 'p':
-		add(l, '0');
-		add(l, 'x');
+		line_add(l, '0');
+		line_add(l, 'x');
 		/* fall through */
 	case 'x':
 		add_number(l, v, 16, false);
 		return true;
 	case 'c':
 		if ((char)v)
-			add(l, (char)v);
+			line_add(l, (char)v);
 		return true;
 	}
 	return false;
@@ -205,15 +205,15 @@ int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_si
 		int nl = 0;
 
 		if (c != '%') {
-			add(&l, c);
+			line_add(&l, c);
 			continue;
 		}
 		while (fmt < end && *fmt == 'l' && nl < 2)
 			fmt++, nl++;
 		c = fmt < end ? *fmt++ : '\0';
 		if (c == '%' && nl == 0)
-			add(&l, '%');
-		else if (nargs == most || !convert(&l, c, nl, arg[nargs++])) {
+			line_add(&l, '%');
+		else if (nargs == most || !line_convert(&l, c, nl, arg[nargs++])) {
 			if (size)
 				out[0] = '\0';
 			return -EINVAL;

@@ -66,7 +66,7 @@ static bool lives_on(const struct nb_reg *r, uint32_t id)
 
 /* Return the number that a dangling pointer becomes: an address without
  * meaning, different in every process. */
-static struct nb_reg number(struct nb_env *env, uint32_t pc)
+static struct nb_reg dangling_number(struct nb_env *env, uint32_t pc)
 {
 	struct nb_reg r = nb_reg_scalar(nb_range_unknown());
 
@@ -86,7 +86,7 @@ static void end_cell(struct nb_frame *f, uint32_t c, const struct nb_reg *n)
 
 void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc, uint32_t id)
 {
-	struct nb_reg n = number(env, pc);
+	struct nb_reg n = dangling_number(env, pc);
 
 	nb_ref_drop(st, id);
 	for (uint32_t i = 0; i < st->nframes; i++) {

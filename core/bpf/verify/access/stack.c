@@ -42,7 +42,7 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 }
 
 /* Return the dependencies of everything known about the cell's bytes. */
-static uint64_t cell_deps(const struct nb_frame *f, uint32_t c)
+static uint64_t value_deps(const struct nb_frame *f, uint32_t c)
 {
 	if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
 		c++;
@@ -70,7 +70,7 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	/* Plain bytes have no dependencies, so the sources of known zeros
 	 * become precise. */
 	if (x->zero)
-		nb_mark(env, cell_deps(f, c));
+		nb_mark(env, value_deps(f, c));
 	/* Bytes of an address differ between ranks, because address spaces
 	 * are randomised. */
 	if (nb_cell_of_pointer(f, c))
@@ -356,8 +356,8 @@ struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_mem_access *x)
 		else
 			v.r = load_number(f, off, size);
 		if (!whole)
-			v.deps = cell_deps(f, nb_cell_at(off)) |
-				 cell_deps(f, nb_cell_at(off + size - 1));
+			v.deps = value_deps(f, nb_cell_at(off)) |
+				 value_deps(f, nb_cell_at(off + size - 1));
 	}
 	nb_stack_label(f, off, nb_access_end(x), &v);
 	return v;

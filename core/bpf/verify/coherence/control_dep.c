@@ -53,7 +53,7 @@ struct visit {
 	bool called;
 };
 
-static void add(struct visit *v, uint32_t pc)
+static void add_slot(struct visit *v, uint32_t pc)
 {
 	if (v->seen[pc] || !(v->env->facts.aux[pc] & NB_AUX_REACHED))
 		return;
@@ -83,7 +83,7 @@ static void add_next(struct visit *v, uint32_t pc, uint32_t end)
 
 	for (unsigned i = 0; i < k; i++)
 		if (v->called || next[i] != end)
-			add(v, next[i]);
+			add_slot(v, next[i]);
 }
 
 /* Add the functions that the instruction calls, directly or through a
@@ -93,14 +93,14 @@ static void add_called(struct visit *v, uint32_t pc)
 	const struct nb_insn *insn = &v->env->program.insns[pc];
 
 	if (nb_insn_calls_func(insn))
-		add(v, (uint32_t)nb_insn_target(insn, pc));
+		add_slot(v, (uint32_t)nb_insn_target(insn, pc));
 	for (const struct nb_callee *c = v->env->facts.callees[pc]; c; c = c->next)
-		add(v, c->start);
+		add_slot(v, c->start);
 }
 
 /* Visit the slots of the region, then those of the functions it calls. The
  * region may begin at a helper that calls back. */
-static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
+static void visit_slots(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 {
 	uint32_t first = 0, own;
 
@@ -141,7 +141,7 @@ static const struct nb_effects *effects_of(struct nb_env *env, const struct nb_r
 	v.seen = env->regions.seen;
 	v.worklist = env->regions.worklist;
 	was = env->regions.work;
-	walk(&v, r->pc, r->end, &env->regions.work);
+	visit_slots(&v, r->pc, r->end, &env->regions.work);
 	for (uint32_t i = 0; i < v.n; i++)
 		v.seen[v.worklist[i]] = 0;
 	if (was && env->regions.work)

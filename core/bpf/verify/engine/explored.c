@@ -103,7 +103,7 @@ static void splice(struct nb_walk *w, struct nb_explored *n)
 	nb_block_give(w, n, sizeof(*n));
 }
 
-static void drop(struct nb_walk *w, struct nb_explored **link)
+static void drop_explored(struct nb_walk *w, struct nb_explored **link)
 {
 	struct nb_explored *n = *link;
 
@@ -161,8 +161,8 @@ static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
  * nb_prune_at_join. An ancestor that equals the current state is an endless
  * loop, unless the run time counted an iteration between the two.
  */
-static int compare_with(struct nb_walk *w, const struct nb_explored *n, const struct candidates *l,
-			bool *more)
+static int compare_explored(struct nb_walk *w, const struct nb_explored *n,
+			    const struct candidates *l, bool *more)
 {
 	bool may_prune = !n->open || l->counted || nb_walk_searches(w);
 	struct nb_subsume in;
@@ -210,7 +210,7 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 	while (*link) {
 		struct nb_explored *n = *link;
 		bool key_miss = (n->key.value ^ key) & n->key.mask;
-		int rc = key_miss ? 0 : compare_with(w, n, l, more);
+		int rc = key_miss ? 0 : compare_explored(w, n, l, more);
 
 		if (rc || !*more) {
 			n->hits++;
@@ -220,7 +220,7 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 		n->key_misses += key_miss;
 		n->misses += !key_miss;
 		if (is_useless(w, n)) {
-			drop(w, link);
+			drop_explored(w, link);
 			continue;
 		}
 		if (n->open && n->loop == l->loop && !l->latest)

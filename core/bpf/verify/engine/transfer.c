@@ -181,7 +181,7 @@ static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc, uint32_t to
 
 /* Walk the point before an iteration of a helper that calls back: leave the
  * loop, or enter the callback once more. */
-static int call_back(struct nb_walk *w, bool *more)
+static int walk_call_back(struct nb_walk *w, bool *more)
 {
 	bool again = nb_top(w->st)->loop != 0;
 	uint32_t pc = w->pc;
@@ -266,7 +266,7 @@ static int step_iterator(struct nb_walk *w, bool *more)
 	return nb_prune_at_iteration(w, pc, ref, true, more);
 }
 
-static int call_local(struct nb_walk *w)
+static int walk_call_local(struct nb_walk *w)
 {
 	uint32_t pc = w->pc;
 
@@ -310,10 +310,10 @@ int nb_advance(struct nb_walk *w, bool *more)
 		return leave_function(w, more);
 	case NB_KIND_CALL:
 		if (nb_insn_calls_func(insn))
-			return call_local(w);
+			return walk_call_local(w);
 		nb_step_addresses(env, w->st, w->pc);
 		if (nb_calls_back(insn))
-			return call_back(w, more);
+			return walk_call_back(w, more);
 		if (nb_is_iter_next(insn))
 			return step_iterator(w, more);
 		nb_length_add_helper(w);

@@ -131,7 +131,7 @@ static bool in_a_loop(const struct nb_state *st)
 }
 
 /* Begin the iterator that r1 to r3 describe, and return r0. */
-static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static struct nb_reg iter_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
@@ -174,7 +174,7 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_reg r0 = { .kind = NB_REG_UNINIT };
 
 	if (nb_insn_effect(&env->program.insns[pc]) == NB_EFFECT_ITER_NEW)
-		r0 = begin(env, st, pc);
+		r0 = iter_begin(env, st, pc);
 	else
 		nb_object_end(env, st, pc, r->frame, r->r.smin, r->r.smin + ITER_SIZE);
 	nb_clobber(st);

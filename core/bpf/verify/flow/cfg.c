@@ -13,7 +13,7 @@
 
 enum {
 	MAX_FUNCS = 256,
-	/* Limit of the steps up the tree of post-dominators (meet()), in all
+	/* Limit of the steps up the tree of post-dominators (meet_dominators()), in all
 	 * functions and passes together. */
 	WORK = 4000000
 };
@@ -229,7 +229,7 @@ enum color { WHITE, GREY, BLACK };
 
 static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color);
 
-static int check_call(struct nb_env *env, uint32_t pc, uint8_t *color)
+static int check_call_cycle(struct nb_env *env, uint32_t pc, uint8_t *color)
 {
 	uint32_t to = env->program.cfg.func_of[nb_insn_target(at(&env->program, pc), pc)];
 
@@ -248,7 +248,7 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 		return 0;
 	color[f] = GREY;
 	for (uint32_t pc = fn->start; pc < fn->end; pc++)
-		if (nb_insn_names_func(at(&env->program, pc)) && check_call(env, pc, color))
+		if (nb_insn_names_func(at(&env->program, pc)) && check_call_cycle(env, pc, color))
 			return NB_E_VERIFY;
 	color[f] = BLACK;
 	return 0;
@@ -259,7 +259,7 @@ enum {
 	ALL = 0x7ff
 };
 
-static uint16_t bit(unsigned reg)
+static uint16_t reg_bit(unsigned reg)
 {
 	return (uint16_t)(1u << reg);
 }
@@ -274,7 +274,7 @@ static uint16_t helper_args(int64_t id)
 		return ARGS;
 	for (unsigned i = 0; i < 5; i++)
 		if (h->arg[i] != NB_ARG_NONE)
-			m |= bit(i + 1);
+			m |= reg_bit(i + 1);
 	return m;
 }
 
@@ -378,7 +378,7 @@ static void fill_ways(const struct nb_program *program, struct rev *g)
 }
 
 /* Number slots in a depth-first search from each exit, against the edges. */
-static void number(const struct nb_program *program, struct rev *g, uint32_t *at_way)
+static void number_slots(const struct nb_program *program, struct rev *g, uint32_t *at_way)
 {
 	for (uint32_t e = 0; e < g->size; e++) {
 		uint32_t n = 0;
@@ -409,8 +409,8 @@ static void number(const struct nb_program *program, struct rev *g, uint32_t *at
 
 /* Return the nearest common post-dominator: climb from the slot that is
  * farther from the end. */
-static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a, uint32_t b,
-		     uint64_t *work)
+static uint32_t meet_dominators(const struct rev *g, const uint32_t *ipdom, uint32_t a, uint32_t b,
+				uint64_t *work)
 {
 	while (a != b && a != NB_NO_PC && b != NB_NO_PC) {
 		if (!*work)
@@ -437,7 +437,7 @@ static uint32_t join_of(struct nb_program *program, const struct rev *g, uint32_
 		 * ends. */
 		if (ipdom[next[j]] == UNSET)
 			continue;
-		to = to == UNSET ? next[j] : meet(g, ipdom, to, next[j], work);
+		to = to == UNSET ? next[j] : meet_dominators(g, ipdom, to, next[j], work);
 	}
 	return to;
 }
@@ -481,7 +481,7 @@ static bool find_joins(struct nb_program *program, const struct nb_cfg_func *f)
 	for (uint32_t i = 0; i < g.size; i++)
 		program->cfg.ipdom[f->start + i] = g.num[i] = UNSET;
 	fill_ways(program, &g);
-	number(program, &g, at_way);
+	number_slots(program, &g, at_way);
 	ok = iterate(program, &g);
 	for (uint32_t pc = f->start; pc < f->end; pc++)
 		if (!ok || program->cfg.ipdom[pc] == UNSET)

@@ -4,7 +4,7 @@
 #include "core/bpf/verify/insn/answers.h"
 
 /* Return the index of output @f's row in core/defs/answers.h, or -1. */
-static int answer_of(const struct nb_program *program, const struct nb_field_spec *f)
+static int answer_row(const struct nb_program *program, const struct nb_field_spec *f)
 {
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
@@ -16,8 +16,8 @@ static int answer_of(const struct nb_program *program, const struct nb_field_spe
 }
 
 /* Return the part of the stored value that field @f receives. */
-static struct nb_range stored(const struct at *a, const struct nb_mem_access *x,
-			      const struct nb_field_spec *f)
+static struct nb_range stored_part(const struct at *a, const struct nb_mem_access *x,
+				   const struct nb_field_spec *f)
 {
 	struct nb_range v = nb_range_const((uint64_t)a->insn->imm);
 
@@ -39,7 +39,7 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *x,
 		    const struct nb_field_spec *f)
 {
 	struct nb_env *env = a->env;
-	int row = answer_of(&env->program, f);
+	int row = answer_row(&env->program, f);
 	const struct nb_answer_spec *can;
 	struct nb_odd_store *s;
 	struct nb_range v;
@@ -49,7 +49,7 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *x,
 		return;
 	env->walk.found.answered |= 1u << row;
 	can = &nb_spec_answers(&nrows)[row];
-	v = stored(a, x, f);
+	v = stored_part(a, x, f);
 	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row))
 		return;
 	s = nb_arena_alloc(env->program.arena, sizeof(*s));

@@ -49,7 +49,7 @@ static bool may_be_null(const struct nb_reg *r)
 	return r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
 }
 
-static void settle(void *arg, struct nb_reg *r)
+static void branch_settle(void *arg, struct nb_reg *r)
 {
 	const struct null_test *t = arg;
 	struct nb_reg zero;
@@ -118,7 +118,7 @@ static void branch_equal(const struct nb_env *env, struct nb_state *st, const st
 	struct null_test t = { env, ptr->id, false };
 
 	if (may_be_null(ptr) && is_not_null(&env->program, other))
-		nb_state_each(st, settle, &t);
+		nb_state_each(st, branch_settle, &t);
 }
 
 /* Does the jump test whether two whole registers are equal? */
@@ -146,7 +146,7 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 		return !t.null || !is_not_null(&env->program, ptr);
 	if (t.null)
 		nb_ref_drop(st, t.id);
-	nb_state_each(st, settle, &t);
+	nb_state_each(st, branch_settle, &t);
 	return true;
 }
 

@@ -261,7 +261,7 @@ static int check_ctx_store(const struct at *a, const struct nb_mem_access *x)
 	return 0;
 }
 
-static int check_ctx(const struct at *a, const struct nb_mem_access *x)
+static int check_ctx_access(const struct at *a, const struct nb_mem_access *x)
 {
 	const struct nb_field_spec *f = x->field;
 	int64_t off = x->off.smin;
@@ -312,7 +312,7 @@ static int refuse_address(const struct at *a, int number)
 static int check_access(const struct at *a, const struct nb_mem_access *x)
 {
 	if (x->kind == NB_REG_CTX)
-		return check_ctx(a, x);
+		return check_ctx_access(a, x);
 	if (x->kind == NB_REG_STACK)
 		return check_stack(a, x);
 	if (points_to_memory(x))
@@ -329,7 +329,7 @@ static int check_ordered(const struct at *a, const struct nb_mem_access *x)
 	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = x->reg, .size = x->size, .off = &x->off);
 }
 
-static int check_call(const struct at *a)
+static int check_call_depth(const struct at *a)
 {
 	if (a->st->nframes < NB_MAX_FRAMES)
 		return 0;
@@ -423,7 +423,7 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc,
 	case NB_KIND_ATOMIC:
 		return check_load_store(&a, x);
 	case NB_KIND_CALL:
-		return nb_insn_calls_func(insn) ? check_call(&a) : nb_check_helper(&a);
+		return nb_insn_calls_func(insn) ? check_call_depth(&a) : nb_check_helper(&a);
 	case NB_KIND_EXIT:
 		return check_return(&a);
 	}

@@ -68,7 +68,7 @@ void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc)
 			forget_pointer(env, pc, &nb_top(st)->regs[i + 1], 64);
 }
 
-static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void step_move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg *src = &nb_top(st)->regs[insn->src], v;
@@ -127,7 +127,7 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v, const struc
 	return true;
 }
 
-static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
+static void step_alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg a = nb_top(st)->regs[insn->dst], b = nb_operand(st, insn);
@@ -135,7 +135,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	bool zero;
 
 	if (insn->traits & NB_INSN_MOVE) {
-		move(env, st, pc);
+		step_move(env, st, pc);
 		return;
 	}
 	if (nb_reg_is_pointer(&a) || nb_reg_is_pointer(&b)) {
@@ -189,8 +189,8 @@ static struct nb_reg load_at(struct nb_env *env, struct nb_state *st, uint32_t p
 	return v;
 }
 
-static void load(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		 const struct nb_mem_access *x)
+static void step_load(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		      const struct nb_mem_access *x)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_reg v = load_at(env, st, pc, x);
@@ -223,8 +223,8 @@ static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	nb_stack_smear(env, st, pc, at, &v);
 }
 
-static void store(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		  const struct nb_mem_access *x)
+static void step_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		       const struct nb_mem_access *x)
 {
 	struct nb_reg v;
 
@@ -240,8 +240,8 @@ static void store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	store_at(env, st, pc, x, v);
 }
 
-static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		   const struct nb_mem_access *x)
+static void step_atomic(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			const struct nb_mem_access *x)
 {
 	const struct nb_insn *insn = &env->program.insns[pc];
 	struct nb_frame *f = nb_top(st);
@@ -267,7 +267,7 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		nb_step_assign(st, insn->src, old);
 }
 
-static void lddw(const struct nb_program *program, struct nb_state *st, uint32_t pc)
+static void step_lddw(const struct nb_program *program, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &program->insns[pc];
 	struct nb_reg v;
@@ -317,19 +317,19 @@ void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc, const struct 
 {
 	switch (env->program.insns[pc].kind) {
 	case NB_KIND_ALU:
-		alu(env, st, pc);
+		step_alu(env, st, pc);
 		break;
 	case NB_KIND_LOAD:
-		load(env, st, pc, x);
+		step_load(env, st, pc, x);
 		break;
 	case NB_KIND_STORE:
-		store(env, st, pc, x);
+		step_store(env, st, pc, x);
 		break;
 	case NB_KIND_ATOMIC:
-		atomic(env, st, pc, x);
+		step_atomic(env, st, pc, x);
 		break;
 	case NB_KIND_LDDW:
-		lddw(&env->program, st, pc);
+		step_lddw(&env->program, st, pc);
 		break;
 	case NB_KIND_CALL:
 		if (nb_is_iter(&env->program.insns[pc]))

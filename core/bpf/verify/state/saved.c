@@ -154,7 +154,7 @@ static uint64_t key_of(const struct nb_reg *r, unsigned number)
 	return (r->r.t.value * spread) >> (64 - KEY_BITS) << number * KEY_BITS;
 }
 
-static bool is_fixed(const struct nb_reg *r)
+static bool reg_is_fixed(const struct nb_reg *r)
 {
 	return r->kind != NB_REG_UNINIT && !r->r.t.mask;
 }
@@ -165,7 +165,7 @@ uint64_t nb_state_key(const struct nb_state *st)
 	uint64_t key = 0;
 
 	for (unsigned r = 0; r < NB_R10; r++)
-		if (is_fixed(&regs[r]))
+		if (reg_is_fixed(&regs[r]))
 			key |= key_of(&regs[r], r);
 	return key;
 }
@@ -193,7 +193,7 @@ struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise)
 		if (!(s.live & 1u << r))
 			continue;
 		p = nb_saved_reg(p, &reg);
-		if (!is_fixed(&reg) || (reg.deps && !(reg.deps & precise)))
+		if (!reg_is_fixed(&reg) || (reg.deps && !(reg.deps & precise)))
 			continue;
 		key.value |= key_of(&reg, r);
 		key.mask |= nb_ones(KEY_BITS) << r * KEY_BITS;

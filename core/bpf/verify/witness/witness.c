@@ -121,7 +121,7 @@ static void note_branch(struct record *r, uint32_t pc)
 	b->text = nb_trail_branch(&r->trail, r->trail.n - 1);
 }
 
-static void record(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc)
+static void record_step(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	struct record *r = arg;
 	struct nb_trail *t = &r->trail;
@@ -164,7 +164,7 @@ static void repeat(struct nb_env *env, const struct nb_branch_step *way, uint32_
 			     .replay = true,
 			     .path = way,
 			     .npath = n,
-			     .observe = record,
+			     .observe = record_step,
 			     .observe_arg = &r };
 
 	if (n > NB_MAX_PATH)
