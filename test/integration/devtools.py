@@ -16,7 +16,7 @@ import sys
 import time
 
 PAGE = "devtools://devtools/bundled/devtools_app.html?panel=timeline"
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 OPEN = """(async () => {
   globalThis.said = [];

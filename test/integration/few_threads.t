@@ -36,7 +36,7 @@ vgpu() {
 	echo "$1" >"$group/pids.max"
 	shift
 	env "$@" NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN VGPU_CLOCK=virtual TMPDIR="$T/tmp" \
-		NCCLBPF_JOB=few timeout -k 5 60 "$T/in_group" env LD_PRELOAD="$V/libvgpu.so" \
+		NCCLBPF_JOB=few timeout -k 5 300 "$T/in_group" env LD_PRELOAD="$V/libvgpu.so" \
 		"$V/job" --ranks 2 --procs --min 1M --max 1M --loops 20 --report "$T/report" \
 		>"$T/job.out" 2>&1
 }

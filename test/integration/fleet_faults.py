@@ -93,7 +93,7 @@ def is_(fine, name, *why):
     return fine
 
 
-PATIENCE_S = 180  # nothing takes so long; a machine may be busy
+PATIENCE_S = 600  # nothing takes so long; a machine may be busy
 
 
 def wait(what, seconds=PATIENCE_S):

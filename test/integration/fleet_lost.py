@@ -28,7 +28,7 @@ from proxy import Net
 build, folder, etcd = sys.argv[1:4]
 SITES = "abc"
 POLICIES = ["size_aware", "nvlink_ring_mid"]
-PATIENCE_S = 120  # nothing takes so long; a machine may be busy
+PATIENCE_S = 600  # nothing takes so long; a machine may be busy
 Case = collections.namedtuple("Case", "name role step how")
 SITES_LOST = [  # which site, where in the change, and how it is lost
     Case("before it stages", "other", "ordered", "killed"),

@@ -58,7 +58,7 @@ look() {
 	shift
 	for try in 1 2 3; do
 		rm -rf profile
-		HOME=$T timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu \
+		HOME=$T timeout -k 5 300 "$browser" --headless --no-sandbox --disable-gpu \
 			--disable-dev-shm-usage --no-first-run --hide-scrollbars \
 			--disable-extensions --disable-background-networking \
 			--disable-component-update --disable-sync --disable-breakpad \

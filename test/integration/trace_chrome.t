@@ -41,7 +41,7 @@ head -c $(($(wc -c <whole.json) / 2)) whole.json >cut.json
 # A browser that does not come on a busy machine is begun again, once.
 for try in 1 2; do
 	rm -rf profile
-	timeout -k 5 60 python3 "$TOP/test/integration/devtools.py" "$browser" "$T/profile" \
+	timeout -k 5 300 python3 "$TOP/test/integration/devtools.py" "$browser" "$T/profile" \
 		cut.json whole.json turned.json turned.json.1 killed.json >loaded 2>why
 	rc=$?
 	[ $rc -eq 0 ] || [ $rc -eq 3 ] && break

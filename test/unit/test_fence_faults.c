@@ -43,7 +43,7 @@ enum {
 	TRACE = 1 << 19,
 	AHEAD = 24,    /* how far a rank may run ahead of the last one */
 	BRISK = 20000, /* decisions before it takes its time: see pace() */
-	WAIT_S = 50,   /* for what must come, however loaded the machine is */
+	WAIT_S = 400,  /* for what must come, however loaded the machine is */
 	PATIENCE_MS = 4,
 	COMM = 5
 };

@@ -42,7 +42,7 @@
 #include "test/unit/step_here.h"
 #include "test/unit/asm.h"
 
-enum { PROCS = 3, DECISIONS = 4096, WAIT_S = 60, SLOTS = 128 };
+enum { PROCS = 3, DECISIONS = 4096, WAIT_S = 400, SLOTS = 128 };
 enum { LIMITS, COUNTED, SAW, NMAPS };
 
 static const char *const names[NB_NSTEPS_ALL] = {

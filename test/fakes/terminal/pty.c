@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OUT = 1 << 20, LINE = 2048, PATIENCE_S = 30 };
+enum { MAX_OUT = 1 << 20, LINE = 2048, PATIENCE_S = 300 };
 
 static char out[MAX_OUT + 1];
 static size_t out_size, matched;

@@ -7,8 +7,8 @@
 
 enum {
 	MAX_RANKS = 64,
-	MAX_LOCAL = 28,	   // what one process of virtual GPUs can have
-	STOP_GRACE_S = 20, // after a signal, for the loop to end
+	MAX_LOCAL = 28,	    // what one process of virtual GPUs can have
+	STOP_GRACE_S = 300, // after a signal, for the loop to end
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 64,
 	STOP = 1 << 30, // in shared.go: no loop after those counted there

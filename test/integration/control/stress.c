@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS = 12, LINE = 70000, REPLY = 1 << 20, WAIT_MS = 30000 };
+enum { CLIENTS = 12, LINE = 70000, REPLY = 1 << 20, WAIT_MS = 300000 };
 
 static const char *const requests[] = {
 	"status",
