@@ -48,7 +48,7 @@ $(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
 
 # The agent, one a host of a job whose hosts change together (docs/fleet.md).
 AGENT_BIN := $(B)/ncclbpf-agent
-AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
+AGENT := $(call o,plugin/agent/*.c plugin/agent/*/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
 	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
 	job/place.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
 	runtime/log.o runtime/params.o)

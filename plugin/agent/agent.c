@@ -4,7 +4,7 @@
  * store, and its main loop: the lease, the facts and answers of the site,
  * copies of fleet records, and ranks that wait at a fence.
  */
-#include "plugin/agent/agent.h"
+#include "plugin/agent/site/state.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/target.h"
-#include "plugin/agent/times.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/coordinator/target.h"
+#include "plugin/agent/keys/times.h"
+#include "plugin/agent/keys/view.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/clock.h"

@@ -17,8 +17,8 @@
 
 #include "core/base/sha256.h"
 #include "core/job/segment/alive.h"
-#include "plugin/agent/agent.h"
-#include "plugin/agent/maps.h"
+#include "plugin/agent/site/state.h"
+#include "plugin/agent/site/maps.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 		}
 	if (getenv("AGENT_TIMES") && !nb_agent_times_set(getenv("AGENT_TIMES"))) {
 		nb_agent_log("AGENT_TIMES=%s is not a list NAME=MILLISECONDS,... "
-			     "(names: plugin/agent/times.h; at most 2^30 ms)",
+			     "(names: plugin/agent/keys/times.h; at most 2^30 ms)",
 			     getenv("AGENT_TIMES"));
 		return 78;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Simulated sites: the functions that the agent calls in plugin/agent/site.h
+// Simulated sites: the functions that the agent calls in plugin/agent/site/site.h
 // and procs.h, over ranks that are numbers. A rank follows the rules of
 // plugin/job/fence.h: it announces a decision, reads the copy, waits if the
 // copy is armed and the decision lies past the fence.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/view.h"
 #include "plugin/job/segment.h"
 
 #define COMM UINT64_C(0xf1ee7)
@@ -96,7 +96,7 @@ static bool has_taken(const struct sim *s)
 	return !s->word.commit || s->generation == s->word.n;
 }
 
-/* ---- plugin/agent/site.h ---- */
+/* ---- plugin/agent/site/site.h ---- */
 
 bool nb_site_shared(const struct nb_site *s, uint32_t i)
 {
@@ -223,7 +223,7 @@ void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)
 	snprintf(s->seg->mem->comm[0].fleet_why, sizeof(s->seg->mem->comm[0].fleet_why), "%s", why);
 }
 
-/* ---- plugin/agent/procs.h: processes answer at once ---- */
+/* ---- plugin/agent/site/procs.h: processes answer at once ---- */
 
 bool nb_procs_busy(const struct nb_procs *p)
 {

@@ -2,7 +2,7 @@
 #ifndef NB_TEST_FLEET_SITE_H
 #define NB_TEST_FLEET_SITE_H
 
-#include "plugin/agent/agent.h"
+#include "plugin/agent/site/state.h"
 
 /* A record as the ranks read it. */
 struct sim_word {
@@ -13,7 +13,7 @@ struct sim_word {
 
 /*
  * Sites without processes, for the real agent of plugin/agent. This module
- * takes the place of plugin/agent/site.c (the segment) and procs.c (requests
+ * takes the place of plugin/agent/site/site.c (the segment) and procs.c (requests
  * to processes). All ranks of a site share one state, because they decide
  * alike; all sites share one communicator.
  */

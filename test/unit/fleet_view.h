@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator.h"
-#include "plugin/agent/target.h"
+#include "plugin/agent/coordinator/coordinator.h"
+#include "plugin/agent/coordinator/target.h"
 
 /*
  * For tests of the coordinator: a view of the store's keys, with one

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/bpf/generation/controller.h"
-#include "plugin/agent/maps.h"
+#include "plugin/agent/site/maps.h"
 
 static struct nb_maps_reply reply;
 static struct nb_err err;

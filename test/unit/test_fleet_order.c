@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator.h"
-#include "plugin/agent/keys.h"
-#include "plugin/agent/procs.h"
+#include "plugin/agent/coordinator/coordinator.h"
+#include "plugin/agent/keys/keys.h"
+#include "plugin/agent/site/procs.h"
 #include "plugin/job/segment.h"
 
 static struct nb_procs_order order;

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "plugin/agent/procs.h"
+#include "plugin/agent/site/procs.h"
 
 static struct nb_err err;
 

@@ -4,8 +4,8 @@
 // that a site answers for one only after its barrier.
 #include "test/unit/segment_file.h"
 
-#include "plugin/agent/view.h"
-#include "plugin/agent/agent.h"
+#include "plugin/agent/keys/view.h"
+#include "plugin/agent/site/state.h"
 #include "plugin/job/fence.h"
 
 #define COMM 0xc0

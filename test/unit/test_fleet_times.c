@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 60
 // The agent's times: what AGENT_TIMES sets, and what it refuses.
-#include "plugin/agent/times.h"
+#include "plugin/agent/keys/times.h"
 #include "test/unit/unit.h"
 
 TEST(named_times_are_set)

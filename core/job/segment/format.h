@@ -207,7 +207,7 @@ struct nb_seg_comm {
 	/*
 	 * The fleet's record that the agent has copied or is copying: its id,
 	 * that of the record before it, and for an outcome that of the record
-	 * before the arming (plugin/agent/view.h). 0: none. Only the agent
+	 * before the arming (plugin/agent/keys/view.h). 0: none. Only the agent
 	 * uses them, but they outlive it: a copy is never replaced by an older
 	 * one. fleet_copied: the id again, once the copy is complete.
 	 */

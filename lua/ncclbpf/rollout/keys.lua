@@ -2,7 +2,7 @@
 -- Rollouts and sweeps of a job of several hosts: their records are keys of the store, so that
 -- shells of all hosts see and continue them. The runner holds guard/runner with its lease. Until it
 -- has ended or paused, guard/line has the request that restores the baseline. If the lease ends
--- first, the job's coordinator carries that out (plugin/agent/coordinator_parts.c, docs/adr/0017).
+-- first, the job's coordinator carries that out (plugin/agent/coordinator/parts.c, docs/adr/0017).
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_COORDINATOR_H
-#define NB_PLUGIN_AGENT_COORDINATOR_H
+#ifndef NB_PLUGIN_AGENT_COORDINATOR_COORDINATOR_H
+#define NB_PLUGIN_AGENT_COORDINATOR_COORDINATOR_H
 
 #include <sys/types.h>
 
 #include "core/base/utc.h"
-#include "plugin/agent/agent.h"
-#include "plugin/agent/target.h"
+#include "plugin/agent/site/state.h"
+#include "plugin/agent/coordinator/target.h"
 
 /*
  * Internals of the coordinator. coordinator.c: its role, its transactions, and
- * what it does next; coordinator_change.c: the steps of a change;
- * coordinator_parts.c: what some changes do beside that (struct nb_coord_part);
- * coordinator_mend.c and coordinator_keys.c: its work between changes.
+ * what it does next; change.c: the steps of a change;
+ * parts.c: what some changes do beside that (struct nb_coord_part);
+ * mend.c and keys.c: its work between changes.
  */
 
 enum {
@@ -324,7 +324,7 @@ bool nb_coord_put_members(struct nb_coord *c);
 bool nb_coord_lost(const struct nb_view *v, const struct nb_group *g);
 
 /* The line that stages the bytes which change export returned
- * (coordinator_keys.c). */
+ * (keys.c). */
 #define NB_COORD_IMPORT "change import"
 
 /*

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_TARGET_H
-#define NB_PLUGIN_AGENT_TARGET_H
+#ifndef NB_PLUGIN_AGENT_COORDINATOR_TARGET_H
+#define NB_PLUGIN_AGENT_COORDINATOR_TARGET_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/view.h"
 
 /*
  * The communicators with ranks on several sites: which of them a change moves,
@@ -21,7 +21,7 @@ struct nb_target {
 	int64_t mod; /* revision of the record; 0 if there is none */
 	/*
 	 * id of the record, of the one before the arming, and of the one that
-	 * is being written (plugin/agent/view.h)
+	 * is being written (plugin/agent/keys/view.h)
 	 */
 	int64_t id, was, next;
 	json_t *back;	/* contents of the record before it was armed, or NULL */

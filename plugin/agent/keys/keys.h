@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_KEYS_H
-#define NB_PLUGIN_AGENT_KEYS_H
+#ifndef NB_PLUGIN_AGENT_KEYS_KEYS_H
+#define NB_PLUGIN_AGENT_KEYS_KEYS_H
 
 #include <jansson.h>
 #include <stdbool.h>

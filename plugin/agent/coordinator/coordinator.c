@@ -4,7 +4,7 @@
  * order/coordinator under its lease. It acts on a view of one moment of the
  * store, by transactions that compare what they rely on.
  */
-#include "plugin/agent/coordinator.h"
+#include "plugin/agent/coordinator/coordinator.h"
 
 #include <inttypes.h>
 #include <stdio.h>

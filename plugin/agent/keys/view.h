@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_VIEW_H
-#define NB_PLUGIN_AGENT_VIEW_H
+#ifndef NB_PLUGIN_AGENT_KEYS_VIEW_H
+#define NB_PLUGIN_AGENT_KEYS_VIEW_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -180,7 +180,7 @@ json_t *nb_record_undo(const json_t *armed);
 
 /*
  * The state of a record whose store has lost the sites' last one. It makes all
- * sites publish their copies and accept no other record (coordinator_mend.c).
+ * sites publish their copies and accept no other record (plugin/agent/coordinator/mend.c).
  */
 #define NB_RECORD_LOST "lost"
 

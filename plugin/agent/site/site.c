@@ -5,15 +5,15 @@
  * copy, then runs membarrier(2), then reads the announcements. A rank that has
  * not yet announced a decision past the fence therefore reads the new copy.
  */
-#include "plugin/agent/site.h"
+#include "plugin/agent/site/site.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "plugin/agent/target.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/coordinator/target.h"
+#include "plugin/agent/keys/view.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator.h"
+#include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/job/fence.h"
 #include "plugin/runtime/clock.h"
 

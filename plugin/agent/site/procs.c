@@ -3,7 +3,7 @@
  * The thread that talks to the job's processes. It sends a request to all
  * processes before it reads the first answer, so that they work in parallel.
  */
-#include "plugin/agent/procs.h"
+#include "plugin/agent/site/procs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +23,8 @@
 
 #include "core/job/wire/wire.h"
 #include "core/job/wire/object.h"
-#include "plugin/agent/times.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/times.h"
+#include "plugin/agent/keys/view.h"
 #include "plugin/runtime/clock.h"
 
 enum {

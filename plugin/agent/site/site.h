@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_SITE_H
-#define NB_PLUGIN_AGENT_SITE_H
+#ifndef NB_PLUGIN_AGENT_SITE_SITE_H
+#define NB_PLUGIN_AGENT_SITE_SITE_H
 
 #include <jansson.h>
 #include <stdbool.h>

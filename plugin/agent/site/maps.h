@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_MAPS_H
-#define NB_PLUGIN_AGENT_MAPS_H
+#ifndef NB_PLUGIN_AGENT_SITE_MAPS_H
+#define NB_PLUGIN_AGENT_SITE_MAPS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,13 +2,13 @@
 /*
  * The agent's own two keys, and the writes that keep the store up to date.
  */
-#include "plugin/agent/keys.h"
+#include "plugin/agent/keys/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/times.h"
+#include "plugin/agent/keys/times.h"
 
 static void own_name(const struct nb_own *o, enum nb_own_which which, char key[NB_STORE_KEY_SIZE])
 {

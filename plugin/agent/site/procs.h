@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_PROCS_H
-#define NB_PLUGIN_AGENT_PROCS_H
+#ifndef NB_PLUGIN_AGENT_SITE_PROCS_H
+#define NB_PLUGIN_AGENT_SITE_PROCS_H
 
 #include <stdbool.h>
 #include <stddef.h>

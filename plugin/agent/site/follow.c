@@ -3,14 +3,14 @@
  * What the agent reads from the store: its copy of the job's keys, which is one
  * reading at one revision and the watch that follows it, and images.
  */
-#include "plugin/agent/agent.h"
+#include "plugin/agent/site/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/times.h"
+#include "plugin/agent/keys/times.h"
 #include "plugin/job/segment.h"
 
 /* ---- the copy of the job's keys ---- */
@@ -18,7 +18,7 @@
 /*
  * Another writer has damaged a key. Treat a damaged order as an empty one,
  * because the coordinator needs its revision to write it again. The agents
- * write the keys of their sites again (plugin/agent/keys.h).
+ * write the keys of their sites again (plugin/agent/keys/keys.h).
  */
 static void enter_damaged(struct nb_agent *a, const char *key, const struct nb_store_kv *kv)
 {

@@ -4,14 +4,14 @@
  * servers. The interval between two requests to a site grows with the number of
  * sites, and so does the time for which a site's maps count.
  */
-#include "plugin/agent/maps.h"
+#include "plugin/agent/site/maps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/bpf/generation/controller.h"
-#include "plugin/agent/agent.h"
+#include "plugin/agent/site/state.h"
 #include "plugin/controller/controller.h"
 #include "plugin/controller/election.h"
 #include "plugin/controller/sites.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator.h"
+#include "plugin/agent/coordinator/coordinator.h"
 
 /* ---- recovery ---- */
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_AGENT_H
-#define NB_PLUGIN_AGENT_AGENT_H
+#ifndef NB_PLUGIN_AGENT_SITE_STATE_H
+#define NB_PLUGIN_AGENT_SITE_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/agent/keys.h"
-#include "plugin/agent/procs.h"
-#include "plugin/agent/site.h"
-#include "plugin/agent/times.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/keys.h"
+#include "plugin/agent/site/procs.h"
+#include "plugin/agent/site/site.h"
+#include "plugin/agent/keys/times.h"
+#include "plugin/agent/keys/view.h"
 #include "plugin/relay/relay.h"
 #include "plugin/runtime/jobdir.h"
 #include "plugin/store/store.h"

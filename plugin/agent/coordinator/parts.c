@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator.h"
+#include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/wall_clock.h"

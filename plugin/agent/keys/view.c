@@ -4,7 +4,7 @@
  * change rarely, so insertion may move entries. Also: what the table says about
  * communicators, and the chain of a communicator's records.
  */
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>

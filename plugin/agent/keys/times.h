@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_AGENT_TIMES_H
-#define NB_PLUGIN_AGENT_TIMES_H
+#ifndef NB_PLUGIN_AGENT_KEYS_TIMES_H
+#define NB_PLUGIN_AGENT_KEYS_TIMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/coordinator.h"
+#include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
 

@@ -4,14 +4,14 @@
  * sites have ranks of a communicator; the keys answer/SITE say how far these
  * ranks are.
  */
-#include "plugin/agent/target.h"
+#include "plugin/agent/coordinator/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/job/segment/format.h"
-#include "plugin/agent/view.h"
+#include "plugin/agent/keys/view.h"
 
 static const char zero[65] = "0000000000000000000000000000000000000000000000000000000000000000";
 
