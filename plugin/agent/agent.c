@@ -1,168 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent of a site: its clock, log and names of keys, what it says about the
- * store, and its main loop: the lease, the facts and answers of the site,
- * copies of fleet records, and ranks that wait at a fence.
+ * The agent's main loop: the lease, copies of fleet records, ranks that wait at
+ * a fence, and whose turn it is.
  */
-#include "plugin/agent/site/state.h"
+#include "plugin/agent/agent.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/coordinator/target.h"
-#include "plugin/agent/keys/times.h"
-#include "plugin/agent/keys/view.h"
+#include "plugin/agent/coordinator/coordinator.h"
+#include "plugin/agent/site/facts.h"
+#include "plugin/agent/site/follow.h"
+#include "plugin/agent/site/order.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
-#include "plugin/runtime/clock.h"
-
-/* ---- times ---- */
-
-enum { MOST_MS = 1 << 30 };
-
-struct nb_agent_times nb_agent_times = {
-#define TIME(name, ms, what) .name = (ms),
-	NB_AGENT_TIME_ROWS(TIME)
-#undef TIME
-};
-
-static const struct {
-	const char *name;
-	size_t at;
-} rows[] = {
-#define TIME(name, ms, what) { #name, offsetof(struct nb_agent_times, name) },
-	NB_AGENT_TIME_ROWS(TIME)
-#undef TIME
-};
-
-static bool times_set_one(const char *name, size_t size, uint64_t ms)
-{
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strlen(rows[i].name) == size && !memcmp(rows[i].name, name, size)) {
-			memcpy((char *)&nb_agent_times + rows[i].at, &ms, sizeof(ms));
-			return true;
-		}
-	return false;
-}
-
-bool nb_agent_times_set(const char *text)
-{
-	while (*text) {
-		size_t size = strcspn(text, "=,");
-		char *end = NULL;
-		uint64_t ms;
-
-		if (text[size] != '=')
-			return false;
-		ms = strtoull(text + size + 1, &end, 10);
-		if (text[size + 1] < '0' || text[size + 1] > '9' || ms > MOST_MS ||
-		    (*end && *end != ',') || !times_set_one(text, size, ms))
-			return false;
-		text = *end ? end + 1 : end;
-	}
-	return true;
-}
-
-uint64_t nb_agent_ms(void)
-{
-	return nb_clock_system() / 1000000;
-}
-
-/* ---- log, keys and state ---- */
-
-enum {
-	/* high estimate of the time that the store needs for one site */
-	SITE_WRITE_MS = 8,
-	CROWD_MS = 9000
-};
-
-uint64_t nb_agent_crowd(const struct nb_agent *a)
-{
-	uint64_t ms = (uint64_t)a->sites * SITE_WRITE_MS;
-
-	return ms < CROWD_MS ? ms : CROWD_MS;
-}
-
-/* Returns true if the key is one that no agent watches. */
-static bool key_is_data(const char *key)
-{
-	return !strncmp(key, "image/", 6) || !strncmp(key, "audit/", 6) ||
-	       !strncmp(key, "reply/", 6);
-}
-
-const char *nb_agent_key(const struct nb_agent *a, const char *key)
-{
-	static char text[4][NB_STORE_KEY_SIZE];
-	static unsigned next;
-	char *to = text[next++ % 4];
-
-	if (key_is_data(key))
-		snprintf(to, NB_STORE_KEY_SIZE, "/ncclbpf/1-data/%s/%s", a->dir.job, key);
-	else
-		snprintf(to, NB_STORE_KEY_SIZE, "%s%s", a->own.prefix, key);
-	return to;
-}
-
-void nb_agent_log(const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "ncclbpf-agent: %s\n", line);
-}
-
-void nb_agent_revision(struct nb_agent *a, int64_t rev)
-{
-	uint64_t *at = &a->site.seg->mem->agent.revision;
-
-	if (rev > 0 && (uint64_t)rev > *at)
-		*at = (uint64_t)rev;
-}
-
-void nb_agent_state(struct nb_agent *a, bool answers, const char *text)
-{
-	struct nb_seg_agent *to = &a->site.seg->mem->agent;
-
-	if (answers && a->away_ms)
-		nb_agent_log("the store answers again after %llu ms",
-			     (unsigned long long)(nb_agent_ms() - a->away_ms));
-	if (answers)
-		a->away_ms = 0;
-	if (strcmp(a->text, text)) {
-		snprintf(a->text, sizeof(a->text), "%s", text);
-		if (*text && answers)
-			nb_agent_log("%s", text);
-		snprintf(to->text, sizeof(to->text), "%s", text);
-	}
-	__atomic_store_n(&to->store, answers, __ATOMIC_RELEASE);
-}
-
-/*
- * Log only the first failure of each kind, since all requests and watches fail
- * while the store is away.
- */
-void nb_agent_failed(struct nb_agent *a, const struct nb_err *err)
-{
-	int code = err->code == NB_E_TIMEOUT ? NB_E_STORE : err->code;
-	bool told = a->away_ms && code == a->away_code;
-	char text[NB_SEG_TEXT];
-
-	if (!a->away_ms)
-		a->away_ms = nb_agent_ms();
-	a->away_code = code;
-	snprintf(text, sizeof(text), "store: %.392s", err->text);
-	if (!told)
-		nb_agent_log("%s", text);
-	nb_agent_state(a, false, text);
-}
-
-/* ---- the main loop ---- */
 
 enum {
 	ARMED_MS = 2,
@@ -188,7 +40,7 @@ static void lease_lost(struct nb_agent *a)
 {
 	a->lease = 0;
 	nb_own_lease(&a->own, 0);
-	nb_coord_reset(a->coord);
+	a->term_over = true;
 }
 
 static void lease_granted(void *arg, const struct nb_store_reply *r)
@@ -250,112 +102,6 @@ static void lease_tick(struct nb_agent *a)
 			   : nb_store_lease_grant(a->store, (int64_t)(nb_agent_times.lease / 1000),
 						  lease_granted, a, NULL));
 	a->lease_ms = nb_agent_ms();
-}
-
-/*
- * Returns the communicators of this site that may have ranks on others, with
- * their facts.
- */
-static json_t *describe_comms(const struct nb_agent *a)
-{
-	json_t *comms = json_object();
-
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		char id[17];
-
-		if (!nb_site_shared(&a->site, i))
-			continue;
-		snprintf(id, sizeof(id), "%016llx",
-			 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
-		json_object_set_new(comms, id, nb_site_describe(&a->site, i));
-	}
-	return comms;
-}
-
-/* Returns the number of the value of site/SITE that is wanted now. */
-static uint64_t set_facts(struct nb_agent *a)
-{
-	json_t *o = nb_site_self(&a->site);
-
-	json_object_set_new(o, "host", json_string(a->host));
-	json_object_set_new(o, "address", json_string(a->address));
-	json_object_set_new(o, "comms", describe_comms(a));
-	return nb_own_set(&a->own, NB_OWN_SITE, o);
-}
-
-/*
- * Note at which revision the store had this communicator without a revision of
- * its registration. A value written earlier may be about an older communicator
- * with the same identity. Returns true if the store has confirmed it just now.
- */
-static bool note_registered(struct nb_agent *a, uint32_t i, uint64_t number)
-{
-	int64_t at;
-
-	if (!nb_site_shared(&a->site, i) || a->site.seg->mem->comm[i].fleet_since) {
-		a->described[i] = 0;
-		return false;
-	}
-	if (!a->described[i])
-		a->described[i] = number;
-	at = nb_own_written(&a->own, NB_OWN_SITE, a->described[i]);
-	if (at)
-		nb_site_registered(&a->site, i, at);
-	return at != 0;
-}
-
-/* Note when this run of the job was registered. */
-static bool note_run(struct nb_agent *a, uint64_t number)
-{
-	struct nb_seg_agent *self = &a->site.seg->mem->agent;
-
-	if (self->since) {
-		a->run_described = 0;
-		return false;
-	}
-	if (!a->run_described)
-		a->run_described = number;
-	self->since = (uint64_t)nb_own_written(&a->own, NB_OWN_SITE, a->run_described);
-	return self->since != 0;
-}
-
-void nb_agent_describe(struct nb_agent *a)
-{
-	struct nb_seg_agent *self = &a->site.seg->mem->agent;
-	uint64_t number;
-	bool noted, comms = false;
-
-	if (self->runs != self->since_run) {
-		self->since = 0;
-		a->run_described = 0;
-	}
-	self->since_run = self->runs;
-	number = set_facts(a);
-	noted = note_run(a, number);
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		comms |= note_registered(a, i, number);
-	a->copies_due |= comms;
-	if (noted || comms)
-		(void)set_facts(a);
-}
-
-void nb_agent_answer(struct nb_agent *a)
-{
-	json_t *o;
-
-	/*
-	 * Note first which ranks have yet to switch. If a rank switches now,
-	 * the agent must later write this to its key. While a copy is not
-	 * complete, the answer to it is still due.
-	 */
-	if (!a->barrier_due && !a->copies_due) {
-		a->seen_ms = 0;
-		a->pending = nb_site_pending(&a->site);
-	}
-	o = nb_site_seen(&a->site);
-	if (a->result)
-		json_object_update(o, a->result);
-	nb_own_set(&a->own, NB_OWN_ANSWER, o);
 }
 
 /*
@@ -617,20 +363,34 @@ static void scan_tick(struct nb_agent *a)
  * ranks are near a fence, an agent that does not coordinate has many iterations
  * in which nothing has come.
  */
-static void orders_tick(struct nb_agent *a)
+static void orders_tick(struct nb_agent *a, struct nb_coord *c)
 {
 	if (a->follow != NB_AGENT_FOLLOWING || (!a->orders_due && !a->whole))
 		return;
 	a->orders_due = false;
 	nb_agent_orders(a);
-	nb_coord_tick(a->coord);
+	nb_coord_tick(c);
 }
 
-int nb_agent_tick(struct nb_agent *a)
+void nb_agent_take(struct nb_agent *a, struct nb_coord *c, struct nb_procs_result *r)
+{
+	a->orders_due = true;
+	if (r->kind == NB_PROCS_EXPORT)
+		nb_coord_state_came(c, r);
+	else if (r->kind == NB_PROCS_PROPOSAL)
+		nb_coord_proposal_came(c, r);
+	else
+		nb_agent_result(a, r);
+}
+
+int nb_agent_tick(struct nb_agent *a, struct nb_coord *c)
 {
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
 
 	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
+	if (a->term_over)
+		nb_coord_reset(c);
+	a->term_over = false;
 	lease_tick(a);
 	if (a->follow == NB_AGENT_LOST && a->lease &&
 	    nb_agent_ms() >= a->follow_ms + nb_agent_times.retry)
@@ -638,10 +398,10 @@ int nb_agent_tick(struct nb_agent *a)
 	copy_records(a);
 	scan_tick(a);
 	look_at_waits(a);
-	orders_tick(a);
+	orders_tick(a, c);
 	flush_own(a);
 	compare_own(a);
-	if (nb_coord_busy(a->coord))
+	if (nb_coord_busy(c))
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))
 		return ARMED_MS + (int)(a->sites / LOOK_SITES);

@@ -17,16 +17,26 @@
 
 #include "core/base/sha256.h"
 #include "core/job/segment/alive.h"
-#include "plugin/agent/site/state.h"
+#include "plugin/agent/agent.h"
+#include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/agent/site/maps.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/relay/metrics.h"
+#include "plugin/relay/relay.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/params.h"
 
 static volatile sig_atomic_t stopped;
+
+/* The agent of one job, and what it has beside its own state. */
+struct service {
+	struct nb_agent agent;
+	struct nb_coord *coord;
+	struct nb_maps *maps; /* merged maps of other sites */
+	struct nb_relay *relay;
+};
 
 static void on_signal(int sig)
 {
@@ -188,8 +198,9 @@ static int start_metrics(struct nb_metrics **m, const char *text, const char *jo
  * without TLS on the loopback address only. If the server cannot start, the
  * agent logs the error and continues without it.
  */
-static void start_relay(struct nb_agent *a)
+static void start_relay(struct service *s)
 {
+	struct nb_agent *a = &s->agent;
 	struct nb_relay_config c = {
 		.place = &a->dir,
 		.at = { .cacert = nb_params.str[NB_P_FLEET_CACERT],
@@ -208,22 +219,23 @@ static void start_relay(struct nb_agent *a)
 	c.at.listen = host;
 	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
 		c.at.advertise = a->host;
-	if (nb_relay_start(&a->relay, &c, &err))
+	if (nb_relay_start(&s->relay, &c, &err))
 		nb_agent_log("shells cannot reach this site: %s", err.text);
 	else
-		a->address = nb_relay_address(a->relay);
+		a->address = nb_relay_address(s->relay);
 }
 
-static void tick_procs(struct nb_agent *a)
+static void tick_procs(struct service *s)
 {
 	struct nb_procs_result r;
 
-	if (nb_procs_take(a->procs, &r))
-		nb_agent_result(a, &r);
+	if (nb_procs_take(s->agent.procs, &r))
+		nb_agent_take(&s->agent, s->coord, &r);
 }
 
-static void wait_for_work(struct nb_agent *a, int ms)
+static void wait_for_work(struct service *s, int ms)
 {
+	const struct nb_agent *a = &s->agent;
 	struct pollfd f[2] = { { nb_http_fd(a->http), POLLIN, 0 },
 			       { nb_procs_fd(a->procs), POLLIN, 0 } };
 
@@ -231,7 +243,7 @@ static void wait_for_work(struct nb_agent *a, int ms)
 	if (f[0].revents)
 		nb_http_tick(a->http);
 	if (f[1].revents)
-		tick_procs(a);
+		tick_procs(s);
 }
 
 /*
@@ -284,15 +296,16 @@ static void put_ended(struct nb_agent *a)
 		wait_reply(a, &written);
 }
 
-static int serve(struct nb_agent *a)
+static int serve(struct service *s)
 {
+	struct nb_agent *a = &s->agent;
 	uint64_t looked = nb_agent_ms();
 
 	while (!stopped) {
-		int ms = nb_agent_tick(a);
+		int ms = nb_agent_tick(a, s->coord);
 
-		nb_maps_tick(a->maps);
-		wait_for_work(a, ms);
+		nb_maps_tick(s->maps);
+		wait_for_work(s, ms);
 		if (nb_agent_ms() < looked + 1000)
 			continue;
 		looked = nb_agent_ms();
@@ -305,12 +318,14 @@ static int serve(struct nb_agent *a)
 	return 0;
 }
 
-static void agent_free(struct nb_agent *a)
+static void service_free(struct service *s)
 {
-	nb_relay_stop(a->relay);
+	struct nb_agent *a = &s->agent;
+
+	nb_relay_stop(s->relay);
 	nb_procs_free(a->procs);
-	nb_coord_free(a->coord);
-	nb_maps_free(a->maps);
+	nb_coord_free(s->coord);
+	nb_maps_free(s->maps);
 	nb_store_close(a->store);
 	nb_http_free(a->http);
 	nb_own_free(&a->own);
@@ -356,9 +371,10 @@ static void __attribute__((noinline)) wait_job(const struct nb_jobdir_search *se
 }
 
 /* Serve one job, from the start of its first process to the end of its last. */
-static int run_job(struct nb_agent *a, const char *dir, const char *job)
+static int run_job(struct service *s, const char *dir, const char *job)
 {
 	const struct nb_jobdir_search search = { dir, job, NULL, NULL };
+	struct nb_agent *a = &s->agent;
 	struct nb_err err = { .code = 0 };
 	int rc = 0;
 
@@ -366,7 +382,7 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job)
 	if (!stopped)
 		rc = attach(a, &search, &err);
 	if (stopped) {
-		agent_free(a);
+		service_free(s);
 		return 0;
 	}
 	if (!rc) {
@@ -376,14 +392,14 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job)
 	if (!rc)
 		rc = nb_procs_new(&a->procs, &a->dir, &err);
 	if (!rc) {
-		start_relay(a);
-		a->coord = nb_coord_new(a);
-		a->maps = nb_maps_new(a);
-		rc = a->coord ? serve(a) : NB_E_NOMEM;
+		start_relay(s);
+		s->coord = nb_coord_new(a);
+		s->maps = nb_maps_new(a);
+		rc = s->coord ? serve(s) : NB_E_NOMEM;
 	}
 	if (rc < 0)
 		nb_agent_log("%s", err.text);
-	agent_free(a);
+	service_free(s);
 	return rc;
 }
 
@@ -403,7 +419,7 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	static struct nb_agent agent;
+	static struct service service;
 	static const struct option options[] = { { "job", required_argument, NULL, 'j' },
 						 { "dir", required_argument, NULL, 'd' },
 						 { "metrics", required_argument, NULL, 'm' },
@@ -459,9 +475,9 @@ int main(int argc, char **argv)
 	while (!stopped && !nb_params_fleet())
 		nb_clock_sleep(UINT64_C(200000000));
 	while (!stopped) {
-		memset(&agent, 0, sizeof(agent));
-		agent.address = "";
-		rc = run_job(&agent, dir, job);
+		memset(&service, 0, sizeof(service));
+		service.agent.address = "";
+		rc = run_job(&service, dir, job);
 		if (!stopped)
 			nb_clock_sleep(UINT64_C(1000000000));
 	}

@@ -156,9 +156,9 @@ void nb_seen_derive(struct nb_seen *s)
 static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 {
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
-		float none = -1.0f;
+		float word = i < n ? table[i] : -1.0f;
 
-		__atomic_store(&s->table[i], i < n ? &table[i] : &none, __ATOMIC_RELEASE);
+		__atomic_store(&s->table[i], &word, __ATOMIC_RELEASE);
 	}
 }
 

@@ -98,7 +98,7 @@ static void let_others_run(unsigned calls)
 	if (calls < YIELDS)
 		sched_yield();
 	else
-		nb_clock_sleep(FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS));
+		nb_clock_sleep((uint64_t)FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS));
 }
 
 /* Abort: replace the armed @word by its fallback. */

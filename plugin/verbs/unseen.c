@@ -64,7 +64,8 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name)
  * GDAKI), or another value, such as 2 for a proxy on the host. Accessed
  * atomically.
  */
-static enum { NCCL_CHOOSES, GPU_POSTS, ANOTHER } gin_type;
+static int gin_type;
+enum { NCCL_CHOOSES, GPU_POSTS, ANOTHER };
 
 static void read_gin_type(void)
 {

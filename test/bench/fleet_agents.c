@@ -19,6 +19,8 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "plugin/agent/agent.h"
+#include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/job/segment.h"
 #include "test/bench/fleet_site.h"
 
@@ -71,19 +73,19 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 	if (nb_http_new(&a->http, &err) || nb_store_open(&a->store, a->http, &config, &err))
 		fail(a->name, err.text);
 	a->own.store = a->store;
-	a->coord = nb_coord_new(a);
-	if (!a->coord || epoll_ctl(fleet.epoll, EPOLL_CTL_ADD, nb_http_fd(a->http), &e))
+	s->coord = nb_coord_new(a);
+	if (!s->coord || epoll_ctl(fleet.epoll, EPOLL_CTL_ADD, nb_http_fd(a->http), &e))
 		fail(a->name, strerror(errno));
 }
 
 static void turn(struct sim *s)
 {
 	struct nb_procs_result r;
-	int ms = nb_agent_tick(&s->agent);
+	int ms = nb_agent_tick(&s->agent, s->coord);
 
 	if (nb_procs_take(s->agent.procs, &r)) {
-		nb_agent_result(&s->agent, &r);
-		ms = nb_agent_tick(&s->agent);
+		nb_agent_take(&s->agent, s->coord, &r);
+		ms = nb_agent_tick(&s->agent, s->coord);
 	}
 	s->due = nb_agent_ms() + (uint64_t)ms;
 }

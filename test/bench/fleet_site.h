@@ -19,6 +19,7 @@ struct sim_word {
  */
 struct sim {
 	struct nb_agent agent;
+	struct nb_coord *coord;
 	struct nb_segment *seg;
 	uint64_t announced;   /* number of the latest decision + 1 */
 	bool waits;	      /* at an undecided fence */

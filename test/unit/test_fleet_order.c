@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/agent.h"
 #include "plugin/agent/coordinator/coordinator.h"
 #include "plugin/agent/keys/keys.h"
+#include "plugin/agent/site/order.h"
 #include "plugin/agent/site/procs.h"
 #include "plugin/job/segment.h"
 
@@ -417,6 +419,7 @@ TEST(all_waiting_communicators_are_rolled_back)
 	struct nb_err away = { .code = NB_E_STORE };
 	struct nb_store_reply failed = { .err = &away };
 	static struct nb_agent a;
+	struct nb_coord *coord;
 	struct nb_segment seg = { .shared = true };
 
 	seg.mem = calloc(1, sizeof(*seg.mem));
@@ -424,9 +427,9 @@ TEST(all_waiting_communicators_are_rolled_back)
 			       .own = { .prefix = "/p/", .site = "x" },
 			       .lease_busy = true,
 			       .follow = NB_AGENT_FOLLOWING,
-			       .scan_ms = UINT64_MAX / 2,
-			       .coord = nb_coord_new(&a) };
-	ck_assert(seg.mem && a.coord);
+			       .scan_ms = UINT64_MAX / 2 };
+	coord = nb_coord_new(&a);
+	ck_assert(seg.mem && coord);
 	for (unsigned i = 0; i < 3; i++) {
 		struct nb_seg_comm *c = &seg.mem->comm[i];
 		char key[64];
@@ -442,20 +445,20 @@ TEST(all_waiting_communicators_are_rolled_back)
 	}
 	ntxn = 0;
 	clock_s = 100;
-	(void)nb_agent_tick(&a);
+	(void)nb_agent_tick(&a, coord);
 	ck_assert_uint_eq(ntxn, 0);
 	clock_s++; /* longer than a rank may wait */
-	(void)nb_agent_tick(&a);
-	(void)nb_agent_tick(&a);
+	(void)nb_agent_tick(&a, coord);
+	(void)nb_agent_tick(&a, coord);
 	ck_assert_uint_eq(ntxn, 2);
 	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
 	ck_assert_int_eq(compared, 22);
 	/* a failed request is repeated, that one alone */
 	done(done_arg, &failed);
-	(void)nb_agent_tick(&a);
+	(void)nb_agent_tick(&a, coord);
 	ck_assert_uint_eq(ntxn, 3);
 	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
-	nb_coord_free(a.coord);
+	nb_coord_free(coord);
 	nb_view_clear(&a.view);
 	nb_own_free(&a.own);
 	free(seg.mem);

@@ -337,7 +337,7 @@ static void lost(bool want)
 {
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 1);
-	ck_assert_str_eq(targets.at[0].why, want ? NB_TARGET_LOST : "");
+	ck_assert_str_eq(targets.at[0].why, want ? NB_RECORD_LOST_WHY : "");
 	ck_assert(nb_targets_lacking(&view) == !want);
 }
 

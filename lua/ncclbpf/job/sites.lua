@@ -113,7 +113,7 @@ local function registrations(list)
 end
 
 -- Sites without an agent that still have ranks of a communicator, as the coordinator sees it
--- (nb_group_left of plugin/agent/keys/view.c). @list: result of M.sites -> { {site, comm} } | nil, err
+-- (nb_group_left of agent/keys/view.c). @list: result of M.sites -> { {site, comm} } | nil, err
 M.left = errors.catch(function(store, job, list)
 	local here, ended, left = {}, {}, {}
 	for _, s in ipairs(list) do here[s.site] = true end

@@ -654,6 +654,14 @@ static void commit_whole(struct nb_coord *c)
 	give_up(c);
 }
 
+/* A rank has passed its fence or has rolled it back: try another. */
+static void fence_failed(struct nb_coord *c, bool taken)
+{
+	c->taken = taken;
+	nb_coord_answered(c);
+	change_decide(c, false);
+}
+
 static void step_armed(struct nb_coord *c)
 {
 	const char *site = "";
@@ -664,13 +672,11 @@ static void step_armed(struct nb_coord *c)
 		commit_whole(c);
 		break;
 	case NB_TARGETS_AT:
-		if (now < c->arming_ms + c->lead_ms + AT_MS)
-			break;
-		// fall through
+		if (now >= c->arming_ms + c->lead_ms + AT_MS)
+			fence_failed(c, false);
+		break;
 	case NB_TARGETS_BEYOND:
-		c->taken = false;
-		nb_coord_answered(c);
-		change_decide(c, false);
+		fence_failed(c, false);
 		break;
 	case NB_TARGETS_UNKNOWN:
 		if (now < c->deadline)
@@ -689,9 +695,7 @@ static void step_armed(struct nb_coord *c)
 		break;
 	case NB_TARGETS_TAKEN:
 		/* a rank has waited too long: its site has rolled it back */
-		c->taken = true;
-		nb_coord_answered(c);
-		change_decide(c, false);
+		fence_failed(c, true);
 		break;
 	}
 }

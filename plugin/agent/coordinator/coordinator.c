@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/site/follow.h"
 #include "plugin/job/segment.h"
 
 enum {

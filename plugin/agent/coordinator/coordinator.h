@@ -164,6 +164,20 @@ struct nb_coord {
 	unsigned unswept; /* number of requests answered since the last sweep */
 };
 
+struct nb_coord *nb_coord_new(struct nb_agent *a);
+void nb_coord_free(struct nb_coord *c);
+void nb_coord_tick(struct nb_coord *c);
+/*
+ * Give up the coordinator's role, because the lease has expired or the keys are
+ * read again.
+ */
+void nb_coord_reset(struct nb_coord *c);
+/*
+ * Returns true if the coordinator waits for a time, not for a reply of the
+ * store.
+ */
+bool nb_coord_busy(const struct nb_coord *c);
+
 /* ---- transactions ---- */
 
 enum {
@@ -334,13 +348,6 @@ bool nb_coord_lost(const struct nb_view *v, const struct nb_group *g);
 bool nb_coord_store(struct nb_coord *c, struct nb_procs_result *r);
 /* Store the generation of a process. Takes ownership of the bytes in @r. */
 void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r);
-/*
- * Returns the value of a key with a request line that makes the job's
- * generation: order/commit or order/state. The value has no line if the
- * generation cannot be stored; its member text then says why. Returns NULL if
- * there is no such key.
- */
-const json_t *nb_coord_state_of(const struct nb_view *v);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /* Store the proposal of a process. Takes ownership of the bytes in @r. */

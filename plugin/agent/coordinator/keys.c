@@ -217,7 +217,7 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
  */
 static bool generation_is_due(const struct nb_coord *c, const struct nb_view_key *commit)
 {
-	const json_t *have = nb_coord_state_of(&c->a->view);
+	const json_t *have = nb_view_generation(&c->a->view);
 	uint64_t wait = have ? nb_agent_times.state_refused : nb_agent_times.state_retry;
 	int64_t n = nb_view_int(commit->value, "n");
 
@@ -273,18 +273,6 @@ static bool saved_due(struct nb_coord *c)
 }
 
 const struct nb_coord_part nb_coord_saved = { .due = saved_due };
-
-const json_t *nb_coord_state_of(const struct nb_view *v)
-{
-	const struct nb_view_key *k = nb_view_get(v, "order/commit");
-	const struct nb_view_key *s = nb_view_get(v, "order/state");
-
-	if (k && *nb_view_str(k->value, "line"))
-		return k->value;
-	if (!k || !s || nb_view_int(k->value, "n") != nb_view_int(s->value, "n"))
-		return NULL;
-	return s->value;
-}
 
 /*
  * ---- old keys ----

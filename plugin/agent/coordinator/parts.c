@@ -291,7 +291,7 @@ const json_t *nb_desired_due(const struct nb_view *v)
 	const struct nb_view_key *wish = nb_view_get(v, "desired");
 	const struct nb_view_key *applied = nb_view_get(v, "desired/applied");
 	const struct nb_view_key *last = nb_view_get(v, "order/commit");
-	const json_t *state = nb_coord_state_of(v);
+	const json_t *state = nb_view_generation(v);
 	bool fresh = false, ours = false, others = false, ran = false;
 
 	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/"); i++) {

@@ -175,7 +175,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g, char *w
 				 nb_group_site(v, i), clock);
 	}
 	if (!*why && record_is_lost(v, g))
-		snprintf(why, size, "%s", NB_TARGET_LOST);
+		snprintf(why, size, "%s", NB_RECORD_LOST_WHY);
 	else if (!*why && g->ranks > g->nranks)
 		snprintf(why, size,
 			 "%u sites report %lld ranks of %lld: "

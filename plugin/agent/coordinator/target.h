@@ -41,13 +41,6 @@ struct nb_target {
 	char why[200];
 };
 
-/*
- * The reason why a change skips a communicator whose record the store has lost.
- */
-#define NB_TARGET_LOST                                  \
-	"the store has lost the communicator's record " \
-	"(key order/record/COMM); its ranks keep their policies"
-
 struct nb_targets {
 	struct nb_target *at;
 	size_t n;

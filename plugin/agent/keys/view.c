@@ -365,6 +365,18 @@ json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32], 
 	return NULL;
 }
 
+const json_t *nb_view_generation(const struct nb_view *v)
+{
+	const struct nb_view_key *k = nb_view_get(v, "order/commit");
+	const struct nb_view_key *s = nb_view_get(v, "order/state");
+
+	if (k && *nb_view_str(k->value, "line"))
+		return k->value;
+	if (!k || !s || nb_view_int(k->value, "n") != nb_view_int(s->value, "n"))
+		return NULL;
+	return s->value;
+}
+
 /* ---- records ---- */
 
 /* Most roll-backs in a row, without a commit, that a site may miss. */

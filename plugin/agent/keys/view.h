@@ -78,6 +78,14 @@ const json_t *nb_view_at_site(const struct nb_view *v, const char *family, const
 bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since);
 
 /*
+ * Returns the value of a key with a request line that makes the job's
+ * generation: order/commit or order/state. The value has no line if the
+ * generation cannot be stored; its member text then says why. Returns NULL if
+ * there is no such key.
+ */
+const json_t *nb_view_generation(const struct nb_view *v);
+
+/*
  * A communicator as its rows comm/COMM/SITE show it, and its members, the sites
  * that had ranks of it when all ranks had registered (key members/COMM). The
  * functions use only the view and have no side effects.
@@ -183,5 +191,12 @@ json_t *nb_record_undo(const json_t *armed);
  * sites publish their copies and accept no other record (plugin/agent/coordinator/mend.c).
  */
 #define NB_RECORD_LOST "lost"
+
+/*
+ * The reason why a change skips a communicator whose record the store has lost.
+ */
+#define NB_RECORD_LOST_WHY                              \
+	"the store has lost the communicator's record " \
+	"(key order/record/COMM); its ranks keep their policies"
 
 #endif

@@ -3,14 +3,13 @@
  * What the agent reads from the store: its copy of the job's keys, which is one
  * reading at one revision and the watch that follows it, and images.
  */
-#include "plugin/agent/site/state.h"
+#include "plugin/agent/site/follow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/keys/times.h"
 #include "plugin/job/segment.h"
 
 /* ---- the copy of the job's keys ---- */
@@ -127,7 +126,7 @@ static void gone_back(struct nb_agent *a, uint64_t to)
 	nb_site_suspect(&a->site);
 	nb_own_lease(&a->own, a->lease);
 	/* it waits for revisions that the store may never reach */
-	nb_coord_reset(a->coord);
+	a->term_over = true;
 }
 
 /*

@@ -4,12 +4,15 @@
  * request, commit it for communicators with ranks on this site only, or drop
  * it.
  */
+#include "plugin/agent/site/order.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/coordinator/coordinator.h"
+#include "plugin/agent/site/facts.h"
+#include "plugin/agent/site/follow.h"
 #include "plugin/job/segment.h"
 #include "plugin/store/base64.h"
 
@@ -275,7 +278,7 @@ static void tick_late(struct nb_agent *a)
 	if (now < a->late_ms + nb_agent_times.join || a->staging_n || *a->staged_digest ||
 	    nb_procs_busy(a->procs) || !late_due(a, now))
 		return;
-	state = nb_coord_state_of(&a->view);
+	state = nb_view_generation(&a->view);
 	if (!state)
 		return; /* the coordinator will store the image soon */
 	a->late_tried_ms = now;
@@ -349,7 +352,6 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 
 void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 {
-	a->orders_due = true;
 	switch (r->kind) {
 	case NB_PROCS_STAGE:
 		a->staging_n = 0;
@@ -363,12 +365,8 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 		commit_came(a, r);
 		break;
 	case NB_PROCS_DROP:
-		break;
-	case NB_PROCS_EXPORT:
-		nb_coord_state_came(a->coord, r);
-		break;
+	case NB_PROCS_EXPORT: /* these two are the coordinator's */
 	case NB_PROCS_PROPOSAL:
-		nb_coord_proposal_came(a->coord, r);
 		break;
 	case NB_PROCS_LATE:
 		a->staging_n = 0;

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "plugin/agent/coordinator/target.h"
 #include "plugin/agent/keys/view.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/fence.h"
@@ -522,7 +521,7 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 	if (load32(&c->mismatch))
 		nb_startup_text(s->seg, c, why, sizeof(why));
 	else if (nb_site_lost(s, i))
-		snprintf(why, sizeof(why), "%s", NB_TARGET_LOST);
+		snprintf(why, sizeof(why), "%s", NB_RECORD_LOST_WHY);
 	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s,s:o*}", "since",
 			 (json_int_t)load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
 			 "ranks", (json_int_t)nb_seg_registered(c), "who", ranks_here(s, c),

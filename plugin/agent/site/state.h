@@ -6,11 +6,10 @@
 #include <stdint.h>
 
 #include "plugin/agent/keys/keys.h"
+#include "plugin/agent/keys/times.h"
 #include "plugin/agent/site/procs.h"
 #include "plugin/agent/site/site.h"
-#include "plugin/agent/keys/times.h"
 #include "plugin/agent/keys/view.h"
-#include "plugin/relay/relay.h"
 #include "plugin/runtime/jobdir.h"
 #include "plugin/store/store.h"
 
@@ -28,9 +27,6 @@ enum nb_agent_follow {
 	NB_AGENT_FOLLOWING
 };
 
-struct nb_coord;
-struct nb_maps;
-
 struct nb_agent {
 	struct nb_jobdir dir;
 	struct nb_site site;
@@ -39,11 +35,8 @@ struct nb_agent {
 	struct nb_own own;
 	struct nb_view view;
 	struct nb_procs *procs;
-	struct nb_coord *coord;
 	char name[72]; /* name of this site in the store's keys */
 	char host[65];
-	struct nb_relay *relay;
-	struct nb_maps *maps; /* merged maps of other sites (maps.h) */
 	/* address of the agent's HTTPS server; "" if it has none */
 	const char *address;
 
@@ -117,7 +110,11 @@ struct nb_agent {
 	int away_code; /* error code of the last failure in the log */
 	/* text that the log last had about the store */
 	char text[NB_SEG_TEXT];
-	bool over;
+	/*
+	 * the lease has ended or the store has gone back: an agent that
+	 * coordinates gives up this role
+	 */
+	bool term_over;
 };
 
 /*
@@ -141,53 +138,5 @@ void nb_agent_revision(struct nb_agent *a, int64_t rev);
 void nb_agent_state(struct nb_agent *a, bool answers, const char *text);
 /* A request to the store or a watch has failed. */
 void nb_agent_failed(struct nb_agent *a, const struct nb_err *err);
-
-/* keys.c keeps the agent's copy of the keys with the functions below. */
-
-/*
- * Read the keys again and watch them. @whole: read all keys of the job, as
- * the coordinator needs, and not only those below order/.
- */
-void nb_agent_follow(struct nb_agent *a, bool whole);
-/* Set what the key site/SITE says: the facts of this site. */
-void nb_agent_describe(struct nb_agent *a);
-/*
- * Set what the key answer/SITE says: the result of the last order, and how far
- * the ranks are.
- */
-void nb_agent_answer(struct nb_agent *a);
-/* Do all due work. Returns the milliseconds until the next work is due. */
-int nb_agent_tick(struct nb_agent *a);
-
-/* order.c carries out the coordinator's orders with the functions below. */
-
-void nb_agent_orders(struct nb_agent *a);
-/* Returns true if the site has staged a change and not committed it. */
-bool nb_agent_staged(const struct nb_agent *a);
-/* Report to the coordinator what the processes answered. */
-void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r);
-
-/*
- * Receives an image. The callee owns @bytes, whose digest has been checked.
- * @bytes is NULL on failure, and @err says why.
- */
-typedef void nb_image_done_fn(void *arg, void *bytes, size_t size, const struct nb_err *err);
-/* Read an image from the store. If it returns 0, it calls @done later, once. */
-int nb_image_fetch(struct nb_agent *a, const char *digest, nb_image_done_fn *done, void *arg,
-		   struct nb_err *err);
-
-struct nb_coord *nb_coord_new(struct nb_agent *a);
-void nb_coord_free(struct nb_coord *c);
-void nb_coord_tick(struct nb_coord *c);
-/*
- * Give up the coordinator's role, because the lease has expired or the keys are
- * read again.
- */
-void nb_coord_reset(struct nb_coord *c);
-/*
- * Returns true if the coordinator waits for a time, not for a reply of the
- * store.
- */
-bool nb_coord_busy(const struct nb_coord *c);
 
 #endif
