@@ -394,15 +394,32 @@ static bool in_time(struct nb_conn *c)
 {
 	uint64_t now = c->now_ms;
 
-	if (conn_has_output(c))
-		return !c->owes || now - c->progress_ms < NB_CONN_READ_MS;
 	if (c->closing)
+		return !conn_has_output(c) || now - c->progress_ms < NB_CONN_READ_MS;
+	if (conn_has_output(c))
 		return true;
 	if (!c->peer.greeted && now - c->born_ms >= NB_CONN_GREET_MS)
 		close_late(c, "no hello", NB_CONN_GREET_MS);
 	else if (c->nin && whole_line(c) < 0 && now - c->line_ms >= NB_CONN_LINE_MS)
 		close_late(c, "an incomplete request line", NB_CONN_LINE_MS);
 	return true;
+}
+
+/* Has the client closed its end, and has it sent no request that waits? */
+static bool is_abandoned(const struct nb_conn *c)
+{
+	struct pollfd p = { .fd = c->fd };
+	char byte;
+
+	return !c->nin && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) &&
+	       recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+uint64_t nb_conn_unread_ms(const struct nb_conn *c, uint64_t now_ms)
+{
+	if (is_abandoned(c))
+		return UINT64_MAX;
+	return c->owes && conn_has_output(c) ? now_ms - c->progress_ms : 0;
 }
 
 bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)

@@ -23,7 +23,11 @@ enum {
 	NB_CONN_GREET_MS = 30000,
 	/* time from the first byte of a line to its last */
 	NB_CONN_LINE_MS = 10000,
-	/* time in which the client must read a byte of a pending reply */
+	/*
+	 * A client that reads no byte of a reply for so long loses its
+	 * connection if another client needs the place, or if the reply is the
+	 * last one.
+	 */
 	NB_CONN_READ_MS = 5000,
 	NB_CONN_POLL_MS = 100 /* time between two polls of a stream's source */
 };
@@ -48,6 +52,11 @@ int nb_conn_patience(const struct nb_conn *c);
  * connection.
  */
 bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms);
+/*
+ * Returns for how many milliseconds the client has read nothing of a reply, or
+ * 0 if no reply waits, or UINT64_MAX if the client has closed the connection.
+ */
+uint64_t nb_conn_unread_ms(const struct nb_conn *c, uint64_t now_ms);
 
 struct nb_control *nb_conn_control(const struct nb_conn *c);
 /* Accept commands other than hello. */

@@ -84,7 +84,44 @@ static void reject_peer(int fd, const struct nb_err *err)
 	close(fd);
 }
 
-static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer, struct nb_err *err)
+static void drop_conn(struct nb_control *c, unsigned i)
+{
+	nb_conn_free(c->conn[i]);
+	c->conn[i] = c->conn[--c->nconn];
+	pthread_mutex_lock(&c->fds_lock);
+	close(c->conn_fd[i]);
+	c->conn_fd[i] = c->conn_fd[c->nconn];
+	c->conn_fd[c->nconn] = -1;
+	pthread_mutex_unlock(&c->fds_lock);
+}
+
+/*
+ * All connections are in use: end one whose client has gone, or has not read
+ * for the longest time and longer than NB_CONN_READ_MS. A slow client keeps its
+ * connection while nobody needs the place, because a client on a busy host may
+ * be slow for seconds. Returns false if all clients are well.
+ */
+static bool make_room(struct nb_control *c, uint64_t now)
+{
+	uint64_t longest = NB_CONN_READ_MS - 1;
+	unsigned at = c->nconn;
+
+	for (unsigned i = 0; i < c->nconn; i++) {
+		uint64_t ms = nb_conn_unread_ms(c->conn[i], now);
+
+		if (ms <= longest)
+			continue;
+		longest = ms;
+		at = i;
+	}
+	if (at == c->nconn)
+		return false;
+	drop_conn(c, at);
+	return true;
+}
+
+static bool may_connect(struct nb_control *c, int fd, uint64_t now, struct nb_peer *peer,
+			struct nb_err *err)
 {
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
@@ -104,7 +141,7 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer, stru
 		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
 		return false;
 	}
-	if (c->nconn == NB_CONTROL_CONNS) {
+	if (c->nconn == NB_CONTROL_CONNS && !make_room(c, now)) {
 		nb_fail(err, NB_E_BUSY, 0, "%d connections are open, %d allowed: close one",
 			NB_CONTROL_CONNS, NB_CONTROL_CONNS);
 		return false;
@@ -118,7 +155,7 @@ static void add_conn(struct nb_control *c, int fd, uint64_t now)
 	struct nb_peer peer;
 	struct nb_conn *conn;
 
-	if (!may_connect(c, fd, &peer, &err)) {
+	if (!may_connect(c, fd, now, &peer, &err)) {
 		reject_peer(fd, &err);
 		return;
 	}
@@ -149,17 +186,6 @@ static void accept_all(struct nb_control *c, uint64_t now)
 			c->deaf_until_ms = now + ACCEPT_PAUSE_MS;
 		return;
 	}
-}
-
-static void drop_conn(struct nb_control *c, unsigned i)
-{
-	nb_conn_free(c->conn[i]);
-	c->conn[i] = c->conn[--c->nconn];
-	pthread_mutex_lock(&c->fds_lock);
-	close(c->conn_fd[i]);
-	c->conn_fd[i] = c->conn_fd[c->nconn];
-	c->conn_fd[c->nconn] = -1;
-	pthread_mutex_unlock(&c->fds_lock);
 }
 
 static int poll_timeout(const struct nb_control *c)

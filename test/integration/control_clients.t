@@ -69,11 +69,11 @@ check "the replies still come" grep -q '"name":"ring"' "$T/r"
 mkfifo "$T/hold"
 exec 8<>"$T/hold"
 holders=
-hold() { # 16 that stay; those of before have gone
+hold() { # N that stay; those of before have gone
 	# shellcheck disable=SC2086
 	[ -n "$holders" ] && kill $holders 2>/dev/null
 	holders=
-	for i in $(seq 16); do
+	for i in $(seq "$1"); do
 		timeout 300 "$C/client" "$S" <"$T/hold" >/dev/null 8<&- &
 		holders="$holders $!"
 	done
@@ -88,8 +88,8 @@ full() {
 		wc -l) clients"
 	return 1
 }
-hold
-full || { hold && full; } || { hold && full; }
+hold 16
+full || { hold 16 && full; } || { hold 16 && full; }
 check "the seventeenth connection is told busy" test $? -eq 0
 check "and closed" grep -q closed "$T/r"
 wait $half
@@ -100,20 +100,39 @@ exec 8<&-
 ask "status"
 soon "room again after they left" '"ok":true'
 
-# ---- slow readers
-(
-	printf '!flood 20000 policy dump big\n!sleep 7000\n!until no-such-text\n'
-) | timeout 300 "$C/client" -t 20 "$S" >"$T/slow" &
+# ---- slow readers: each keeps its connection until another client needs the place
+printf '!flood 200 policy dump big\n!sleep 7000\n!read 200\n' |
+	timeout 300 "$C/client" "$S" >"$T/slow" &
 slow=$!
 printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
 	timeout 300 "$C/client" "$S" >"$T/late" &
 late=$!
 alive "while a client does not read"
 wait $slow
-check "a client that does not read is closed" grep -q '^closed' "$T/slow"
+check "a client that reads late gets all replies" test "$(grep -c '"ok":true' "$T/slow")" -eq 200
 wait $late
 check "a stream that is not read is not closed" test \
 	"$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
+rm -f "$T/go"
+before=$(fds)
+(
+	echo '!flood 20000 policy dump big'
+	await test -e "$T/go"
+	echo '!until no-such-text'
+) | timeout 300 "$C/client" "$S" >"$T/stuck" &
+stuck=$!
+exec 8<>"$T/hold"
+hold 15
+taken() { [ "$(fds)" -ge $((before + 16)) ]; }
+await taken
+served() { timeout 300 "$C/client" "$S" </dev/null >/dev/null 2>&1; }
+check "a client that reads nothing gives way when all connections are in use" await served
+: >"$T/go"
+wait $stuck
+check "and is closed" grep -q '^closed' "$T/stuck"
+# shellcheck disable=SC2086
+kill $holders 2>/dev/null
+exec 8<&-
 
 # ---- somebody else
 if [ "$(id -u)" -eq 0 ]; then
