@@ -164,19 +164,21 @@ static int conn_open(lua_State *L)
 }
 
 /*
- * Send bytes, with descriptor @fd if it is not -1. Returns 0, NB_E_TIMEOUT,
- * NB_E_NOTARGET, or 1 after an interruption.
+ * Send @size bytes, with descriptor @fd if it is not -1. *@sent gets how many
+ * bytes were sent. Returns 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an
+ * interruption.
  */
-static int conn_send_all(struct conn *c, const char *p, size_t size, int fd, double timeout)
+static int conn_send_all(struct conn *c, const char *p, size_t size, int fd, double timeout,
+			 size_t *sent)
 {
 	double end = nb_lua_mono() + timeout;
 
-	while (size) {
-		ssize_t n = nb_wire_send(c->fd, p, size, fd);
+	*sent = 0;
+	while (*sent < size) {
+		ssize_t n = nb_wire_send(c->fd, p + *sent, size - *sent, fd);
 
 		if (n > 0) {
-			p += n;
-			size -= (size_t)n;
+			*sent += (size_t)n;
 			fd = -1; /* the kernel has sent the descriptor with the
 				    first byte */
 			continue;
@@ -196,12 +198,16 @@ static int conn_send_all(struct conn *c, const char *p, size_t size, int fd, dou
 	return 0;
 }
 
-/* conn:send(line, timeout[, object]) -> true | nil, err
- * @object: bytes, sent as a sealed memory file, or a descriptor */
+/*
+ * conn:send(line, timeout[, object]) -> true | nil, err
+ * @object: bytes, sent as a sealed memory file, or a descriptor
+ * Closes the connection if only a part of the line was sent: the target would
+ * take the next line for the rest of it.
+ */
 static int conn_send(lua_State *L)
 {
 	struct conn *c = to_conn(L);
-	size_t size, object_size = 0;
+	size_t size, sent, object_size = 0;
 	const char *object, *line = luaL_checklstring(L, 2, &size);
 	double timeout = luaL_checknumber(L, 3);
 	int rc, shared, fd = -1;
@@ -233,9 +239,11 @@ static int conn_send(lua_State *L)
 		}
 	}
 	line = lua_tolstring(L, -1, &size);
-	rc = conn_send_all(c, line, size, object ? fd : shared, timeout);
+	rc = conn_send_all(c, line, size, object ? fd : shared, timeout, &sent);
 	if (fd >= 0)
 		close(fd);
+	if (sent > 0 && sent < size)
+		conn_shut(c);
 	if (rc == 1)
 		return nb_lua_interrupted(L);
 	if (rc == NB_E_TIMEOUT)
@@ -296,7 +304,8 @@ static bool has_line(struct conn *c)
 }
 
 /*
- * conn:fill() -> true, or false if the peer has closed the connection
+ * conn:fill() -> true, or false if the peer has closed the connection; is a
+ * line complete?
  * Reads the bytes that have arrived, without waiting, until a line is complete.
  */
 static int conn_fill(lua_State *L)
@@ -332,7 +341,8 @@ static int conn_fill(lua_State *L)
 		c->size += (size_t)n;
 	}
 	lua_pushboolean(L, c->fd >= 0 && !c->eof);
-	return 1;
+	lua_pushboolean(L, c->size >= MAX_LINE || has_line(c));
+	return 2;
 }
 
 /* conn:line() -> line | nil (none yet) | nil, err (line too long) */

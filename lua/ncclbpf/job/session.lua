@@ -48,6 +48,24 @@ local function gone_error(m)
 	return errors.new("no_target", ("%s (pid %d) %s"):format(merge.who { m }, m.pid, what))
 end
 
+-- The connection of @m has ended, but its process may live: the next refresh connects again.
+-- @err: the reason; nil: the process has closed the connection
+local function cut(m, err)
+	m.cut = true
+	return lose(m, m.lost or err or gone_error(m))
+end
+
+-- Send a request. -> true | nil, err
+local function send(m, text, seconds, object)
+	local ok, err = m.conn:send(text, seconds, object)
+	if ok then return true end
+	local why = errors.from_reply(err)
+	if err.code == "no_target" then why = cut(m) end
+	-- A part of the line was sent, so nothing can follow it.
+	if m.conn and not m.conn:fd() then cut(m, why) end
+	return nil, why
+end
+
 local function connect(s, timeout)
 	local m = { path = s.path, job = s.job, rank = s.rank, pid = s.pid, ns = s.ns,
 		streams = {} }
@@ -162,47 +180,52 @@ local function settle(r, reply)
 	end
 end
 
--- Wait for the replies of all @pending (id -> index of results).
-local function collect(self, results, pending, what)
+-- Read what has arrived from the members of @pending. -> the connections that lack a complete line,
+-- one of the others or nil
+local function receive(pending)
+	local incomplete, complete = {}, nil
+	for _, r in pairs(pending) do
+		local conn = r.member.conn
+		local open, whole = false, false
+		if conn then open, whole = conn:fill() end
+		if open and not whole then
+			incomplete[#incomplete + 1] = conn
+		else
+			complete = r
+		end
+	end
+	return incomplete, complete
+end
+
+-- Take the reply of @r from the lines that its member's connection has received. -> is it there, or
+-- will it never come?
+local function finish(r)
+	local m = r.member
+	local reply, err = take(m, r.id)
+	if reply then
+		settle(r, reply)
+	elseif err or not m.conn or not m.conn:fill() then
+		r.err = err or cut(m)
+	end
+	return reply ~= nil or r.err ~= nil
+end
+
+-- Wait for the replies of all @pending (index of results -> result). Decoding long replies takes
+-- time, and a process waits for a client that has not read its reply. So no reply is decoded before
+-- all have come or the time is over.
+local function collect(self, pending, what)
 	local deadline = clock.now() + self:seconds()
 	while next(pending) do
-		local conns, of = {}, {}
-		for i, r in pairs(pending) do
-			local reply, err = take(r.member, r.id)
-			if reply then
-				settle(r, reply)
-				pending[i] = nil
-			elseif err or not r.member.conn then
-				r.err = err or gone_error(r.member)
-				pending[i] = nil
-			else
-				conns[#conns + 1] = r.member.conn
-				of[#conns] = r
-			end
-		end
-		if #conns == 0 then return end
+		local incomplete, r = receive(pending)
 		local left = deadline - clock.now()
-		local ready = core.poll(conns, math.max(0, left))
-		if #ready == 0 and left <= 0 then
-			for i, r in pairs(pending) do
-				r.err = timed_out(self, r.member, what)
+		if #incomplete > 0 and left > 0 then
+			core.poll(incomplete, left)
+		elseif r then
+			if finish(r) then pending[r.index] = nil end
+		else
+			for i, late in pairs(pending) do
+				late.err = timed_out(self, late.member, what)
 				pending[i] = nil
-			end
-		end
-		for _, k in ipairs(ready) do
-			local r = of[k]
-			if not r.member.conn:fill() then
-				-- Lines received before the end of the connection count.
-				local reply = take(r.member, r.id)
-				if reply then
-					settle(r, reply)
-				else
-					r.err = lose(r.member, r.member.lost
-						or gone_error(r.member))
-				end
-				for i, p in pairs(pending) do
-					if p == r then pending[i] = nil end
-				end
 			end
 		end
 	end
@@ -218,7 +241,7 @@ function Group:ask(line, opts)
 		or "the request"
 	self.trips = self.trips + 1
 	for i, m in ipairs(opts.members or self.members) do
-		local r = { member = m }
+		local r = { member = m, index = i }
 		results[i] = r
 		if not m.conn then
 			r.err = m.lost or gone_error(m)
@@ -226,17 +249,12 @@ function Group:ask(line, opts)
 			r.id = self.next_id
 			self.next_id = self.next_id + 1
 			local text = type(line) == "function" and line(m) or line
-			local ok, err = m.conn:send(("@%d %s"):format(r.id, text), self:seconds(),
+			local ok, err = send(m, ("@%d %s"):format(r.id, text), self:seconds(),
 				opts.object)
-			if ok then
-				pending[i] = r
-			else
-				r.err = errors.from_reply(err)
-				if err.code == "no_target" then r.err = lose(m, gone_error(m)) end
-			end
+			if ok then pending[i] = r else r.err = err end
 		end
 	end
-	collect(self, results, pending, what)
+	collect(self, pending, what)
 	if opts.want_object then
 		for _, r in ipairs(results) do
 			if r.data then
@@ -367,14 +385,16 @@ function Group:failure()
 	end))
 end
 
--- Add new processes of the job and remove those whose loss was reported. The prompt calls it
--- before each command.
+-- Add new processes of the job, connect again to those that have closed the connection, and remove
+-- those that have ended. The prompt calls it before each command.
 function Group:refresh()
 	if self.closed or self.wish.socket or self.wish.pid then return end
 	local list = target.choose { job = self.job, ranks = self.wish.ranks }
 	local known, keep, new = {}, {}, {}
+	local found = lists.set(lists.map(list or {}, "path"))
 	for _, m in ipairs(self.members) do
-		if m.conn or target.lives(m) then
+		local again = not m.conn and m.cut and found[m.path]
+		if not again and (m.conn or target.lives(m)) then
 			keep[#keep + 1] = m
 			known[m.path] = true
 		end
@@ -397,7 +417,7 @@ function Group:drain()
 	for _, m in ipairs(self.members) do
 		if m.conn and not m.conn:fill() then
 			take(m, -1)
-			lose(m, gone_error(m))
+			cut(m)
 		elseif m.conn then
 			take(m, -1)
 		end
@@ -568,8 +588,8 @@ function Group:follow(line, each, opts)
 				stop = true
 			end
 		end
-		local ok, err = m.conn:send(("@%d %s"):format(id, line), self:seconds())
-		if not ok then return nil, errors.from_reply(err) end
+		local ok, err = send(m, ("@%d %s"):format(id, line), self:seconds())
+		if not ok then return nil, err end
 	end
 	local function pump()
 		while open > 0 and not stop do
@@ -590,7 +610,7 @@ function Group:follow(line, each, opts)
 			for _, k in ipairs(core.poll(conns, left or -1)) do
 				if not of[k].conn:fill() then
 					take(of[k], -1)
-					went(of[k], lose(of[k], gone_error(of[k])))
+					went(of[k], cut(of[k]))
 				end
 			end
 		end

@@ -223,6 +223,8 @@ class Connection:
                 data = data[sent:]
             self._sock.sendall(data)
         except OSError as e:
+            # The next line would be taken for the rest of this one.
+            self.close()
             raise Error("no_target", f"{self.path}: {e.strerror or e}") from e
         return number
 

@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: MIT
+-- slow_client.lua COUNT: tests of slow_client.t, after COUNT others
+local core = require "ncclbpf.core"
+local session = require "ncclbpf.job.session"
+local n = tonumber(arg[1])
+local sockets = os.getenv "NCCLBPF_SOCKET_DIR"
+local top = sockets:match "^(.*)/"
+
+local function ok(good, what, why)
+	n = n + 1
+	print(("%sok %d - %s"):format(good and "" or "not ", n, what))
+	if not good then print("# " .. tostring(why)) end
+end
+
+local function await(path)
+	for _ = 1, 6000 do
+		if core.stat(path) then return true end
+		core.sleep(0.01)
+	end
+	return false
+end
+
+local g = assert(session.attach({ job = "fake" }, 120))
+local decode = core.decode
+local before	-- whether all of the long reply was sent when the first one was decoded
+core.decode = function(line)
+	if before == nil then before = await(top .. "/sent") end
+	return decode(line)
+end
+local r = g:ask "big"
+core.decode = decode
+ok(before and r[1].data and r[2].data, "all replies are read before one is decoded",
+	r[1].err or r[2].err or "a reply was decoded while another one was being sent")
+
+r = g:ask "end"
+ok(r[1].data and r[2].err and r[2].err.message:find "closed the connection",
+	"a process closes its connection", r[2].err or r[1].err)
+g:refresh()
+r = g:ask "more"
+ok(r[1].data and r[2].data, "and the next command has a new one", r[2].err or r[1].err)
+
+-- Lines until the process's buffer is full: the last one may be sent in part.
+local conn = assert(core.connect(sockets .. "/deaf", 5))
+local sizes, whole, err = { 65000, 50000, 33333, 20001, 7 }, 0, nil
+repeat
+	local size = sizes[whole % #sizes + 1]
+	local sent
+	sent, err = conn:send(string.char(97 + whole % 26):rep(size), 0.1)
+	if sent then whole = whole + 1 end
+until not sent
+ok(err.code == "timed_out", "a process that reads nothing", err.message)
+io.open(top .. "/read", "w"):close()
+local part = conn:fd() == nil
+local more = conn:send(("z"):rep(10), 5)
+ok(not part or not more, "nothing can be sent after a part of a line")
+conn:close()
+ok(await(top .. "/deaf"), "the process reads")
+local lines, bad = 0, nil
+for line in io.lines(top .. "/deaf") do
+	local _, ended, letters = line:match "^(%d+) (%a+) (%d+)$"
+	if ended == "True" then lines = lines + 1 end
+	if letters ~= "1" then bad = line end
+end
+ok(not bad and lines == whole + (more and 1 or 0), "and has each whole line once, and no mixed one",
+	bad or ("%d lines of %d"):format(lines, whole))
