@@ -20,7 +20,8 @@ FIELD(controller, failures,    uint64_t, IN,  LOCAL, "1",
 FIELD(controller, processes,   uint32_t, IN,  LOCAL, "1",
 	"number of the job's processes, of all sites", "job segment, agent")
 FIELD(controller, missing,     uint32_t, IN,  LOCAL, "1",
-	"processes of the job whose maps are missing from the merged maps", "the plugin")
+	"processes of the job that did not answer in time: their last values are merged, or none",
+	"the plugin")
 FIELD(controller, ranks,       uint32_t, IN,  LOCAL, "1",
 	"number of ranks of all communicators on this host", "job segment")
 FIELD(controller, comms,       uint32_t, IN,  LOCAL, "1",

@@ -58,14 +58,17 @@ static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
 	return !memcmp(bytes, head, sizeof(*head));
 }
 
-/* Read the maps that the process of @entry posted under @head. */
-static bool read_maps(const struct nb_controllers *l, uint32_t entry,
-		      const struct nb_controllers_maps *head, struct nb_buf *out)
+/* Read the maps that the process @token of @entry posted for any request. */
+static bool read_maps(const struct nb_controllers *l, uint32_t entry, uint64_t token,
+		      struct nb_controllers_maps *head, struct nb_buf *out)
 {
 	if (!nb_mailbox_read(&l->board, entry, NB_MAILBOX_MAPS, out))
 		return false;
-	if (out->size >= sizeof(*head) && same_head(out->data, head))
-		return true;
+	if (out->size >= sizeof(*head)) {
+		memcpy(head, out->data, sizeof(*head));
+		if (head->token == token)
+			return true;
+	}
 	nb_buf_fini(out);
 	return false;
 }
@@ -73,14 +76,17 @@ static bool read_maps(const struct nb_controllers *l, uint32_t entry,
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head)
 {
+	struct nb_controllers_maps is;
 	struct nb_buf b;
 
 	if (same_head(&l->have[entry], head))
 		return true;
 	if (!nb_mailbox_begins(&l->board, entry, NB_MAILBOX_MAPS, head, sizeof(*head)) ||
-	    !read_maps(l, entry, head, &b))
+	    !read_maps(l, entry, head->token, &is, &b))
 		return false;
 	nb_buf_fini(&b);
+	if (!same_head(&is, head))
+		return false;
 	l->have[entry] = *head;
 	return true;
 }
@@ -89,18 +95,19 @@ bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
 				 const struct nb_election_other *m)
 {
 	const struct nb_controllers_maps head = head_of(l, m);
-	const size_t at = sizeof(head);
+	struct nb_controllers_maps is;
+	const size_t at = sizeof(is);
 	struct nb_err err;
 	struct nb_buf b;
 	bool fits;
 
-	if (!read_maps(l, m->entry, &head, &b))
+	if (!read_maps(l, m->entry, m->token, &is, &b))
 		return false;
 	fits = !nb_controllers_check(own, b.data + at, b.size - at, &err);
 	if (fits)
 		nb_controllers_merge(own, b.data + at, b.size - at, &l->state.lost);
 	nb_buf_fini(&b);
-	return fits;
+	return fits && same_head(&is, &head);
 }
 
 int nb_controllers_unanswered(struct nb_controllers *l, const struct nb_election_other *m, int n)

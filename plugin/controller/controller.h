@@ -123,8 +123,10 @@ bool nb_controllers_read_state(const struct nb_mailbox *b, const struct nb_seg *
 int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 			     const struct nb_gen *g, uint64_t request, struct nb_err *err);
 /*
- * Merge @m's answer to the current request into @own. Returns false if there is
- * none, or if it has maps of another policy, because the job's policy has just
+ * Merge @m's last answer into @own. An answer to an earlier request counts, too,
+ * because sums would fall by all that a late process has ever added, and rise
+ * again by as much. Returns false if the process has not answered the current
+ * request, or with maps of another policy, because the job's policy has just
  * changed. Counts lost elements in @l->state.lost.
  */
 bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,

@@ -223,7 +223,7 @@ one() { # of the elected process alone: the stopped one would not answer
 		grep -q '"missing": *1'
 }
 await one
-ok "one that stands still is left out of the runs" $?
+ok "one that stands still holds no run up" $?
 kill -CONT "$other"
 kill -KILL "$first"
 after() { p=$(field elected) && [ "${p:-nil}" = "$other" ]; }

@@ -285,6 +285,20 @@ static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 		nb_mailbox_post(&board, place, NB_MAILBOX_MAPS, bytes, sizeof(bytes), NULL), 0);
 }
 
+/* The process that @head names has posted @values as its answer. */
+static void answer_with(uint32_t place, const struct nb_controllers_maps *head,
+			const struct nb_buf *values)
+{
+	struct nb_buf all;
+
+	nb_buf_init(&all, 0);
+	nb_buf_bytes(&all, head, sizeof(*head));
+	nb_buf_bytes(&all, values->data, values->size);
+	ck_assert_int_eq(nb_mailbox_post(&board, place, NB_MAILBOX_MAPS, all.data, all.size, NULL),
+			 0);
+	nb_buf_fini(&all);
+}
+
 /* An entry may be another process's before all have answered. */
 TEST(an_answer_is_its_process_s_alone)
 {
@@ -320,6 +334,31 @@ static bool merges(struct nb_controllers *l, struct nb_gen *own, uint64_t sum)
 	return fits;
 }
 
+/* Sums do not fall while a process is late, and rise again by all that it added. */
+TEST(the_last_answer_of_a_late_process_counts)
+{
+	static struct nb_controllers l = { .state.request = 7 };
+	const struct nb_controllers_maps late = { 100, 6 }, other = { 200, 7 };
+	struct process p = process();
+	struct nb_gen *own = own_of(p.gen);
+	struct nb_buf b;
+
+	open_board();
+	l.board = board;
+	put_sum(p.gen, 1, 5);
+	b = packed(p.gen);
+	answer_with(5, &late, &b);
+	ck_assert(!merges(&l, own, 5));
+	ck_assert(!nb_controllers_answered(&l, 5, &(struct nb_controllers_maps){ 100, 7 }));
+	/* the entry's former process is another one */
+	answer_with(5, &other, &b);
+	ck_assert(!merges(&l, own, 5));
+	nb_buf_fini(&b);
+	nb_gen_put(own);
+	process_end(&p);
+	close_board();
+}
+
 /* A process that has another policy already has no part in the merged maps. */
 TEST(an_answer_with_maps_of_another_policy_is_missing)
 {
@@ -327,7 +366,7 @@ TEST(an_answer_with_maps_of_another_policy_is_missing)
 	const struct nb_controllers_maps head = { 100, 1 };
 	struct process p = process();
 	struct nb_gen *own = own_of(p.gen);
-	struct nb_buf all, b;
+	struct nb_buf b;
 
 	open_board();
 	l.board = board;
@@ -337,14 +376,9 @@ TEST(an_answer_with_maps_of_another_policy_is_missing)
 	answer_of(5, &head);
 	ck_assert(!merges(&l, own, 0));
 	for (int part = 0; part < 2; part++) {
-		size_t n = part ? b.size : b.size / 2;
+		const struct nb_buf some = { .data = b.data, .size = part ? b.size : b.size / 2 };
 
-		nb_buf_init(&all, 0);
-		nb_buf_bytes(&all, &head, sizeof(head));
-		nb_buf_bytes(&all, b.data, n);
-		ck_assert_int_eq(
-			nb_mailbox_post(&board, 5, NB_MAILBOX_MAPS, all.data, all.size, NULL), 0);
-		nb_buf_fini(&all);
+		answer_with(5, &head, &some);
 		ck_assert_int_eq(merges(&l, own, part ? 5 : 0), part);
 	}
 	nb_buf_fini(&b);
