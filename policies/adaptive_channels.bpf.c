@@ -7,9 +7,15 @@
  *
  * The profiler program adds up the times of each class, and the controller
  * sees the sums of all ranks. It starts a class at START channels and adds
- * STEP in each run up to MOST, while the mean time stays within CALM times the
- * last mean. A mean beyond FACTOR times shows other traffic, so the class
- * returns to START until its time is as at first.
+ * STEP in each run up to MOST, while the mean time stays within CALM of the
+ * last mean. A mean beyond FACTOR shows other traffic, so the class returns to
+ * START until its time is as at first.
+ *
+ * The sums are of logarithms, because a busy host makes single times many
+ * times too long, up to 64 collectives long if NCCL's thread reads the GPU's
+ * time stamps late. The sums are kept apart by the channels that NCCL used,
+ * because collectives with more channels than wanted were decided before the
+ * last change.
  *
  * `decided` counts decisions for each class and CPU. An answer must not depend
  * on such a local map, so the tuner program first answers, then counts.
@@ -18,7 +24,11 @@
 
 enum { CLASSES = 40 };
 enum { START = 2, STEP = 2, MOST = 12 };
-enum { CALM = 2, FACTOR = 4, SAMPLES = 16 };
+/* numbers of channels by STEP: none, 1 to STEP, ..., more than MOST */
+enum { GROUPS = MOST / STEP + 2 };
+/* differences of logarithms in units of 1/256: twice and four times the time */
+enum { CALM = 256, FACTOR = 512 };
+enum { SAMPLES = 16 };
 
 struct wanted {
 	__u32 channels;	 /* channels to use; 0: no opinion */
@@ -40,23 +50,27 @@ struct {
 } decided SEC(".maps");
 
 struct sum {
-	__u64 n, ns;
+	__u64 n, log; /* sum of ncclbpf_log2_fine of n times */
+};
+
+struct sums {
+	struct sum by[GROUPS]; /* by the channels that NCCL used */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, CLASSES);
 	__type(key, __u32);
-	__type(value, struct sum);
+	__type(value, struct sums);
 } took SEC(".maps") __merged(sum);
 
 /* The controller's memory of a class, in the elected process. */
 struct learned {
-	struct sum before; /* last value of `took` */
-	__u64 start_ns;	   /* first mean, with START channels */
-	__u64 calm_ns;	   /* mean of the last calm run */
+	struct sum before; /* last sum */
+	__u64 start;	   /* first mean, with START channels; 0: not known */
+	__u64 calm;	   /* mean of the last calm run */
+	__u32 channels;	   /* number to which `before` belongs */
 	__u32 contended;
-	__u32 settle; /* sums include times before a change */
 };
 
 struct {
@@ -84,73 +98,103 @@ int adaptive_channels(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 
+static __always_inline __u32 group_of(__u32 used)
+{
+	/* GROUPS is a power of two; & tells the verifier the bound */
+	return (used <= MOST ? (used + STEP - 1) / STEP : GROUPS - 1) & (GROUPS - 1);
+}
+
 SEC("profiler/coll_done")
 int time_class(struct ncclbpf_coll_done *ctx)
 {
 	__u32 class = ncclbpf_log2(ctx->bytes);
+	struct sums *t;
 	struct sum *s;
 
 	if (class >= CLASSES)
 		class = CLASSES - 1;
-	s = bpf_map_lookup_elem(&took, &class);
-	if (!s || !ctx->exec_ns)
+	t = bpf_map_lookup_elem(&took, &class);
+	if (!t || !ctx->exec_ns)
 		return 0;
+	s = &t->by[group_of(ctx->channels)];
 	s->n++;
-	s->ns += ctx->exec_ns;
+	s->log += ncclbpf_log2_fine(ctx->exec_ns);
 	return 0;
 }
 
 /*
- * Compute the next number of channels from the last interval's mean time. A
- * mean between CALM and FACTOR times the calm mean may come from an interval
- * in which contention began, so the function ignores it.
+ * Compute the next number of channels from the last interval's mean. A mean
+ * between CALM and FACTOR may come from an interval in which contention began,
+ * so the function ignores it. A controller in a process that was elected later
+ * goes back to START first, because it does not know the times there.
  */
 static __always_inline __u32 next(struct learned *l, __u32 now, __u64 mean)
 {
+	if (now > START && !l->start)
+		return START;
 	if (l->contended) {
-		if (mean > CALM * l->start_ns)
+		if (mean > l->start + CALM)
 			return START;
 		l->contended = 0;
-	} else if (now > START && mean > FACTOR * l->calm_ns) {
+	} else if (now > START && mean > l->calm + FACTOR) {
 		l->contended = 1;
 		return START;
-	} else if (now > START && mean > CALM * l->calm_ns) {
+	} else if (now > START && mean > l->calm + CALM) {
 		return now;
 	}
-	l->calm_ns = mean;
-	if (!l->start_ns)
-		l->start_ns = mean;
+	l->calm = mean;
+	if (!l->start)
+		l->start = mean;
 	return now + STEP < MOST ? now + STEP : MOST;
+}
+
+/*
+ * Add up the collectives that used at most @most channels; 0: all. NCCL may use
+ * fewer than a policy wants. Masks instead of branches give the verifier one
+ * path.
+ */
+static __always_inline struct sum add_up(const struct sums *t, __u32 most)
+{
+	__s64 last = most ? group_of(most) : GROUPS - 1;
+	struct sum all = { 0, 0 };
+
+	for (__s64 group = 0; group < GROUPS; group++) {
+		__u64 mask = 0 - ((__u64)(group - 1 - last) >> 63);
+
+		all.n += t->by[group].n & mask;
+		all.log += t->by[group].log & mask;
+	}
+	return all;
 }
 
 static __always_inline void adapt(__u32 class)
 {
 	struct learned *l = bpf_map_lookup_elem(&learned, &class);
-	struct sum *s = bpf_map_lookup_elem(&took, &class);
 	struct wanted *w = bpf_map_lookup_elem(&channels, &class);
+	struct sums *t = bpf_map_lookup_elem(&took, &class);
 	struct wanted want;
-	__u64 n, ns;
+	struct sum s;
+	__u64 n, log;
 
-	if (!l || !s || !w)
+	if (!l || !w || !t)
 		return;
-	if (s->n < l->before.n) /* the sum fell, because a process ended and no
-				   longer counts */
-		l->before = *s;
-	n = s->n - l->before.n;
-	ns = s->ns - l->before.ns;
+	s = add_up(t, w->channels);
+	/*
+	 * The sum includes times before a change, or it fell because a process
+	 * ended and no longer counts.
+	 */
+	if (l->channels != w->channels || s.n < l->before.n)
+		l->before = s;
+	l->channels = w->channels;
+	n = s.n - l->before.n;
+	log = s.log - l->before.log;
 	if (n < SAMPLES)
 		return;
-	l->before = *s;
-	if (l->settle) {
-		l->settle = 0;
-		return;
-	}
+	l->before = s;
 	want = *w;
-	want.channels = w->channels ? next(l, w->channels, ns / n) : START;
-	if (want.channels == w->channels)
-		return;
-	l->settle = 1;
-	bpf_map_update_elem(&channels, &class, &want, BPF_ANY);
+	want.channels = w->channels ? next(l, w->channels, log / n) : START;
+	if (want.channels != w->channels)
+		bpf_map_update_elem(&channels, &class, &want, BPF_ANY);
 }
 
 SEC("controller")

@@ -18,7 +18,8 @@
  */
 #include "ncclbpf_policy.h"
 
-enum { START = 2, STEP = 2, FACTOR = 4, SAMPLES = 16 };
+enum { START = 2, STEP = 2, SAMPLES = 16 };
+enum { FACTOR = 512 }; /* four times the time, as ncclbpf_log2_fine has it */
 enum { ANY_CLASS = 64, COMBINATIONS = NCCL_NUM_ALGOS * NCCL_NUM_PROTOS };
 
 struct slo_key {
@@ -65,8 +66,12 @@ struct {
 	__type(value, struct outcome);
 } outcomes SEC(".maps");
 
+/*
+ * A sum of logarithms, because a busy host makes single times many times too
+ * long.
+ */
 struct sum {
-	__u64 n, ns;
+	__u64 n, log; /* sum of ncclbpf_log2_fine of n times */
 };
 
 struct {
@@ -158,7 +163,8 @@ int slo_enforcer(struct ncclbpf_tuner *ctx)
 
 static __always_inline void add(const struct slo_key *key, __u64 ns)
 {
-	struct sum first = { 1, ns };
+	__u64 log = ncclbpf_log2_fine(ns);
+	struct sum first = { 1, log };
 	struct sum *s = bpf_map_lookup_elem(&measured, key);
 
 	if (!s) {
@@ -166,7 +172,7 @@ static __always_inline void add(const struct slo_key *key, __u64 ns)
 		return;
 	}
 	__sync_fetch_and_add(&s->n, 1);
-	__sync_fetch_and_add(&s->ns, ns);
+	__sync_fetch_and_add(&s->log, log);
 }
 
 SEC("profiler/coll_done")
@@ -187,10 +193,11 @@ int measure(struct ncclbpf_coll_done *ctx)
 static __always_inline __u32 budget(const struct target *t, __u64 limit, __u64 mean)
 {
 	__u32 most = limit < 64 ? (__u32)limit : 64;
+	__u64 longest = ncclbpf_log2_fine(t->time_ns);
 
-	if (!t->max_channels || mean > FACTOR * t->time_ns)
+	if (!t->max_channels || mean > longest + FACTOR)
 		return START;
-	if (mean <= t->time_ns || t->max_channels >= most)
+	if (mean <= longest || t->max_channels >= most)
 		return t->max_channels;
 	return t->max_channels + STEP < most ? t->max_channels + STEP : most;
 }
@@ -203,7 +210,7 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 	struct sum *s = bpf_map_lookup_elem(&measured, &key);
 	struct judged *j = bpf_map_lookup_elem(&judged, &key);
 	struct target want;
-	__u64 n, ns;
+	__u64 n, log;
 
 	(void)map;
 	(void)arg;
@@ -219,7 +226,7 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 	if (s->n < j->before.n)
 		j->before = *s;
 	n = s->n - j->before.n;
-	ns = s->ns - j->before.ns;
+	log = s->log - j->before.log;
 	if (n < SAMPLES)
 		return 0;
 	j->before = *s;
@@ -228,7 +235,7 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 		return 0;
 	}
 	want = *t;
-	want.max_channels = budget(t, *limit, ns / n);
+	want.max_channels = budget(t, *limit, log / n);
 	if (want.max_channels == t->max_channels)
 		return 0;
 	j->settle = 1;

@@ -251,6 +251,146 @@ TEST(adaptive_channels_reads_and_counts)
 	close_policy(&p);
 }
 
+/* adaptive_channels with all its programs, in the class of 64 MiB */
+struct loop {
+	struct policy p;
+	struct nb_exec *measure, *adapt;
+};
+
+static const uint32_t loop_class = 26;
+
+static struct nb_exec *exec_of(const struct policy *p, const char *program)
+{
+	struct nb_exec *exec = NULL;
+
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		if (!strcmp(p->img->progs[i].name, program))
+			ck_assert(!nb_exec_new(&exec, p->img, i, (void *)(uintptr_t)p->maps, NULL,
+					       NULL));
+	ck_assert_ptr_nonnull(exec);
+	return exec;
+}
+
+static struct loop open_loop(void)
+{
+	struct loop l = { .p = open_policy("policies/adaptive_channels.bpf.c") };
+
+	l.measure = exec_of(&l.p, "time_class");
+	l.adapt = exec_of(&l.p, "adapt_channels");
+	return l;
+}
+
+static void close_loop(struct loop *l)
+{
+	nb_exec_free(l->measure);
+	nb_exec_free(l->adapt);
+	close_policy(&l->p);
+}
+
+/* @n collectives end that used @channels and took @us. */
+static void took(const struct loop *l, unsigned n, uint32_t channels, uint64_t us)
+{
+	struct ncclbpf_coll_done ctx = { .bytes = MIB(64),
+					 .coll = NCCL_COLL_ALL_REDUCE,
+					 .channels = channels,
+					 .exec_ns = us * 1000 };
+
+	while (n-- > 0)
+		nb_exec_run(l->measure, &ctx, sizeof(ctx));
+}
+
+/* The controller runs. Returns the channels that it wants after that. */
+static uint32_t adapted(const struct loop *l)
+{
+	struct ncclbpf_controller ctx = { .processes = 1 };
+	struct {
+		uint32_t channels, min_ranks;
+	} is;
+
+	nb_exec_run(l->adapt, &ctx, sizeof(ctx));
+	ck_assert(!nb_map_read(l->p.maps[nb_image_map(l->p.img, "channels")], &loop_class, &is,
+			       NULL));
+	return is.channels;
+}
+
+/* An interval with @channels, after the run that notices the change to them. */
+static uint32_t interval(const struct loop *l, uint32_t channels, uint64_t us)
+{
+	ck_assert_uint_eq(adapted(l), channels);
+	took(l, 16, channels, us);
+	return adapted(l);
+}
+
+static void climb(const struct loop *l)
+{
+	for (uint32_t channels = 2; channels < 12; channels += 2)
+		ck_assert_uint_eq(interval(l, channels, 4800 / channels), channels + 2);
+	ck_assert_uint_eq(interval(l, 12, 400), 12);
+}
+
+/* The fence of a change may be many collectives later than the change. */
+TEST(adaptive_channels_learns_no_time_of_more_channels)
+{
+	struct loop l = open_loop();
+
+	took(&l, 16, 24, 200);
+	ck_assert_uint_eq(adapted(&l), 2);
+	for (int i = 0; i < 4; i++) {
+		took(&l, 64, 24, 200);
+		ck_assert_uint_eq(adapted(&l), 2);
+	}
+	climb(&l);
+	took(&l, 16, 12, 4000);
+	ck_assert_uint_eq(adapted(&l), 2);
+	took(&l, 64, 12, 4000);
+	ck_assert_uint_eq(interval(&l, 2, 24000), 2);
+	ck_assert_uint_eq(interval(&l, 2, 24000), 2);
+	took(&l, 16, 2, 2400);
+	ck_assert_uint_eq(adapted(&l), 4);
+	/* NCCL may use fewer channels than it is asked for */
+	ck_assert_uint_eq(adapted(&l), 4);
+	took(&l, 16, 2, 2400);
+	ck_assert_uint_eq(adapted(&l), 6);
+	close_loop(&l);
+}
+
+/* NCCL's thread may read a GPU's time stamp 64 collectives late. */
+TEST(adaptive_channels_bears_single_long_times)
+{
+	struct loop l = open_loop();
+
+	took(&l, 16, 24, 200);
+	ck_assert_uint_eq(adapted(&l), 2);
+	climb(&l);
+	for (int i = 0; i < 4; i++) {
+		took(&l, 14, 12, 400);
+		took(&l, 2, 12, 64 * 400);
+		ck_assert_uint_eq(adapted(&l), 12);
+	}
+	took(&l, 16, 12, 4000);
+	ck_assert_uint_eq(adapted(&l), 2);
+	ck_assert_uint_eq(adapted(&l), 2);
+	took(&l, 14, 2, 2400);
+	took(&l, 2, 2, 64 * 2400);
+	ck_assert_uint_eq(adapted(&l), 4);
+	close_loop(&l);
+}
+
+/* What the controller has learned is lost with the elected process. */
+TEST(adaptive_channels_starts_again_in_another_process)
+{
+	static const unsigned char nothing[256];
+	struct loop l = open_loop();
+
+	took(&l, 16, 24, 200);
+	ck_assert_uint_eq(adapted(&l), 2);
+	climb(&l);
+	set(&l.p, "learned", &loop_class, nothing);
+	ck_assert_uint_eq(interval(&l, 12, 400), 2);
+	climb(&l);
+	close_loop(&l);
+}
+
 TEST(size_classes_are_logarithms)
 {
 	struct policy p = open_policy("policies/adaptive_channels.bpf.c");
