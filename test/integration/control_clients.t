@@ -113,19 +113,30 @@ check "a client that reads late gets all replies" test "$(grep -c '"ok":true' "$
 wait $late
 check "a stream that is not read is not closed" test \
 	"$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
+wait $silent
+check "a client that says nothing is closed in the end" grep -q 'no hello' "$T/silent"
 rm -f "$T/go"
-before=$(fds)
 (
+	echo status
 	echo '!flood 20000 policy dump big'
 	await test -e "$T/go"
 	echo '!until no-such-text'
 ) | timeout 300 "$C/client" "$S" >"$T/stuck" &
 stuck=$!
+await grep -q '"ok":true' "$T/stuck"
 exec 8<>"$T/hold"
-hold 15
-taken() { [ "$(fds)" -ge $((before + 16)) ]; }
-await taken
-served() { timeout 300 "$C/client" "$S" </dev/null >/dev/null 2>&1; }
+holders=
+for i in $(seq 15); do
+	(
+		exec 8<&-
+		echo status
+		cat "$T/hold"
+	) | timeout 300 "$C/client" "$S" >"$T/held.$i" 8<&- &
+	holders="$holders $!"
+done
+held() { [ "$(cat "$T"/held.* | grep -c '"ok":true')" -eq 15 ]; }
+await held
+served() { echo status | timeout 300 "$C/client" "$S" 2>/dev/null | grep -q '"ok":true'; }
 check "a client that reads nothing gives way when all connections are in use" await served
 : >"$T/go"
 wait $stuck
@@ -155,8 +166,6 @@ alive "after fuzzed lines"
 check "four clients hammer it" timeout 300 "$C/stress" "$S" "${STRESS_S:-4}" 4 7
 echo "# $(cat "$T/check")"
 alive "after four clients"
-wait $silent
-check "a client that says nothing is closed in the end" grep -q 'no hello' "$T/silent"
 ask "policy use none"
 stop "after everything"
 
