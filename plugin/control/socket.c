@@ -101,7 +101,7 @@ static void drop_conn(struct nb_control *c, unsigned i)
  * connection while nobody needs the place, because a client on a busy host may
  * be slow for seconds. Returns false if all clients are well.
  */
-static bool make_room(struct nb_control *c, uint64_t now)
+static bool drop_slowest(struct nb_control *c, uint64_t now)
 {
 	uint64_t longest = NB_CONN_READ_MS - 1;
 	unsigned at = c->nconn;
@@ -141,7 +141,7 @@ static bool may_connect(struct nb_control *c, int fd, uint64_t now, struct nb_pe
 		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
 		return false;
 	}
-	if (c->nconn == NB_CONTROL_CONNS && !make_room(c, now)) {
+	if (c->nconn == NB_CONTROL_CONNS && !drop_slowest(c, now)) {
 		nb_fail(err, NB_E_BUSY, 0, "%d connections are open, %d allowed: close one",
 			NB_CONTROL_CONNS, NB_CONTROL_CONNS);
 		return false;
