@@ -100,7 +100,7 @@ int adaptive_channels(struct ncclbpf_tuner *ctx)
 
 static __always_inline __u32 group_of(__u32 used)
 {
-	/* GROUPS is a power of two; & tells the verifier the bound */
+	_Static_assert(!(GROUPS & (GROUPS - 1)), "a power of two: & tells the verifier the bound");
 	return (used <= MOST ? (used + STEP - 1) / STEP : GROUPS - 1) & (GROUPS - 1);
 }
 

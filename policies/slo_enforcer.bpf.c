@@ -11,9 +11,11 @@
  * `outcomes` counts decisions, misses of NCCL's choice, and mended misses.
  *
  * In a closed loop, the controller sets the channels of `targets` for each key
- * of the coherent map `limits`, by the times of all ranks. It starts at START
- * channels and adds STEP after a missed time, up to the limit. It returns to
- * START if the time is missed by more than FACTOR, because other traffic then
+ * of the coherent map `limits`, by the geometric mean of the times that all
+ * ranks measured in an interval, in which a few long times count little. For a
+ * limit of single times give a shorter time. The controller starts at START
+ * channels and adds STEP if the mean misses the time, up to the limit. It returns to
+ * START if the mean misses the time by more than FACTOR, because other traffic then
  * uses the links and more channels would not help.
  */
 #include "ncclbpf_policy.h"

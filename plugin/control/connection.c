@@ -31,7 +31,6 @@ struct nb_conn {
 	struct nb_peer peer;
 	int fd;
 	bool eof, closing;
-	bool owes; /* the output that is not yet sent includes a reply */
 
 	char *in;	     /* input buffer of NB_WIRE_LINE + 1 bytes */
 	size_t nin, scanned; /* the first @scanned bytes contain no line feed */
@@ -192,7 +191,6 @@ static bool write_output(struct nb_conn *c)
 	}
 	nb_buf_clear(&c->out);
 	c->sent = 0;
-	c->owes = false;
 	return true;
 }
 
@@ -200,7 +198,6 @@ static bool write_output(struct nb_conn *c)
 static void conn_close_with(struct nb_conn *c, const struct nb_err *err)
 {
 	nb_reply_error(&c->out, NULL, err, NULL, NULL);
-	c->owes = true;
 	c->closing = true;
 	c->progress_ms = c->now_ms;
 }
@@ -275,9 +272,7 @@ static bool conn_answer(struct nb_conn *c, size_t size)
 	c->nin -= size + 1;
 	memmove(c->in, c->in + size + 1, c->nin);
 	c->scanned = 0;
-	c->line_ms = c->now_ms;
-	c->owes = true;
-	c->progress_ms = c->now_ms;
+	c->line_ms = c->progress_ms = c->now_ms;
 	end_streams(c);
 	return good && nb_buf_ok(&c->out);
 }
@@ -379,6 +374,7 @@ static bool poll_streams(struct nb_conn *c)
 			return true;
 		if (!c->streams[i].used)
 			continue;
+		c->progress_ms = c->now_ms;
 		stream_line(c, &c->streams[i]);
 		if (!write_output(c))
 			return false;
@@ -419,7 +415,7 @@ uint64_t nb_conn_unread_ms(const struct nb_conn *c, uint64_t now_ms)
 {
 	if (is_abandoned(c))
 		return UINT64_MAX;
-	return c->owes && conn_has_output(c) ? now_ms - c->progress_ms : 0;
+	return conn_has_output(c) ? now_ms - c->progress_ms : 0;
 }
 
 bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)

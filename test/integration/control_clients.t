@@ -141,6 +141,20 @@ check "a client that reads nothing gives way when all connections are in use" aw
 : >"$T/go"
 wait $stuck
 check "and is closed" grep -q '^closed' "$T/stuck"
+rm -f "$T/go"
+(
+	echo '@1 decision tail count=1 follow=yes'
+	await test -e "$T/go"
+	echo '!until no-such-text'
+) | timeout 300 "$C/client" "$S" >"$T/stuck" &
+stuck=$!
+await grep -q '"ok":true' "$T/stuck"
+streams() { ! served; }
+check "a client with a stream has the last place" await streams
+check "one that no longer reads its stream gives way too" await served
+: >"$T/go"
+wait $stuck
+check "and is closed, too" grep -q '^closed' "$T/stuck"
 # shellcheck disable=SC2086
 kill $holders 2>/dev/null
 exec 8<&-

@@ -37,7 +37,11 @@ ok(r[1].data and r[2].err and r[2].err.message:find "closed the connection",
 	"a process closes its connection", r[2].err or r[1].err)
 g:refresh()
 r = g:ask "more"
-ok(r[1].data and r[2].data, "and the next command has a new one", r[2].err or r[1].err)
+ok(r[1].data and r[2].err and r[2].err.code == "busy", "it has no place for a new one",
+	r[2].err or r[1].err)
+g:refresh()
+r = g:ask "more"
+ok(r[1].data and r[2].data, "the next command has one", r[2].err or r[1].err)
 
 -- Lines until the process's buffer is full: the last one may be sent in part.
 local conn = assert(core.connect(sockets .. "/deaf", 5))

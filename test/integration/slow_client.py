@@ -4,7 +4,7 @@
 #
 # To "big", rank 1 sends a reply that is longer than a socket's buffer, and rank 0 answers once rank
 # 1 has begun. File DIRECTORY/sent says that all of it was sent. To "end", rank 1 closes the
-# connection without an answer.
+# connection without an answer, and has no place for the next one.
 import json
 import os
 import socket
@@ -16,6 +16,7 @@ top = sys.argv[1]
 sockets = os.environ["NCCLBPF_SOCKET_DIR"]
 namespace = os.stat("/proc/self/ns/pid").st_ino
 begun = threading.Event()
+full = threading.Event()
 
 
 def listen(name):
@@ -27,7 +28,10 @@ def listen(name):
 
 def answer(conn, rank, number, words):
     head = {"id": number, "ok": True}
-    if words == "hello 1":
+    if words == "hello 1" and rank == 1 and full.is_set():
+        full.clear()
+        head = {"ok": False, "error": {"code": "busy", "message": "no place"}}
+    elif words == "hello 1":
         head["data"] = {"job": "fake", "rank": rank, "pid": os.getpid(), "pid_ns": namespace}
     elif words == "big" and rank == 1:
         head["data"] = {"text": "x" * 900_000}
@@ -41,6 +45,7 @@ def answer(conn, rank, number, words):
         begun.wait()
         head["data"] = {}
     elif words == "end" and rank == 1:
+        full.set()
         return False
     else:
         head["data"] = {}

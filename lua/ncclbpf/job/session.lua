@@ -390,10 +390,11 @@ end
 function Group:refresh()
 	if self.closed or self.wish.socket or self.wish.pid then return end
 	local list = target.choose { job = self.job, ranks = self.wish.ranks }
-	local known, keep, new = {}, {}, {}
+	local known, keep, new, back = {}, {}, {}, {}
 	local found = lists.set(lists.map(list or {}, "path"))
 	for _, m in ipairs(self.members) do
 		local again = not m.conn and m.cut and found[m.path]
+		back[m.path] = again
 		if not again and (m.conn or target.lives(m)) then
 			keep[#keep + 1] = m
 			known[m.path] = true
@@ -408,6 +409,10 @@ function Group:refresh()
 	end
 	self.members = keep
 	if #new > 0 then greet(self, new) end
+	-- A process that has no place for us now may have one at the next command.
+	for _, m in ipairs(keep) do
+		m.cut = m.cut or not m.conn and back[m.path]
+	end
 	table.sort(self.members, lists.by("rank", "pid"))
 end
 

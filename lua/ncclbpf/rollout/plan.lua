@@ -337,6 +337,7 @@ local function table_of(path)
 	env.pcall = pcall -- passes on the error of an exceeded limit
 	local what = "the plan's code"
 	local t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", env, what, MEMORY)
+	if not errors.is(err) then err = nil end -- a second value that the code returned
 	if err and err.code ~= "lua_syntax" then
 		local limit = err.message:sub(1, #what) == what
 		return nil, errors.new("bad_argument", limit and err.message

@@ -119,7 +119,8 @@ static void send_piece(struct nb_coord *c, const struct nb_procs_blob *b)
 	char key[96];
 	int rc;
 
-	if (!sent) {
+	if (!sent || c->a->term_over) {
+		free(sent);
 		saving_end(c);
 		return;
 	}

@@ -212,20 +212,20 @@ class Connection:
         reply has"""
         number, self._next = self._next, self._next + 1
         data = f"@{number} {text}\n".encode()
+        rights, fd, sent = [], None, False
+        if content is not None:
+            fd = os.dup(content) if isinstance(content, int) else _memory_file(content)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
         try:
-            if content is not None:
-                fd = os.dup(content) if isinstance(content, int) else _memory_file(content)
-                try:
-                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
-                    sent = self._sock.sendmsg([data], rights)
-                finally:
-                    os.close(fd)
-                data = data[sent:]
-            self._sock.sendall(data)
+            self._sock.sendall(data[self._sock.sendmsg([data], rights):])
+            sent = True
         except OSError as e:
-            # The next line would be taken for the rest of this one.
-            self.close()
             raise Error("no_target", f"{self.path}: {e.strerror or e}") from e
+        finally:
+            if fd is not None:
+                os.close(fd)
+            if not sent:  # The next line would be taken for the rest of this one.
+                self.close()
         return number
 
     def _fill(self) -> None:

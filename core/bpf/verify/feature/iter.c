@@ -52,9 +52,11 @@ bool nb_is_iter(const struct nb_insn *insn)
 int nb_check_iter_place(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	struct nb_mem_access x = {
-		.reg = (int8_t)number, .frame = r->frame, .size = ITER_SIZE, .off = r->r
-	};
+	struct nb_mem_access x = { .reg = (int8_t)number,
+				   .kind = NB_REG_STACK,
+				   .frame = r->frame,
+				   .size = ITER_SIZE,
+				   .off = r->r };
 	int rc;
 
 	if (r->kind != NB_REG_STACK || !nb_range_is_const(&x.off) || x.off.smin & 7)
