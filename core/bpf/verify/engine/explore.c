@@ -84,7 +84,7 @@ static int walk_insn(struct nb_walk *w, bool *more)
 		nb_region_close(env, w->st);
 	if (env->program.cfg.mark[w->pc] & NB_MARK_JOIN)
 		rc = walk_join(w, more);
-	/* a region that found no memory has tainted nothing, and walk_join may have ended the path */
+	/* a region without memory has tainted nothing, and walk_join may have ended the path */
 	if (!rc && env->walk.nomem)
 		rc = nb_over_memory(w);
 	if (rc || !*more)
