@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keep what we link loadable with glibc 2.28 (README, "Requirements"). The
+ * Keep what we link loadable with glibc 2.28 (README, "What is promised"). The
  * Makefile includes this file in front of every source of a library.
  *
  * glibc 2.34 moved these functions from libdl and libpthread into libc and

@@ -77,7 +77,8 @@ HELPER(5, ktime_get_ns, SCALAR, NONE, NONE, NONE, NONE, NONE,
 HELPER(6, trace_printk, SCALAR, MEM, SIZE, OPT, OPT, OPT,
 	NONE, LOCAL, PROCESS, NONE, 224, FORMAT,
 	"format at most three values into the policy's trace ring; "
-	"formats are %d %u %x %p with l or ll, and %%; returns the length or a negative errno")
+	"formats are %d %i %u %x, also with l or ll, %p %c and %%; "
+	"returns the length or a negative errno")
 HELPER(7, get_prandom_u32, SCALAR, NONE, NONE, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, NONE, 3, NONE,
 	"pseudo-random 32 bits")
@@ -102,7 +103,7 @@ HELPER(131, ringbuf_reserve, SAMPLE_OR_NULL, MAP, ALLOC, ANY, NONE, NONE,
 	"submit or discard the record on every path")
 HELPER(132, ringbuf_submit, VOID, SAMPLE, ANY, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, NONE, 0, NONE,
-	"submit the reserved record, which is complete; flags as for bpf_ringbuf_output")
+	"submit the completed record; flags as for bpf_ringbuf_output")
 HELPER(133, ringbuf_discard, VOID, SAMPLE, ANY, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"discard the reserved record; flags as for bpf_ringbuf_output")

@@ -27,10 +27,10 @@ static int check_ident(struct nb_view v, struct nb_err *err)
 		return nb_fail(err, NB_E_ELF, EI_CLASS,
 			       "ELF class %u; a BPF object is of class 2 (64 bits)", id[EI_CLASS]);
 	if (id[EI_DATA] != ELFDATA2LSB)
-		return nb_fail(
-			err, NB_E_ELF, EI_DATA,
-			"%s object; little-endian ones are read (clang -target bpf or bpfel)",
-			id[EI_DATA] == ELFDATA2MSB ? "big-endian" : "an endless");
+		return nb_fail(err, NB_E_ELF, EI_DATA,
+			       "the object is %s, but only little-endian objects are read "
+			       "(clang -target bpf or bpfel)",
+			       id[EI_DATA] == ELFDATA2MSB ? "big-endian" : "of unknown byte order");
 	return 0;
 }
 

@@ -184,7 +184,7 @@ static void warn_of_env(const struct nb_policy *p)
 }
 
 /*
- * Verify and compile a policy without the lock. The caller holds references to
+ * Verify a policy without the lock. The caller holds references to
  * @peers.
  */
 static int make_policy(const void *bytes, size_t size, struct nb_buf *finding_text,

@@ -182,10 +182,12 @@ local NV = "allreduce,0,65536,tree,ll,2,1,-1"
 for _, f in ipairs {
 	{ "", nil, nil, "a table without rows" },
 	{ "# nothing\n\n", nil, nil, "a table without rows" },
-	{ NV .. "\nallreduce,0,65536,tree,ll,2,1\n", 2, 1, "7 fields; 8 to 10 expected: "
+	{ NV .. "\nallreduce,0,65536,tree,ll,2,1\n", 2, 1,
+		"the row has 7 fields, but a row of a table without a header has 8 to 10: "
 		.. "collective, min_bytes, max_bytes, algorithm, protocol, channels, nodes, ranks, "
 		.. "pipe_ops, reg_buff" },
-	{ NV .. ",1,-1,5\n", 1, 1, "11 fields; 8 to 10 expected" },
+	{ NV .. ",1,-1,5\n", 1, 1,
+		"the row has 11 fields, but a row of a table without a header has 8 to 10" },
 	{ "allreduze,0,1,tree,ll,2,1,1", 1, 1, 'collective "allreduze": broadcast, reduce, '
 		.. "allgather, reducescatter, allreduce, or -1 expected" },
 	{ "reduce_none,0,1,ring,ll,1,1,1", 1, 1, 'collective "reduce_none"' },
@@ -218,7 +220,8 @@ for _, f in ipairs {
 	{ "allreduce,0,1,tree,ll,2,1,8,1,2", 1, 31, 'reg_buff "2": 0, 1 or -1 expected' },
 	{ "allreduce,0,1,-1,-1,-1,1,1", 1, 15, "the row has no answer: algo, proto or channels" },
 	{ NV .. '\n"allreduce",0,1,tree,ll,2,1,1\n', 2, 1, 'collective ""allreduce""' },
-	{ "allreduce;0;1;tree;ll;2;1;1", 1, 1, "1 fields; 8 to 10 expected" },
+	{ "allreduce;0;1;tree;ll;2;1;1", 1, 1,
+		"the row has 1 fields, but a row of a table without a header has 8 to 10" },
 	{ NV .. "\nallreduce,0,1\1,tree,ll,2,1,1\n", 2, 14, "byte 0x01: not text" },
 	{ "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 1, 1, "more than 16 fields" },
 	{ ("x"):rep(1025), 1, 1, "the line has 1025 bytes; at most 1024 are allowed" },

@@ -17,7 +17,6 @@
  * @n 0 makes the empty generation. *@out has one reference. On failure *@out
  *         is NULL: NB_E_NOMEM, NB_E_LIMIT (policies, programs), NB_E_EXISTS (a
  *         policy twice) or NB_E_NOTSUP.
- * Source: design, section 7.
  */
 int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
 	       const struct nb_gen *parent, struct nb_err *err);

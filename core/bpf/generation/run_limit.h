@@ -8,7 +8,9 @@
 struct nb_gen;
 
 /* The limit of one decision, for all programs on a hook together: weighted
- * instructions, of about a nanosecond each. NCCLBPF_MAX_RUN changes it. */
+ * instructions, of about a nanosecond each. NCCLBPF_MAX_RUN changes it. It
+ * comes on top of the budget of each program, NB_RUN_BUDGET, which it can only
+ * lower. */
 enum { NB_RUN_LIMIT = 1 << 20 };
 
 /*

@@ -17,8 +17,7 @@ struct nb_prefix {
  * nb_image_prepend - copy an image and insert instructions before its programs
  * @out: gets the copy's bytes; unchanged on failure
  *
- * Changes each program of @hook that the hook runs by itself; targets of tail
- * calls stay as they are. The copy is as untrusted as any image, so it must be
+ * Changes each program of @hook. The copy is as untrusted as any image, so it must be
  * verified before it runs. Returns 0, NB_E_LIMIT (too long, or a name),
  * NB_E_NOMEM, NB_E_INSN or NB_E_IMAGE (no program of @hook). Pure.
  */

@@ -41,7 +41,9 @@ enum {
  * a may_goto, after a callback, at an iterator step, or at the program's
  * end. The verifier knows how many instructions the longest iteration has.
  * For each kind of iteration a run may make NB_RUN_BUDGET divided by that
- * length, so a run ends within NB_RUN_MAX instructions.
+ * length, so a run ends within NB_RUN_MAX instructions. This limit makes one
+ * program safe. The time of a decision has a smaller limit, for all programs
+ * on a hook together (core/bpf/generation/run_limit.h).
  */
 enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + NB_MAX_ITERATION_INSNS };
 

@@ -250,11 +250,11 @@ static void fill_hole(struct nb_map *m)
  * old or the new pages. On failure returns errno, with @from unmapped and
  * the map unchanged or detached.
  *
- * mremap unmaps the old pages first. Then it needs no more than a mapping's
- * record and page tables. The kernel waits for memory for these, unless it ends
- * the process; the limits of the process were met by rehearse_move. So only a
- * limit that is lowered between both calls could leave other threads without
- * pages, until fill_hole maps zeroes.
+ * mremap unmaps the old pages first. After that it needs memory only for a
+ * mapping's record and page tables: the kernel waits for it or ends the
+ * process. rehearse_move has met the limits of the process. So other threads
+ * lose the pages only if a limit is lowered between both calls; fill_hole then
+ * maps zeroes.
  */
 static int replace_pages(struct nb_map *m, void *from)
 {

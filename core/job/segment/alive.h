@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_ALIVE_H
-#define NB_JOBSEG_ALIVE_H
+#ifndef NB_JOB_SEGMENT_ALIVE_H
+#define NB_JOB_SEGMENT_ALIVE_H
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_BYCALLS_H
-#define NB_JOBSEG_BYCALLS_H
+#ifndef NB_JOB_SEGMENT_BYCALLS_H
+#define NB_JOB_SEGMENT_BYCALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_FORMAT_H
-#define NB_JOBSEG_FORMAT_H
+#ifndef NB_JOB_SEGMENT_FORMAT_H
+#define NB_JOB_SEGMENT_FORMAT_H
 
 #include <stdint.h>
 

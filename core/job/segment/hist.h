@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_HIST_H
-#define NB_JOBSEG_HIST_H
+#ifndef NB_JOB_SEGMENT_HIST_H
+#define NB_JOB_SEGMENT_HIST_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -19,7 +19,8 @@
 
 #include "core/job/segment/alive.h"
 
-/* Longest "<job>.seg"; age in seconds at which a new segment has its name. */
+/* NAME: buffer size for the longest "<job>.seg". MAKING_S: age in seconds from which an unfinished
+ * segment ("<job>.seg.<digits>") counts as a leftover. */
 enum { NAME = 80, MAKING_S = 60 };
 
 struct leftover {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_LEFTOVER_H
-#define NB_JOBSEG_LEFTOVER_H
+#ifndef NB_JOB_SEGMENT_LEFTOVER_H
+#define NB_JOB_SEGMENT_LEFTOVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

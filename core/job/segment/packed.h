@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_PACKED_H
-#define NB_JOBSEG_PACKED_H
+#ifndef NB_JOB_SEGMENT_PACKED_H
+#define NB_JOB_SEGMENT_PACKED_H
 
 #include <stdbool.h>
 #include <stdint.h>

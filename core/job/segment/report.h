@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_REPORT_H
-#define NB_JOBSEG_REPORT_H
+#ifndef NB_JOB_SEGMENT_REPORT_H
+#define NB_JOB_SEGMENT_REPORT_H
 
 #include <stdbool.h>
 

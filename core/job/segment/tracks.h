@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_JOBSEG_TRACKS_H
-#define NB_JOBSEG_TRACKS_H
+#ifndef NB_JOB_SEGMENT_TRACKS_H
+#define NB_JOB_SEGMENT_TRACKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

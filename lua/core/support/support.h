@@ -26,8 +26,8 @@ int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Push the bytes of @b if @rc, the result of the function that has made them, is 0, else nil and
- * an error table of @err. Returns how many values.
+ * If @rc is 0, push the bytes of @b, else push nil and an error table of @err.
+ * @rc: result of the function that filled @b. Returns the number of pushed values.
  */
 int nb_lua_bytes_of(lua_State *L, int rc, struct nb_buf *b, const struct nb_err *err);
 

@@ -107,8 +107,8 @@ static bool may_use(const struct nb_image *img, uint32_t map)
 }
 
 /*
- * Remove the rows of a table, which no program reads: they do not say how a
- * program with a condition answers.
+ * Remove the map .rodata.rows of a table, which no program reads. Its rows no
+ * longer describe a program that has a condition in front.
  */
 static void drop_rows(struct nb_image *img)
 {

@@ -251,8 +251,10 @@ local function count_cells(p)
 		fault(p, n + 1, "malformed",
 			("%d fields; the header names %d"):format(n, #p.columns))
 	elseif not p.named and (n < LEAST_FIELDS or n > NVIDIA) then
-		fault(p, n + 1, "malformed", ("%d fields; %d to %d expected: %s"):format(n,
-			LEAST_FIELDS, NVIDIA, table.concat(NAMES, ", ", 1, NVIDIA)))
+		fault(p, n + 1, "malformed",
+			("the row has %d fields, but a row of a table without a header has "
+				.. "%d to %d: %s"):format(n, LEAST_FIELDS, NVIDIA,
+				table.concat(NAMES, ", ", 1, NVIDIA)))
 	end
 end
 

@@ -87,8 +87,9 @@ local PLACES = { "out-of-place", "in-place" }
 local function row_of(out, file, n, line, shift, head, about)
 	local t = tokens(line)
 	if #t ~= head.fields + head.more then
-		return bad(file, n, shift + 1, "%d fields; %d as in the header of line %d expected",
-			#t, head.fields + head.more, head.line)
+		return bad(file, n, shift + 1,
+			"the line has %d fields, but the header in line %d requires %d",
+			#t, head.line, head.fields + head.more)
 	end
 	local size = math.tointeger(tonumber(t[head.size].word))
 	if not size or size < 0 then
@@ -304,8 +305,9 @@ local MUST = { collective = true, size_bytes = true, latency_us = true }
 local function csv_row(file, n, line, head)
 	local t, v = split_csv(line), {}
 	if #t ~= head.fields then
-		return bad(file, n, 1, "%d fields; %d as in the header of line %d expected", #t,
-			head.fields, head.line)
+		return bad(file, n, 1,
+			"the line has %d fields, but the header in line %d requires %d",
+			#t, head.line, head.fields)
 	end
 	for name, how in pairs(READ) do
 		local f = head[name] and t[head[name]]

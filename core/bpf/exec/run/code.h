@@ -13,7 +13,7 @@
 /*
  * The form of a program that nb_exec_new produces and nb_exec_run executes:
  * one code for each slot, so that jump distances equal those of struct
- * nb_insn. Private to core/exec.
+ * nb_insn. Private to core/bpf/exec.
  */
 
 /* Operations in addition to those of enum nb_op. */

@@ -2,7 +2,8 @@
 /*
  * Checks that features and instructions share: a register is initialised,
  * an access stays inside its memory, a map may be read or written. These
- * checks only read the state.
+ * checks do not change the state, but record the stack's depth and writes in
+ * env->walk.found.
  */
 #include "core/bpf/verify/access/access.h"
 #include "core/bpf/verify/state/env.h"

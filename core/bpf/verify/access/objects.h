@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_VERIFY_FEATURE_OBJECTS_H
-#define NB_VERIFY_FEATURE_OBJECTS_H
+#ifndef NB_VERIFY_ACCESS_OBJECTS_H
+#define NB_VERIFY_ACCESS_OBJECTS_H
 
 #include "core/bpf/verify/state/env.h"
 

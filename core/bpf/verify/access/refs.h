@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_VERIFY_FEATURE_REFS_H
-#define NB_VERIFY_FEATURE_REFS_H
+#ifndef NB_VERIFY_ACCESS_REFS_H
+#define NB_VERIFY_ACCESS_REFS_H
 
 #include "core/bpf/verify/state/env.h"
 

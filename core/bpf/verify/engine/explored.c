@@ -79,8 +79,15 @@ void nb_path_end(struct nb_walk *w)
 
 /*
  * Take a dropped ancestor out of the chain of ancestors if it has one open
- * path: it would only pass precision marks to its parent, and a long loop
- * would lengthen the chain by thousands.
+ * path: it would only pass precision marks and lengths to its parent, and a
+ * long loop would lengthen the chain by thousands.
+ *
+ * No state is compared with @n any more, and the open path leads through its
+ * child @c. So the parent can learn more only from @c, and @c takes the place
+ * of @n as the parent's open path. Marks that @n has received were passed up
+ * when it received them. nb_marks_skip lets later marks of @c reach the
+ * parent's slots through those of @n. nb_length_skip passes up the lengths
+ * that @n has found so far, and lets @c count from the parent.
  */
 static void splice(struct nb_walk *w, struct nb_explored *n)
 {

@@ -47,8 +47,8 @@ struct nb_loop_begun {
 	/* Plain loops: passes of may_goto before this entry. */
 	uint32_t passes;
 	/*
-	 * Number of times that the loop began in that iteration, including this
-	 * entry.
+	 * Number of entries into this loop in iteration @round of the outer
+	 * loop, including this one.
 	 */
 	uint32_t times;
 };

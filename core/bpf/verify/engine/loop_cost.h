@@ -7,7 +7,8 @@
 /*
  * The cost of each loop: its iterations in one run, with nested loops
  * multiplied, and the instructions of one iteration without inner loops. No
- * verdict depends on it.
+ * verdict on a program depends on it, but its constant_iterations are part of
+ * what run_limit.c adds up, which may refuse a generation.
  */
 
 /* Find the loops of the program; returns false if out of memory. */

@@ -29,6 +29,9 @@
  * prunes only states that are included in it as a whole. Then the whole state
  * is marked, because it is not known yet which values will matter.
  *
+ * Explored states that were dropped are taken out of the chain (splice in
+ * explored.c): nb_marks_skip then replaces two steps back by one.
+ *
  * Stack cells that were overwritten before anything read them are exempt too.
  * Cells that hold other kinds always count as read.
  */

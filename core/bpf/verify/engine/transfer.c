@@ -160,9 +160,9 @@ static int may_goto(struct nb_walk *w, bool *more)
 	return nb_prune_at_iteration(w, pc, 0, w->env->walk.how.mode != NB_WALK_EXACT, more);
 }
 
-/* Push the path that continues at @to after @step; keep the current state. */
 typedef void step_fn(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
+/* Push the path that continues at @to after @step; keep the current state. */
 static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc, uint32_t to)
 {
 	struct nb_saved *before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_VERIFY_STATE_CFG_H
-#define NB_VERIFY_STATE_CFG_H
+#ifndef NB_VERIFY_FLOW_CFG_H
+#define NB_VERIFY_FLOW_CFG_H
 
 #include "core/bpf/verify/state/env.h"
 #include "core/bpf/verify/state/operands.h"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Check whether a state grants what an instruction needs. Every rule that
- * can reject a program for its values is here, one function for each rule.
- * Each finding says what was required and what was known. These checks only
- * read the state.
+ * Check whether a state grants what an instruction needs, one function for
+ * each rule. Rules that concern arguments, records, callbacks, iterators or
+ * accesses to memory are in check_args.c, feature/ and access/. Each finding
+ * says what was required and what was known. These checks do not change the
+ * state, but they record facts in env->walk.found: whether the program reads
+ * times, the depth of the stack, the answers. So nb_check is called once for
+ * each instruction that the walk reaches, before its step: a check of another
+ * state would record facts of no path.
  */
 #include "core/bpf/verify/insn/check.h"
 

@@ -43,8 +43,8 @@ static struct nb_reg address_number(struct nb_env *env, uint32_t pc, unsigned bi
 	return r;
 }
 
-/* If @r is a pointer, replace it by its address as a number, and note this
- * for the author. */
+/* If @r is a pointer, replace it by its address as a number, and record this
+ * for the text of a refusal. */
 static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r, unsigned bits)
 {
 	if (!nb_reg_is_pointer(r))

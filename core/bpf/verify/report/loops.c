@@ -48,7 +48,7 @@ const char *nb_say_exit(struct nb_env *env, uint32_t pc)
 		if (leaves(env, &loop, pc))
 			break;
 	if (pc > loop.last)
-		return "; nothing leaves the loop";
+		return "; the loop has no exit";
 	l = nb_line_of(env->program.prog, pc);
 	if (!l || !l->text || !*l->text)
 		return nb_say(env, "; it ends by slot %u: %s", pc, nb_say_insn(env, pc));

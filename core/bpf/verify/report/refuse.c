@@ -19,7 +19,7 @@ typedef unsigned long long ull;
 
 static const struct rule_words {
 	enum nb_finding_class cls;
-	enum nb_rule of; /* The RULE whose texts stand for "". */
+	enum nb_rule of; /* The RULE whose text is used where this row has an empty text. */
 	const char *required, *known, *hint;
 } rules[NB_NRULES] = {
 #define RULE(name, word, text, required, known, hint) \

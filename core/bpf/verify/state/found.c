@@ -90,6 +90,15 @@ static void keep_needs(struct nb_budget_needs *to, const struct nb_budget_needs 
 	to->iter_steps_pc = from->iter_steps_pc;
 }
 
+/*
+ * Each walk that accepts covers all runs, so its bounds hold alone. Therefore
+ * exits, lengths and loop costs are those of the latest walk: check_length has
+ * judged the lengths of earlier walks, and only a walk with labels knows which
+ * exits are local. Facts that something can happen are united, because the
+ * compiler omits only what no walk has seen; stack depths are maxima in the
+ * same way. Needs are maxima, because each walk relied on its own needs, and a
+ * run must be granted all of them.
+ */
 void nb_found_keep(struct nb_env *env)
 {
 	struct nb_found *to = &env->facts, *from = &env->walk.found;
