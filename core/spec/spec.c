@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,8 +111,8 @@ const struct nb_helper_spec *nb_spec_helper(int32_t id)
 const char *nb_spec_kernel_helper(int64_t id)
 {
 	static const char *const names[] = {
-#define KERNEL_HELPER(id, name) [id] = name,
-#include "core/defs/kernel_helpers.h"
+#define KERNEL_HELPER(name) [BPF_FUNC_##name] = #name
+		__BPF_FUNC_MAPPER(KERNEL_HELPER)
 	};
 
 	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0])) ? names[id] : NULL;
