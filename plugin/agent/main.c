@@ -29,6 +29,7 @@
 #include "plugin/runtime/params.h"
 
 static volatile sig_atomic_t stopped;
+static bool beside; /* the log says that another agent serves the job */
 
 /* The agent of one job, and what it has beside its own state. */
 struct service {
@@ -114,6 +115,18 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
 	return rc;
 }
 
+/* Log that another agent serves the job. @pid: its PID, or 0 */
+static void note_other(const struct nb_agent *a, uint64_t pid)
+{
+	char who[48] = "in another PID namespace";
+
+	if (pid)
+		snprintf(who, sizeof(who), "with PID %llu", (unsigned long long)pid);
+	if (!beside)
+		nb_agent_log("waits: an agent %s serves job %s in %s", who, a->dir.job, a->dir.dir);
+	beside = true;
+}
+
 /*
  * Attach to the job's segment as its agent. Returns 0 on success, 1 if the
  * segment has another living agent, or a negative error.
@@ -138,9 +151,11 @@ static int attach(struct nb_agent *a, const struct nb_jobdir_search *search, str
 		return rc;
 	}
 	if (nb_segment_agent(s, &pid, &start)) {
+		note_other(a, pid);
 		nb_segment_detach(s);
 		return 1;
 	}
+	beside = false;
 	a->site.seg = s;
 	return 0;
 }

@@ -62,9 +62,19 @@ await site
 before=$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
 	NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	timeout 3 "$B/ncclbpf-agent" --job full --dir "$T/full" >second.log 2>&1
-[ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)" = "$before" ] && [ ! -s second.log ]
-ok "a second agent of a site waits and changes nothing" $?
+	"$B/ncclbpf-agent" --job full --dir "$T/full" >second.log 2>&1 &
+second=$! jobs="$jobs $!"
+await test -s second.log
+first=$(sed -n 's/.* PID \([0-9]*\) .*/\1/p' second.log)
+[ "$first" -ne "$second" ] && [ "$(cat "/proc/$first/comm")" = ncclbpf-agent ]
+ok "a second agent of a site names the first, for which it waits" $?
+sleep 3
+kill "$second"
+wait "$second"
+[ "$(wc -l <second.log)" -eq 1 ]
+ok "it says so once, not at each try" $?
+[ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)" = "$before" ]
+ok "and changes nothing" $?
 fleet policy use "$B/policies/size_aware.policy"
 ok "the first goes on" "$rc"
 
