@@ -146,8 +146,9 @@ static void note_lost(struct nb_agent *a, uint32_t i, bool before)
 		return;
 	/* the coordinator waits for this key */
 	a->scan_ms = 0;
-	nb_agent_log(now ? "communicator %016llx: the store has gone back or has lost the record "
-			   "that this site has copied; its ranks keep their policies"
+	nb_agent_log(now ? "communicator %016llx: the store lost the record that this site has "
+			   "copied, or returned to an earlier revision; its ranks keep their "
+			   "policies"
 			 : "communicator %016llx: the store has its record again",
 		     (unsigned long long)a->site.seg->mem->comm[i].comm_id);
 }

@@ -414,8 +414,8 @@ static bool fits_system(const struct nb_pools_want *want)
 	if (!rc)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
-		"no GPU times: a file of %llu MiB, as NCCL needs one a rank, cannot be "
-		"allocated and mapped in /dev/shm: %s",
+		"no GPU times: cannot allocate and map a file of %llu MiB in /dev/shm, which NCCL "
+		"needs for each rank: %s",
 		(unsigned long long)whole_mib(POOL_SIZE), strerror(rc));
 	nb_hint(&err, "mount a tmpfs there that this user may write to");
 	return refuse(LIMIT_SYSTEM, &err);
@@ -440,8 +440,8 @@ void nb_pools_look(void)
 }
 
 /*
- * Returns true if all pools that processes have announced, and at least @least,
- * fit into one part in @share of what is left.
+ * Returns true if all announced pools, or @least pools if that is more, fit
+ * into 1/@share of the space and memory that is left.
  */
 static bool fits_in(const struct pools_room *r, unsigned least, unsigned share)
 {

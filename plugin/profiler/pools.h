@@ -42,8 +42,8 @@ struct nb_pools_want {
  */
 void nb_pools_version(int version);
 /*
- * Look at the room for the pools that are announced, which reads many files.
- * Only the control thread calls it, and it needs no lock.
+ * Measure the space that is left for the announced pools. This reads many files,
+ * so only the control thread calls it. It needs no lock.
  */
 void nb_pools_look(void);
 /*

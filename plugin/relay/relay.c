@@ -187,7 +187,10 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size, s
 	if (l->object < 0)
 		return 0;
 	if (fstat(l->object, &st) || st.st_size < 0 || st.st_size > BODY_SIZE)
-		return nb_fail(err, NB_E_PROTOCOL, 0, "the object beside the reply has no size");
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the size of the object sent with the reply is unknown or above "
+			       "%d bytes",
+			       BODY_SIZE);
 	bytes = malloc((size_t)st.st_size + 1);
 	if (!bytes)
 		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");

@@ -76,7 +76,7 @@ agent b
 said() { grep -q "the store has gone back from revision" agent.a agent.b; }
 await said
 ok "an agent says that the store has gone back" $?
-lost() { grep -q "has lost the record that this site has copied" agent.a agent.b; }
+lost() { grep -q "the store lost the record that this site has copied" agent.a agent.b; }
 await lost
 ok "the record is a lost one" $?
 digest=$(echo "$second" | sed 's/.*"digest":"\([0-9a-f]*\)".*/\1/')

@@ -172,7 +172,8 @@ done
 shm 512m,ro
 vgpu readonly 2
 goes_on "a /dev/shm that cannot be written to"
-log_has "the log says that NCCL's file cannot be made" "no GPU times: a file of 33 MiB" \
+log_has "the log says that NCCL's file cannot be made" \
+	"no GPU times: cannot allocate and map a file of 33 MiB" \
 	"Read-only file system"
 run -J readonly -o table telemetry on
 has "and telemetry on" out "Read-only file system"
