@@ -6,7 +6,7 @@ STORE := $(call o,plugin/store/*.c) $(B)/plugin/runtime/clock.o
 RELAY := $(call o,plugin/relay/*.c)
 TAP := $(call o,plugin/tap/*.c)
 TCP := $(call o,plugin/tcp/*.c) $(addprefix $(B)/plugin/,abi/gin.o abi/net.o abi/net_props.o runtime/clock.o) $(B)/core/base/ascii.o
-PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/% tcp/%) $(TAP),\
+PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% agent/% tcp/%) $(TAP),\
 	$(call o,plugin/*/*.c plugin/*/*/*.c))
 PLUGIN_SO := $(B)/libncclbpf.so
 TAP_SO := $(B)/ncclbpf/libncclbpf-verbs.so

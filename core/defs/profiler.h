@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What NCCL tells a profiler, versions 1 to 6 (ABI reference, section 2). The
- * including file defines the macros it wants.
+ * What NCCL tells a profiler, versions 1 to 6. The including file defines the
+ * macros it wants.
  *
  * PROF_EVENT(name, bit, since, word)   an event type: its bit in the activation
  *         mask and the first version that has it

@@ -9,9 +9,9 @@
 #include "plugin/abi/tuner_abi.h"
 
 /*
- * NCCL's env ABI, versions 1 and 2, in our own declarations (ABI reference,
- * section 4). A version is one table of functions; init gets a logger in v2.
- * NCCL uses it only if NCCL_ENV_PLUGIN names this library.
+ * NCCL's env ABI, versions 1 and 2, in our own declarations. A version is one
+ * table of functions; init gets a logger in v2. NCCL uses it only if
+ * NCCL_ENV_PLUGIN names this library.
  */
 typedef int nb_env_init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix);
 typedef int nb_env_init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix,

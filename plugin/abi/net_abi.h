@@ -10,10 +10,10 @@
 #include "plugin/net/calls.h"
 
 /*
- * NCCL's net ABI, versions 5 to 12, in our own declarations (ABI reference,
- * section 3). From v6 on, members of the table keep their offsets, so one
- * structure with unions describes all versions. The table of an old version
- * ends with its last member. We do not provide CollNet.
+ * NCCL's net ABI, versions 5 to 12, in our own declarations. From v6 on,
+ * members of the table keep their offsets, so one structure with unions
+ * describes all versions. The table of an old version ends with its last
+ * member. We do not provide CollNet.
  */
 
 /* Argument of connect in v10, and of init from v11 on. */

@@ -9,10 +9,9 @@
 #include "plugin/abi/tuner_abi.h"
 
 /*
- * NCCL's profiler ABI, versions 1 to 6, in our own declarations (ABI reference,
- * section 2). The six tables of functions have the same layout. They differ in
- * init and in the event descriptors, whose fields are rows of
- * core/defs/profiler.h.
+ * NCCL's profiler ABI, versions 1 to 6, in our own declarations. The six tables
+ * of functions have the same layout. They differ in init and in the event
+ * descriptors, whose fields are rows of core/defs/profiler.h.
  */
 typedef int nb_profiler_init_v1(void **context, int *mask);
 typedef int nb_profiler_init_v4(void **context, int *mask, const char *name, uint64_t comm,

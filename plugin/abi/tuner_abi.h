@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * NCCL's tuner ABI, versions 2 to 6, in our own declarations (ABI reference,
- * sections 0 and 1). NCCL 2.21 uses v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
+ * NCCL's tuner ABI, versions 2 to 6, in our own declarations. NCCL 2.21 uses
+ * v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
  *
  * Version 1 is not supported. Its getCollInfo gets no context, so it cannot
  * tell communicators apart, and NCCL 2.19 and 2.20, which only look for v1, do
@@ -58,7 +58,7 @@ typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks, siz
 
 /*
  * Types of getCollInfo in v2, in v3, and in v4 to v6. @table is declared as
- * rows but is one block of memory (ABI reference, 1.7).
+ * rows but is one block of memory.
  */
 typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
 			    int pipe_ops, int *algo, int *proto, int *channels);

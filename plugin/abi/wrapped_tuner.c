@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls the wrapped tuner as NCCL calls tuners of its version. A tuner older
- * than NCCL gets what NCCL's own adapters pass (ABI reference, 1.6 and 1.7).
+ * than NCCL gets what NCCL's own adapters pass to it.
  */
 #include "plugin/abi/wrapped_tuner.h"
 

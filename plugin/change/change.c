@@ -144,7 +144,7 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 	return rc;
 }
 
-/* Returns the back end of communicator @c's record, for reading. */
+/* Returns communicator @c's record in the segment, for reading. */
 static struct nb_record record_of(const struct nb_segment *s, struct nb_seg_comm *c)
 {
 	return nb_record_here(s, c, false);

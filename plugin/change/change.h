@@ -11,7 +11,7 @@
 #include "plugin/change/outcome.h"
 
 /*
- * Changes of generations (docs/protocol.md, "Changes"). Each
+ * Changes of generations (docs/coherence.md; docs/protocol.md, "Changes"). Each
  * process stages a generation (stage.h). One process then commits the
  * generation's digest for all, at a fence of each communicator. The control
  * thread calls these functions, which take NB_LOCK_STATE themselves. A commit

@@ -13,10 +13,9 @@
 #endif
 
 /*
- * NCCL's cost table as the tuner gets it (ABI reference, section 1.7): one
- * block of floats with a row for each algorithm and a column for each protocol.
- * An entry is a predicted time in microseconds, or -1.0 if NCCL does not offer
- * it.
+ * NCCL's cost table as the tuner gets it: one block of floats with a row for
+ * each algorithm and a column for each protocol. An entry is a predicted time
+ * in microseconds, or -1.0 if NCCL does not offer it.
  */
 enum {
 	NB_COSTS_PROTOS = 3,

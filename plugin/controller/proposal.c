@@ -23,7 +23,10 @@ enum {
 	 * less, unless it hangs
 	 */
 	SILENT_MS = 5000,
-	/* longest wait for a change of the fleet, which takes less */
+	/*
+	 * time limit for the fleet to carry out a change, which normally takes
+	 * less
+	 */
 	LONGEST_MS = 60000
 };
 

@@ -9,7 +9,7 @@
 #include "plugin/runtime/hot.h"
 
 /*
- * The fence. All ranks of a communicator on one host make
+ * The fence (docs/coherence.md). All ranks of a communicator on one host make
  * decision k with the same generation, even if processes die.
  *
  * A communicator's record is one word: a state, a generation G and a fence F.

@@ -89,7 +89,10 @@ static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir, struc
 	rc = nb_segment_attach_from(out, dir->dirfd, dir->job, c->place, c->flags, true, err);
 	if (rc)
 		return rc;
-	/* stranger: the job lives here, but this process cannot join it */
+	/*
+	 * Stop the search: the segment is shared, or other processes of the job
+	 * share one here that this process cannot use.
+	 */
 	if ((*out)->shared || (*out)->stranger)
 		return 1;
 	nb_jobdir_pass_over(c->search, dir->dir, (*out)->why);

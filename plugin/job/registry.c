@@ -272,7 +272,10 @@ static bool has_ranks(const struct nb_segment *s, uint32_t proc)
 	return false;
 }
 
-/* Who takes the entry next locks it: this process may live on for a while. */
+/*
+ * Release our entry's lock: this process may live on, and the next owner of the
+ * entry must lock it.
+ */
 static void unregister(struct nb_segment *s)
 {
 	struct flock lock = nb_seg_entry_lock(s->proc);

@@ -393,7 +393,10 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 				(void)fchmod(fd, 0600);
 		}
 		if (fd < 0 && errno == EACCES && i < 15) {
-			/* its creator's umask, before the fchmod above */
+			/*
+			 * the creator's umask may deny access until the fchmod
+			 * above: try again
+			 */
 			sleep_ms(1);
 			continue;
 		}

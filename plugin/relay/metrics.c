@@ -292,7 +292,10 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 	(void)data;
 	(void)size;
 	(void)state;
-	/* A body is refused before it has come. */
+	/*
+	 * The first call comes before the request's body. Answer at once, so
+	 * that no body is processed.
+	 */
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
 		return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, only, sizeof(only) - 1);
 	if (strcmp(url, "/metrics") != 0)

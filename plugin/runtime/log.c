@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Numbers that NCCL defines (ABI reference, section 0). */
+/* Levels and subsystems of NCCL's logger. */
 enum { NCCL_WARN = 2, NCCL_INFO = 3 };
 enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
 

@@ -10,7 +10,7 @@ enum nb_log_level { NB_LOG_OFF, NB_LOG_WARN, NB_LOG_INFO, NB_LOG_DEBUG };
 /* NCCLBPF_LOG, which nb_params_read sets; lines above it are dropped */
 extern enum nb_log_level nb_log_level;
 
-/* Type of NCCL's logger (ABI reference, section 0). */
+/* Type of NCCL's logger. */
 typedef void nb_logger_fn(int level, unsigned long flags, const char *file, int line,
 			  const char *fmt, ...);
 

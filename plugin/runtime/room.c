@@ -232,8 +232,9 @@ static uint64_t user_threads(const char *root)
 }
 
 /*
- * Take the user's limit. The machine's number of threads is at least the
- * user's, so the processes are read only where that number comes near.
+ * Apply the user's limit on threads. Counting the user's threads reads all of
+ * /proc. Skip it while the machine's total, an upper bound, is at least NEAR
+ * below the limit.
  */
 static void take_user_limit(const char *root, struct nb_room *r)
 {

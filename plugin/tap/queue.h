@@ -201,8 +201,9 @@ static inline uint32_t nb_tap_queue_outstanding(const struct nb_tap_queue *q)
 }
 
 /*
- * Returns true if a request is outstanding that has a completion of its own.
- * NCCL leaves requests without one outstanding for as long as it likes.
+ * Returns true if a request that has a completion of its own is outstanding.
+ * Other requests do not count, because NCCL may leave them outstanding for any
+ * time.
  */
 static inline bool nb_tap_queue_waits(const struct nb_tap_queue *q)
 {

@@ -82,8 +82,8 @@ struct nb_tcp_door {
 	int fd;
 	uint64_t cookie;
 	/*
-	 * the collComm whose ranks may come in, of lower number than ours; zero
-	 * for net
+	 * our rank in the collComm, and its number of ranks: only lower ranks
+	 * may connect. Both are 0 for net.
 	 */
 	uint32_t rank, nranks;
 	unsigned n;

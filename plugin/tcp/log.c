@@ -12,7 +12,7 @@
 
 #include "plugin/tcp/tcp.h"
 
-/* Numbers that NCCL defines (ABI reference, section 0). */
+/* Levels and subsystems of NCCL's logger. */
 enum { NCCL_WARN = 2, NCCL_INFO = 3 };
 enum { NCCL_INIT = 0x1, NCCL_NET = 0x10 };
 

@@ -301,8 +301,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx, const struc
 }
 
 /*
- * Returns true if NCCL itself limits the channels of entry @index (ABI ref.,
- * 1.8).
+ * Returns true if NCCL itself limits the channels of entry @index.
  */
 static bool channels_bounded(uint32_t index, uint32_t nodes)
 {

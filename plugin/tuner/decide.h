@@ -37,8 +37,7 @@ struct nb_ask {
  * It fills the context, looks at the fence, runs the policies, checks the
  * answer and records the decision. It never fails, but counts what it could not
  * do. It uses no lock, allocation or system call, except while it waits at an
- * undecided fence. Only one thread at a time may use @c. Sources: design,
- * sections 6 to 8; ABI reference, 1.6 to 1.8.
+ * undecided fence. Only one thread at a time may use @c.
  */
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
 

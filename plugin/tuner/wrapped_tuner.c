@@ -14,7 +14,7 @@
 
 enum { MOST = NB_COSTS_MAX_ALGOS * NB_COSTS_PROTOS };
 
-/* NCCL may round smaller chunks down to 0 (ABI reference, 1.9). */
+/* NCCL may round smaller chunks down to 0. */
 enum { LEAST_CHUNK = 4096 };
 
 static bool is_offered(float cost)

@@ -143,7 +143,10 @@ static int not_opened(struct nb_err *err, const char *name, const char *words)
 
 	nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
 	if (own && !strcmp(name, NB_LIBRARY_TCP))
-		/* ranks that find it use another transport than we do */
+		/*
+		 * ranks on hosts that have the file use another transport than
+		 * this rank
+		 */
 		nb_hint(err, "install libnccl-net-tcp.so beside %.140s on all hosts", own);
 	return NB_E_NOINPUT;
 }

@@ -37,8 +37,7 @@ struct nb_library {
  * Returns 0, NB_E_NOINPUT (there is no such file, or the loader refuses it:
  * with the loader's text), NB_E_SETTING (it is ncclbpf itself, by device and
  * inode) or NB_E_ARG (the name is too long). On failure @f->handle is NULL and
- * @f->path is the name that was searched. The file's constructors run. Rules:
- * ABI reference, 6.2.
+ * @f->path is the name that was searched. The file's constructors run.
  */
 int nb_library_open(struct nb_library *f, const char *name, const char *prefix, struct nb_err *err);
 /*

@@ -22,7 +22,7 @@ static const struct nb_profiler *p = &ncclProfiler_v5;
 static int mask;
 static void *context;
 
-/* A descriptor of v5 (ABI reference, 2.4). */
+/* A descriptor of v5. */
 union descr {
 	unsigned char byte[112];
 	uint64_t align;

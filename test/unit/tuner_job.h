@@ -40,7 +40,7 @@
 enum { RING = NCCL_ALGO_RING, TREE = NCCL_ALGO_TREE };
 enum { LL = NCCL_PROTO_LL, SIMPLE = NCCL_PROTO_SIMPLE };
 
-/* ---- NCCL's side, from ABI reference 1.7 ---- */
+/* ---- NCCL's side ---- */
 
 /* What NCCL picks; -1: nothing. */
 static inline int pick(const float *t, int n, float limit)

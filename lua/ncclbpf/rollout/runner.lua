@@ -27,9 +27,9 @@ local function supervisor(rescue, after)
 	end)
 end
 
--- Call work() under a supervisor while Ctrl-C waits. work() returns true if the supervisor
--- may end, then the results of this function. Otherwise the supervisor calls rescue() at
--- once.
+-- Call work() under a supervisor, with Ctrl-C held back. The first result of work() says whether
+-- the supervisor may end; the others are returned. If it may not end, or work() raised an error,
+-- the supervisor calls rescue() at once.
 local function supervised(rescue, after, work)
 	local guardian, err = supervisor(rescue, after)
 	if not guardian then return nil, errors.from_reply(err) end

@@ -23,7 +23,16 @@ enum {
 	LEAD = 2
 };
 
-/* The parts that take a change come in the order in which they need another. */
+/*
+ * take: nb_coord_audit comes after nb_coord_controllers and nb_coord_guard,
+ * because it names the maker of the change by what they have kept.
+ *
+ * due: the first part that begins work keeps the others waiting. The recovery
+ * comes first: no change may begin while records that a dead coordinator armed
+ * are undecided. A user's request comes before a proposal of controllers, and a
+ * guard before a start, because it restores what a lost runner has left.
+ * nb_coord_sweep comes last, as nothing waits for it.
+ */
 const struct nb_coord_part *const nb_coord_parts[NB_COORD_PARTS] = {
 	&nb_coord_recovery, &nb_coord_requests, &nb_coord_use,	   &nb_coord_controllers,
 	&nb_coord_saved,    &nb_coord_mend,	&nb_coord_members, &nb_coord_notes,

@@ -11,8 +11,9 @@
 /*
  * Internals of the coordinator. coordinator.c: its role, its transactions, and
  * what it does next; change.c: the steps of a change;
- * parts.c: what some changes do beside that (struct nb_coord_part);
- * mend.c and keys.c: its work between changes.
+ * parts.c: what some changes do beside that (struct nb_coord_part), and the
+ * proposals, guards and starts that begin changes; mend.c and keys.c: its other
+ * work between changes.
  */
 
 enum {
@@ -33,6 +34,22 @@ struct nb_coord;
 /* Called after NB_COORD_REFUSED, in the next look. c->refusal says why. */
 typedef void nb_coord_refused_fn(struct nb_coord *c);
 
+/*
+ * Which file sets which fields:
+ *
+ * coordinator.c: the role and its transactions (key_mod to old_ms), idle_ms,
+ *   answer_ms and nanswers
+ * change.c: the times of a change, and the change in progress. It frees what
+ *   the parts have kept for the change, and sets lost where a term must end
+ * parts.c: use (nb_coord_use); by_controllers, proposal and proposed
+ *   (nb_coord_controllers); guard and guard_* (nb_coord_guard); start and
+ *   start_* (nb_coord_start); audit and maker (nb_coord_audit)
+ * mend.c: recovered (nb_coord_recovery), notes and notes_ms (nb_coord_notes)
+ * keys.c: saving, saving_*, saved (nb_coord_saved); sweep_ms and unswept
+ *   (nb_coord_sweep; change.c counts the requests)
+ *
+ * All of them set err, the reason why the change is refused.
+ */
 struct nb_coord {
 	struct nb_agent *a;
 	enum nb_coord_state state;
@@ -276,7 +293,7 @@ struct nb_coord_part {
 	bool at_once;
 };
 
-/* All parts, in the order in which they are asked. */
+/* All parts, in the order in which they are asked (coordinator.c). */
 enum { NB_COORD_PARTS = 13 };
 extern const struct nb_coord_part *const nb_coord_parts[NB_COORD_PARTS];
 

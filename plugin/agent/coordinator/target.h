@@ -25,7 +25,7 @@ struct nb_target {
 	 */
 	int64_t id, was, next;
 	json_t *back;	/* contents of the record before it was armed, or NULL */
-	json_t *undone; /* ids that its next record names (record.h) */
+	json_t *undone; /* ids that its next record names (nb_record_undid) */
 	uint64_t fence;
 	uint32_t ranks, sites;
 	/*

@@ -26,7 +26,10 @@ static json_t *describe_comms(const struct nb_agent *a)
 	return comms;
 }
 
-/* Returns the number of the value of site/SITE that is wanted now. */
+/*
+ * Set the wanted value of our key site/SITE. Returns the number of this value
+ * (nb_own_set).
+ */
 static uint64_t set_facts(struct nb_agent *a)
 {
 	json_t *o = nb_site_self(&a->site);

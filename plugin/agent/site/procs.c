@@ -28,7 +28,7 @@
 #include "plugin/runtime/clock.h"
 
 enum {
-	/* the messages of read_line name both limits */
+	/* the message of read_line names this limit */
 	ANSWER_SIZE = 1 << 20,
 	OBJECT_SIZE = 64 << 20,
 	NPROCS = 512

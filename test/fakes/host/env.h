@@ -16,6 +16,6 @@ struct host_env {
 	int (*finalize)(void);
 	const char *(*get)(const char *name);
 };
-_Static_assert(sizeof(struct host_env) == 32, "ABI reference, 4");
+_Static_assert(sizeof(struct host_env) == 32, "NCCL's table has four pointers");
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stand-in host: does with a tuner plugin what each release of NCCL
-// does, from finding the file to reading the answer back. After the ABI
-// reference, sections 1 and 6; it launches nothing.
+// does, from finding the file to reading the answer back. It launches nothing.
 #include "test/fakes/host/nccl.h"
 
 #include <dlfcn.h>
@@ -163,7 +162,7 @@ static void fill(const struct host_comm *c, int coll, size_t bytes, float table[
 }
 
 /*
- * How NCCL reads the table back. Up to 2.30 (the reference, 1.7) it skips
+ * How NCCL reads the table back. Up to 2.30 it skips
  * negative entries and takes the first of equal ones. From 2.31 on it looks at
  * the entries that it had offered (@plain), last first, so negative entries win
  * and the last of equal ones does.
@@ -235,7 +234,7 @@ static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff, float 
 	return rc;
 }
 
-/* The reference, 1.8: what n becomes; 0 keeps NCCL's number. */
+/* What n becomes; 0 keeps NCCL's number. */
 static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 {
 	size_t by_size = bytes / (16 << 10) + 1;
@@ -244,7 +243,7 @@ static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 	return by_size < (size_t)most ? (int)by_size : most;
 }
 
-/* The reference, 1.9: NCCL rounds down what it is told, and does not look. */
+/* NCCL rounds down what it is told, and does not look. */
 static int ask_chunk(struct host_comm *c, int coll, size_t bytes, const struct host_choice *choice)
 {
 	size_t chunk = 128 << 10;

@@ -96,9 +96,9 @@ struct host_choice {
 extern int host_version;
 
 /*
- * Find and open a tuner by NCCL's rules (NCCL_TUNER_PLUGIN; the reference,
- * section 6.2). @abi: the newest interface the pretended release knows; it
- * takes the newest symbol at or below. 0 or -1 with a message on stderr.
+ * Find and open a tuner by NCCL's rules (NCCL_TUNER_PLUGIN). @abi: the newest
+ * interface the pretended release knows; it takes the newest symbol at or
+ * below. 0 or -1 with a message on stderr.
  */
 int host_open(struct host_plugin *p, int abi);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stand-in's profiler side: descriptors of every version as NCCL builds
 // them on its stack, and the events of a whole collective in NCCL's order.
-// After the ABI reference, section 2.
 #include "test/fakes/host/prof.h"
 
 #include <dlfcn.h>

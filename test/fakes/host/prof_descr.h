@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A profiler's event descriptors, version by version (ABI reference, 2.4). */
+/* A profiler's event descriptors, version by version. */
 
 /* ---- what is the same in all versions ---- */
 

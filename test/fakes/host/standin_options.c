@@ -50,7 +50,7 @@ static bool collectives(char *list)
 	return opt.ncolls > 0;
 }
 
-/* Newest tuner interface that a release looks up; the reference, 6.1. */
+/* Newest tuner interface that a release looks up. */
 static int abi_of(const char *release)
 {
 	int minor = 0;
