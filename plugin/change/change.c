@@ -13,7 +13,7 @@
 #include "core/base/liveness.h"
 #include "core/job/segment/agree.h"
 #include "core/job/segment/report.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/no_tuner.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/fence.h"

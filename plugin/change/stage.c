@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/selector.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/bpf/generation/state.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/stage.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held_list.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 

@@ -17,7 +17,7 @@
 
 #include "core/bpf/generation/controller.h"
 #include "plugin/change/change.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/stage.h"
 #include "plugin/controller/counts.h"
 #include "plugin/controller/election.h"

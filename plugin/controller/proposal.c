@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/bpf/generation/controller.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/stage.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"

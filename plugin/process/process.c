@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "plugin/change/divergence.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/comm/overdue.h"
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/comm/comm.h"
 #include "plugin/env/override.h"
 #include "plugin/job/gen_numbers.h"

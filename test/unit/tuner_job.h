@@ -27,7 +27,7 @@
 #include "plugin/policies/held.h"
 #include "plugin/policies/maps.h"
 #include "plugin/policies/load.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/comm/comm.h"
 #include "plugin/tuner/register.h"
 #include "plugin/control/commands/explain.h"

@@ -12,7 +12,7 @@
 #include "core/bpf/image/image.h"
 #include "core/job/wire/object.h"
 #include "plugin/change/change.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/stage.h"
 #include "plugin/change/state.h"
 #include "plugin/control/reply.h"

@@ -12,7 +12,7 @@
 
 #include "core/bpf/map/host.h"
 #include "core/bpf/map/ringbuf.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/policies/generations.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"

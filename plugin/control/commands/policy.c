@@ -17,7 +17,7 @@
 
 #include "core/bpf/isa/insn.h"
 #include "plugin/change/change.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/change/selector.h"
 #include "plugin/change/stage.h"
 #include "plugin/comm/comm.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/liveness.h"
 #include "plugin/change/divergence.h"
-#include "plugin/change/last.h"
+#include "plugin/change/sync.h"
 #include "plugin/comm/overdue.h"
 #include "plugin/control/commands/maker.h"
 #include "plugin/control/connection.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_CHANGE_LAST_H
-#define NB_PLUGIN_CHANGE_LAST_H
+#ifndef NB_PLUGIN_CHANGE_SYNC_H
+#define NB_PLUGIN_CHANGE_SYNC_H
 
 #include <stdbool.h>
 

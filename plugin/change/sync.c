@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The last change that this process committed or that it saw in the segment. */
-#include "plugin/change/last.h"
+/* How a process adopts changes that others have committed, and the last change that it knows of. */
+#include "plugin/change/sync.h"
 
 #include <string.h>
 
