@@ -491,8 +491,8 @@ NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *ta
 			o = answer_table(c, seen, policy, table, channels);
 		step = nb_hash_step(ctx->bytes, o.word2);
 	}
-	nb_write_down(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops, ctx->reg_buff, &o,
-		      step);
+	nb_decision_record(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops, ctx->reg_buff, &o,
+			   step);
 	return 0;
 }
 
@@ -501,7 +501,7 @@ NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
 
-	nb_write_down(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o, seen->step);
+	nb_decision_record(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o, seen->step);
 	return 0;
 }
 
@@ -585,8 +585,8 @@ static void decide_question(struct nb_comm *c, uint64_t k, const struct nb_ask *
 	}
 	if (c->chained)
 		o.word2 |= peer_channels(ask, o.word2);
-	nb_write_down(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE), ask->reg_buff != 0,
-		      &o, nb_hash_step(bytes, o.word2));
+	nb_decision_record(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE),
+			   ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2));
 }
 
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)

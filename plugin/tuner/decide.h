@@ -90,9 +90,9 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, flo
  * @reg_buff: 0 or 1
  * @step: nb_hash_step of @bytes and @o->word2
  */
-NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen, uint64_t k,
-			     uint64_t bytes, uint64_t pipe, uint64_t reg_buff,
-			     const struct nb_outcome *o, uint64_t step)
+NB_INLINE void nb_decision_record(struct nb_comm *c, const struct nb_seen *seen, uint64_t k,
+				  uint64_t bytes, uint64_t pipe, uint64_t reg_buff,
+				  const struct nb_outcome *o, uint64_t step)
 {
 	uint64_t tag = nb_packed_tag(k);
 	uint64_t w0 = tag | bytes;

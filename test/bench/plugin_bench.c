@@ -106,7 +106,7 @@ static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c, uint64_t b
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	nb_write_down(c, seen, k, bytes, 1, false, &o, nb_hash_step(bytes, bytes));
+	nb_decision_record(c, seen, k, bytes, 1, false, &o, nb_hash_step(bytes, bytes));
 	return k;
 }
 
