@@ -31,7 +31,7 @@ struct nb_http_transfer {
 	struct curl_slist *headers;
 	char *body;
 	struct nb_buf in;
-	bool fresh, over_limit, cancelled;
+	bool fresh, over_limit, cancelled, once, begun;
 	nb_http_chunk_fn *chunk;
 	nb_http_done_fn *done;
 	void *arg;
@@ -108,6 +108,20 @@ static size_t take_bytes(char *bytes, size_t one, size_t n, void *arg)
 		t->http->fresh = t;
 	}
 	return one * n;
+}
+
+/*
+ * libcurl is about to send a request. If a connection that it has used before ends without a
+ * reply, it would send the request again on a new one, though the peer may have carried it out.
+ */
+static int may_send(void *arg, char *to, char *from, int to_port, int from_port)
+{
+	struct nb_http_transfer *t = arg;
+	bool again = t->begun;
+
+	(void)to, (void)from, (void)to_port, (void)from_port;
+	t->begun = true;
+	return t->once && again ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static void arm_timer(struct nb_http *h)
@@ -466,6 +480,8 @@ static bool set_request(struct nb_http_transfer *t, const struct nb_http_request
 	       !curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 2L) &&
 	       !curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->error) &&
 	       !curl_easy_setopt(e, CURLOPT_PRIVATE, (char *)t) &&
+	       !curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, may_send) &&
+	       !curl_easy_setopt(e, CURLOPT_PREREQDATA, t) &&
 	       !curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes) &&
 	       !curl_easy_setopt(e, CURLOPT_WRITEDATA, t) && set_tls(e, q->tls) &&
 	       set_headers(t, q);
@@ -509,6 +525,7 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h, const struct nb_http_r
 	t->http = h;
 	t->chunk = q->chunk;
 	t->done = q->done;
+	t->once = q->once;
 	t->arg = q->arg;
 	t->started_us = nb_clock_system() / 1000;
 	t->easy = curl_easy_init();

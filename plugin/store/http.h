@@ -56,6 +56,7 @@ typedef void nb_http_chunk_fn(void *arg, struct nb_buf *body);
  * @timeout_ms: time limit of the whole request; 0: none, for streams
  * @limit: most bytes of a reply; of a stream, most bytes not yet consumed
  * @chunk: receives a stream; NULL: @done gets the whole reply
+ * @once: the request fails rather than being sent a second time
  */
 struct nb_http_request {
 	const char *url;
@@ -68,6 +69,7 @@ struct nb_http_request {
 	nb_http_chunk_fn *chunk;
 	nb_http_done_fn *done;
 	void *arg;
+	bool once;
 };
 
 int nb_http_new(struct nb_http **out, struct nb_err *err);

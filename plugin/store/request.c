@@ -250,7 +250,8 @@ static void attempt(struct nb_store_request *q)
 				     .tls = &s->tls,
 				     .limit = REPLY_LIMIT,
 				     .done = attempt_done,
-				     .arg = q };
+				     .arg = q,
+				     .once = q->write };
 
 	q->attempt_ms = now;
 	q->waiting = q->form != NB_STORE_FORM_AUTH && nb_store_must_authenticate(s);

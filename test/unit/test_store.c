@@ -54,7 +54,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static struct nb_store *start_fake(const char *bytes, size_t size)
+static struct nb_store *start_fake_of(void *(*how)(void *), const char *bytes, size_t size)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
 	socklen_t n = sizeof(a);
@@ -72,12 +72,17 @@ static struct nb_store *start_fake(const char *bytes, size_t size)
 	fake.silent = !bytes;
 	fake.served = 0;
 	fake.port = ntohs(a.sin_port);
-	ck_assert_int_eq(pthread_create(&fake.thread, NULL, serve, NULL), 0);
+	ck_assert_int_eq(pthread_create(&fake.thread, NULL, how, NULL), 0);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
 	c.endpoints = url;
 	ck_assert_int_eq(nb_http_new(&http, &err), 0);
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
 	return s;
+}
+
+static struct nb_store *start_fake(const char *bytes, size_t size)
+{
+	return start_fake_of(serve, bytes, size);
 }
 
 static void stop_fake(struct nb_store *s)
@@ -466,6 +471,43 @@ TEST(a_busy_member_is_asked_again)
 	ck_assert(until(&g.done));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 	ck_assert(g.succeeded);
+	stop_fake(s);
+}
+
+/* Answers one request of a connection, takes the next one and ends the connection. */
+static void *serve_twice(void *arg)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 44\r\n\r\n"
+				     "{" HEADER ",\"succeeded\":true}";
+	int fd;
+
+	(void)arg;
+	for (; (fd = accept(fake.fd, NULL, NULL)) >= 0; close(fd))
+		for (int i = 0; i < 2 && read(fd, fake.in, sizeof(fake.in) - 1) > 0; i++) {
+			fake.served++;
+			if (!i && write(fd, answer, sizeof(answer) - 1) < 0)
+				break;
+		}
+	return NULL;
+}
+
+/*
+ * A connection that is used again ends when the member has the whole request. libcurl would send
+ * it once more on a new one, where the condition of a transaction that was carried out fails.
+ */
+TEST(a_transaction_is_sent_once)
+{
+	struct nb_store_op put = { .kind = NB_STORE_PUT, .key = "/k", .value = "1", .size = 1 };
+	struct nb_store_compare none = { .key = "/k" };
+	struct nb_store_txn txn = { &none, 1, &put, 1, NULL, 0 };
+	struct nb_store *s = start_fake_of(serve_twice, "", 0);
+
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert_msg(!g.err.code && g.succeeded, "%s", g.err.text);
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert_int_eq(g.err.code, NB_E_STORE);
+	ck_assert(g.unknown);
+	ck_assert_uint_eq(fake.served, 2);
 	stop_fake(s);
 }
 

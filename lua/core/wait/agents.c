@@ -61,6 +61,7 @@ static void post_start(lua_State *L, struct posts *all, size_t i, int at, double
 	struct nb_http_request q = { .tls = &all->fleet->tls,
 				     .connect_ms = 3000,
 				     .limit = REPLY_LIMIT,
+				     .once = true,
 				     .done = post_done,
 				     .arg = &all->post[i] };
 
