@@ -68,7 +68,11 @@ await test -s second.log
 first=$(sed -n 's/.* PID \([0-9]*\) .*/\1/p' second.log)
 [ "$first" -ne "$second" ] && [ "$(cat "/proc/$first/comm")" = ncclbpf-agent ]
 ok "a second agent of a site names the first, for which it waits" $?
-sleep 3
+# it sleeps between two tries
+slept() { awk '/^voluntary/ { print $2 }' "/proc/$second/status"; }
+before_tries=$(slept)
+tried() { [ "$(slept)" -gt $((before_tries + 2)) ]; }
+await tried
 kill "$second"
 wait "$second"
 [ "$(wc -l <second.log)" -eq 1 ]

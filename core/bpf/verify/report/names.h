@@ -35,14 +35,5 @@ const char *nb_say_type(struct nb_env *env, uint32_t map, enum nb_name_part part
 /* Return the name in the source of the object at @off behind @r, for
  * example "ctx->ranks" or "limits.max_bytes"; "" if it has no name. */
 const char *nb_say_place(struct nb_env *env, const struct nb_reg *r, const struct nb_range *off);
-/*
- * Describe why the instruction at @pc, run with registers @regs, yields
- * rank-local data, and say what to do instead. A hint of "" means the hint of
- * the rule.
- */
-struct nb_local_words {
-	const char *text, *hint;
-};
-struct nb_local_words nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "core/bpf/verify/domain/range.h"
 #include "core/bpf/verify/feature/iter.h"
+#include "core/bpf/verify/report/local.h"
 #include "core/bpf/verify/report/names.h"
 #include "core/bpf/verify/report/report.h"
 #include "core/bpf/verify/report/source.h"
