@@ -45,6 +45,7 @@ OPT.tsan    := -O1 -fsanitize=thread
 OPT.cov     := -O0 --coverage
 OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined
 OPT := $(OPT.$(VARIANT))
+# With sanitizers debug information is for the lines of their reports.
 SAN := $(filter -fsanitize=% --coverage,$(OPT))
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla \
 	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
@@ -52,7 +53,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla \
 	-Wimplicit-fallthrough -Wdouble-promotion -Wframe-larger-than=8192
 
 NB_CPPFLAGS := -I. -MMD -MP -DNCCLBPF_VERSION='"$(VERSION)"'
-NB_CFLAGS := -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
+NB_CFLAGS := -std=c11 -D_GNU_SOURCE $(if $(SAN),-g1,-g) -fPIC -fvisibility=hidden \
 	-ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(OPT) $(if $(WERROR),-Werror)
 NB_LDFLAGS :=

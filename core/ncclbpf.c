@@ -25,28 +25,6 @@ static int keep_aux(uint8_t **aux, const struct nb_verdict *v, const struct nb_p
 	return 0;
 }
 
-struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v)
-{
-	return (struct nb_policy_effort){
-		.insns_walked = v->stats.insns_walked,
-		.states_peak = v->stats.states_peak,
-		.stack_bytes = v->stats.stack_depth,
-		.iteration = v->iteration,
-		.first = v->first,
-		.iter_steps = v->iter_steps,
-		.iterations = v->iterations,
-		.constant_iterations = v->constant_iterations,
-		.loop_pc = v->loop.pc,
-		.loop_iterations = v->loop.iterations,
-		.loop_length = v->loop.length,
-		.loop_share = v->loop.share,
-		.passes = v->passes,
-		.loops = v->loops,
-		.ignores_time = !v->reads_time,
-		.time_ns = v->stats.time_ns,
-	};
-}
-
 /* Verify one program and record the cost. @opts->verify.policy_spent grows
  * by its work; the caller frees *@aux. */
 static int verify_one(const struct nb_image *img, uint32_t prog, struct nb_policy_opts *opts,
@@ -59,7 +37,7 @@ static int verify_one(const struct nb_image *img, uint32_t prog, struct nb_polic
 	if (rc)
 		return rc;
 	opts->verify.policy_spent += v->stats.work;
-	*effort = nb_policy_effort_of(v);
+	*effort = (struct nb_policy_effort){ v->stats, v->runs };
 	if (!v->accepted) {
 		rc = nb_verdict_err(v, img, prog, err);
 		if (opts->finding_text)
@@ -104,6 +82,8 @@ void nb_policy_limits(struct nb_policy_opts *opts)
 		opts->max_insns = (uint32_t)default_of(NB_P_MAX_VERIFY);
 	if (!opts->max_memory)
 		opts->max_memory = default_of(NB_P_MAX_POLICY_MEMORY) << 20;
+	if (!opts->max_run)
+		opts->max_run = (uint32_t)default_of(NB_P_MAX_RUN);
 }
 
 int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
@@ -139,18 +119,18 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 	return 0;
 }
 
-static bool is_about_ranks(enum nb_finding_class c)
+bool nb_finding_about_ranks(const struct nb_finding *f)
 {
-	return c == NB_FIND_LOCAL_OUTPUT || c == NB_FIND_LOCAL_CONTROL;
+	return f->cls == NB_FIND_LOCAL_OUTPUT || f->cls == NB_FIND_LOCAL_CONTROL;
 }
 
 int nb_verify_env(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
-		  struct nb_err *err)
+		  struct nb_verify_opts *limits, struct nb_err *err)
 {
 	const struct nb_hook_spec *env = nb_spec_hook(NB_HOOK_ENV);
 	struct nb_field_spec fields[MAX_FIELDS];
 	struct nb_hook_spec alike = *env;
-	struct nb_verify_opts opts = { .hook = &alike };
+	struct nb_verify_opts opts = *limits;
 	int rc;
 
 	assert(env->nfields <= MAX_FIELDS);
@@ -159,12 +139,17 @@ int nb_verify_env(struct nb_verdict **out, const struct nb_image *img, uint32_t 
 		fields[i].label = NB_LABEL_COHERENT;
 	alike.fields = fields;
 	alike.coherent = true;
+	opts.hook = &alike;
 	rc = nb_verify(out, img, prog, &opts, err);
-	if (!rc && ((*out)->accepted || !is_about_ranks((*out)->finding.cls))) {
+	if (rc)
+		return rc;
+	limits->policy_spent += (*out)->stats.work;
+	/* All outputs were checked before the returned value was. */
+	if ((*out)->accepted || (*out)->finding.cls == NB_FIND_LOCAL_VERDICT) {
 		nb_verdict_free(*out);
 		*out = NULL;
 	}
-	return rc;
+	return 0;
 }
 
 int nb_policy_map(const struct nb_policy *p, const char *map)

@@ -61,20 +61,22 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 /* Replace limits of the policy that are 0 by the defaults. */
 void nb_policy_limits(struct nb_policy_opts *opts);
 
-/* Return the parts of a verdict that a policy keeps. */
-struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v);
-
 /*
  * nb_verify_env - may program @prog of SEC("env") answer ranks differently?
  *
+ * @limits: limits of the verification; policy_spent grows by its work
+ *
  * Verifies the program as if ranks that look up the same variable with the
- * same value had to get the same answer. *@out is the verdict that says why
- * ranks may get different answers, to be freed; it is NULL if they get the
- * same. The value that the program returns does not count. On an error of
- * nb_verify, *@out is NULL too.
+ * same value had to get the same answer. The value that the program returns
+ * does not count. *@out is NULL if ranks get the same answer. Otherwise *@out
+ * is the refusing verdict, to be freed, and nb_finding_about_ranks says
+ * whether ranks may get different answers; if not, the verifier gave up, for
+ * example at a limit, and the answer is not known. On an error of nb_verify,
+ * *@out is NULL too.
  */
 int nb_verify_env(struct nb_verdict **out, const struct nb_image *img, uint32_t prog,
-		  struct nb_err *err);
+		  struct nb_verify_opts *limits, struct nb_err *err);
+bool nb_finding_about_ranks(const struct nb_finding *f);
 
 /* Return the index of the policy's map named @map, or -1. */
 int nb_policy_map(const struct nb_policy *p, const char *map);

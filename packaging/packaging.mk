@@ -14,6 +14,11 @@ DOCDIR = $(PREFIX)/share/doc/ncclbpf
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 PYTHONDIR = $(PREFIX)/share/ncclbpf/python
 KINDS := tuner profiler net gin rma env
+# RCCL's names for plugins: librccl-net in all releases, the others in some.
+RCCL_KINDS := tuner profiler net
+# The links to our libraries, by which NCCL and RCCL find them.
+PLUGIN_LINKS := $(KINDS:%=libnccl-%-ncclbpf.so) $(RCCL_KINDS:%=librccl-%-ncclbpf.so)
+TCP_LINKS := libnccl-gin-tcp.so libnccl-rma-tcp.so librccl-net-tcp.so
 
 install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$$f || exit 1; done
 
@@ -35,9 +40,9 @@ install-files:
 	install -d $(D)$(LIBDIR)/ncclbpf
 	install $(STRIP) -m 755 $(RELEASE)/ncclbpf/libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/
 	ln -sf libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/libibverbs.so
-	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
+	for l in $(PLUGIN_LINKS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/$$l; done
 	install $(STRIP) -m 755 $(RELEASE)/libnccl-net-tcp.so $(D)$(LIBDIR)/
-	for k in gin rma; do ln -sf libnccl-net-tcp.so $(D)$(LIBDIR)/libnccl-$$k-tcp.so; done
+	for l in $(TCP_LINKS); do ln -sf libnccl-net-tcp.so $(D)$(LIBDIR)/$$l; done
 	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(RELEASE)/ncclbpf-agent $(D)$(PREFIX)/bin/
 	install $(STRIP) -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	$(call install_lua,$(D)$(LUADIR))
@@ -109,8 +114,7 @@ uninstall:
 	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf \
 		$(D)$(PYTHONDIR)/ncclbpf $(D)$(DOCDIR)
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
-		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
-		$(foreach k,net gin rma,$(D)$(LIBDIR)/libnccl-$k-tcp.so) \
+		$(addprefix $(D)$(LIBDIR)/,$(PLUGIN_LINKS) libnccl-net-tcp.so $(TCP_LINKS)) \
 		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent \
 		$(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
 		$(addprefix $(D)$(MANDIR)/man1/ncclbpf-,shell.1 agent.1) \

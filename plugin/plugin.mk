@@ -5,7 +5,7 @@
 STORE := $(call o,plugin/store/*.c) $(B)/plugin/runtime/clock.o
 RELAY := $(call o,plugin/relay/*.c)
 TAP := $(call o,plugin/tap/*.c)
-TCP := $(call o,plugin/tcp/*.c) $(addprefix $(B)/plugin/,abi/gin.o abi/net.o abi/net_props.o runtime/clock.o) $(B)/core/base/ascii.o
+TCP := $(call o,plugin/tcp/*.c) $(addprefix $(B)/plugin/,abi/gin.o abi/net.o net/props.o runtime/clock.o runtime/nccl.o) $(B)/core/base/ascii.o
 PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% agent/% tcp/%) $(TAP),\
 	$(call o,plugin/*/*.c plugin/*/*/*.c))
 PLUGIN_SO := $(B)/libncclbpf.so
@@ -48,10 +48,9 @@ $(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
 
 # The agent, one a host of a job whose hosts change together (docs/fleet.md).
 AGENT_BIN := $(B)/ncclbpf-agent
-AGENT := $(call o,plugin/agent/*.c plugin/agent/*/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
-	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
+AGENT := $(call o,plugin/agent/*.c plugin/agent/*/*.c) $(addprefix $(B)/plugin/,controller/election.o job/fence.o job/gen_numbers.o \
 	job/place.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
-	runtime/log.o runtime/params.o)
+	runtime/log.o runtime/nccl.o runtime/params.o)
 $(AGENT_BIN): $(AGENT) $(STORE) $(RELAY) $(CORE)
-	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread
+	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread -ldl
 lib: $(AGENT_BIN)

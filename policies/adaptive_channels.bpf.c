@@ -71,6 +71,7 @@ struct learned {
 	__u64 calm;	   /* mean of the last calm run */
 	__u32 channels;	   /* number to which `before` belongs */
 	__u32 contended;
+	__u64 processes; /* number of the job's processes in the last run */
 };
 
 struct {
@@ -167,7 +168,7 @@ static __always_inline struct sum add_up(const struct sums *t, __u32 most)
 	return all;
 }
 
-static __always_inline void adapt(__u32 class)
+static __always_inline void adapt(__u32 class, __u32 processes)
 {
 	struct learned *l = bpf_map_lookup_elem(&learned, &class);
 	struct wanted *w = bpf_map_lookup_elem(&channels, &class);
@@ -183,9 +184,10 @@ static __always_inline void adapt(__u32 class)
 	 * The sum includes times before a change, or it fell because a process
 	 * ended and no longer counts.
 	 */
-	if (l->channels != w->channels || s.n < l->before.n)
+	if (l->channels != w->channels || processes < l->processes || s.n < l->before.n)
 		l->before = s;
 	l->channels = w->channels;
+	l->processes = processes;
 	n = s.n - l->before.n;
 	log = s.log - l->before.log;
 	if (n < SAMPLES)
@@ -202,7 +204,6 @@ int adapt_channels(struct ncclbpf_controller *ctx)
 {
 	int class;
 
-	(void)ctx;
-	ncclbpf_for(class, 0, CLASSES) adapt((__u32) class);
+	ncclbpf_for(class, 0, CLASSES) adapt((__u32) class, ctx->processes);
 	return 0;
 }

@@ -20,10 +20,16 @@ static __always_inline uint64_t ncclbpf_sat_sub(uint64_t a, uint64_t b)
 	return a < b ? 0 : a - b;
 }
 
-/* a * b, at most 2^64 - 1 */
+/*
+ * a * b, at most 2^64 - 1. The empty asm hides from clang that this is a test of a 128-bit
+ * product: clang would call __multi3, which does not exist for BPF.
+ */
 static __always_inline uint64_t ncclbpf_sat_mul(uint64_t a, uint64_t b)
 {
-	return b && a > ~(uint64_t)0 / b ? ~(uint64_t)0 : a * b;
+	uint64_t most = b ? ~(uint64_t)0 / b : ~(uint64_t)0;
+
+	__asm__ volatile("" : "+r"(most));
+	return a > most ? ~(uint64_t)0 : a * b;
 }
 
 /*

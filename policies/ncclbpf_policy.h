@@ -385,7 +385,34 @@ union ncclbpf_words {
 
 #include "ncclbpf_math.h"
 
+/* ---- values that are set when the policy is loaded, or later ---- */
+
+/*
+ * In front of a variable: like a __coherent map, programs only read it, and the shell changes it
+ * on all ranks at the same decision (map set .data.coherent NAME=VALUE). It starts with the value
+ * that the source gives it.
+ *
+ *	__coherent_data struct limits limits = { .small = KIB(32), .channels = 8 };
+ */
+#define __coherent_data volatile SEC(".data.coherent")
+
+/*
+ * NCCLBPF_PARAM(small, KIB(32), 0, GIB(1)): a constant int64_t small, which is 32 KiB unless the
+ * policy is loaded with another value of the range, both ends included
+ * (NCCLBPF_POLICY=PATH?small=64K). The verifier knows the value.
+ */
+struct ncclbpf_param_range {
+	int64_t preset, min, max;
+};
+#define NCCLBPF_PARAM(name, preset, min, max)                                                      \
+	_Static_assert((int64_t)(min) <= (int64_t)(preset) && (int64_t)(preset) <= (int64_t)(max), \
+		       "the default of " #name " is not in its range");                            \
+	static const volatile int64_t name SEC(".rodata.params") = (int64_t)(preset);              \
+	static const struct ncclbpf_param_range ncclbpf_param_##name SEC(                          \
+		".rodata.params") = { (int64_t)(preset), (int64_t)(min), (int64_t)(max) }
+
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
 
 #endif

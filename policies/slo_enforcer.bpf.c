@@ -93,7 +93,8 @@ struct {
 /* What the controller stores for a key, in the elected process. */
 struct judged {
 	struct sum before;
-	__u64 settle; /* the sums include times before the last change */
+	__u64 settle;	 /* the sums include times before the last change */
+	__u64 processes; /* number of the job's processes in the last run */
 };
 
 struct {
@@ -206,8 +207,9 @@ static __always_inline __u32 budget(const struct target *t, __u64 limit, __u64 m
 
 static long enforce(void *map, const struct slo_key *at, const __u64 *limit, void *arg)
 {
+	const __u32 *processes = arg;
 	struct slo_key key = *at;
-	struct judged fresh = { { 0, 0 }, 0 };
+	struct judged fresh = { { 0, 0 }, 0, 0 };
 	struct target *t = bpf_map_lookup_elem(&targets, &key);
 	struct sum *s = bpf_map_lookup_elem(&measured, &key);
 	struct judged *j = bpf_map_lookup_elem(&judged, &key);
@@ -215,7 +217,6 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 	__u64 n, log;
 
 	(void)map;
-	(void)arg;
 	if (!t || !s)
 		return 0;
 	if (!j) {
@@ -225,8 +226,9 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 			return 0;
 	}
 	/* a process has ended, and its times no longer count */
-	if (s->n < j->before.n)
+	if (*processes < j->processes || s->n < j->before.n)
 		j->before = *s;
+	j->processes = *processes;
 	n = s->n - j->before.n;
 	log = s->log - j->before.log;
 	if (n < SAMPLES)
@@ -248,7 +250,8 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit, voi
 SEC("controller")
 int enforce_targets(struct ncclbpf_controller *ctx)
 {
-	(void)ctx;
-	bpf_for_each_map_elem(&limits, enforce, NULL, 0);
+	__u32 processes = ctx->processes;
+
+	bpf_for_each_map_elem(&limits, enforce, &processes, 0);
 	return 0;
 }

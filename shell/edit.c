@@ -303,8 +303,8 @@ static int edit_start(lua_State *L)
 	el_set(ed.el, EL_GETCFN, get_char);
 	el_set(ed.el, EL_ADDFN, "ncclbpf-complete", "complete the word", complete);
 	/*
-	 * After Ctrl-C the kernel would discard our answer if it is slower
-	 * than we are. So nb_edit_interrupted discards the typed keys itself.
+	 * At Ctrl-C the kernel would empty the terminal's queues, perhaps after
+	 * we have printed the reply. nb_edit_interrupted discards the typed keys.
 	 */
 	el_set(ed.el, EL_SETTY, "-d", "+noflsh", NULL);
 	el_set(ed.el, EL_SETTY, "-x", "+noflsh", NULL);

@@ -19,6 +19,7 @@
 
 #include <lauxlib.h>
 
+#include "lua/core/support/support.h"
 #include "lua/core/wait/wait.h"
 
 #define PIPE "ncclbpf.pipe"
@@ -121,12 +122,8 @@ int nb_pipe_open(lua_State *L)
 	struct pipe *p = lua_newuserdatauv(L, sizeof(*p), 0);
 
 	p->f = NULL;
-	if (luaL_newmetatable(L, PIPE)) {
-		luaL_setfuncs(L, methods, 0);
-		lua_pushvalue(L, -1);
-		lua_setfield(L, -2, "__index");
-	}
-	lua_setmetatable(L, -2);
+	nb_lua_class(L, PIPE, methods);
+	luaL_setmetatable(L, PIPE);
 	setenv("LESS", "FRX", 0);
 	/* $PAGER is a command line by POSIX. NOLINTNEXTLINE(cert-env33-c) */
 	p->f = popen(command, "w");

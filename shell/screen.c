@@ -315,7 +315,7 @@ int nb_screen_open(lua_State *L)
 		sigaction(ENDS[i], NULL, &end_was[i]);
 	scr.screen = newterm(NULL, stdout, stdin);
 	if (!scr.screen)
-		return nb_lua_failf(L, NB_E_SETTING, "TERM=%s: no such terminal is known",
+		return nb_lua_failf(L, NB_E_SETTING, "TERM=%s: unknown type of terminal",
 				    getenv("TERM") ? getenv("TERM") : "");
 	scr.restore_size = 0;
 	restore_add("sgr0");
@@ -334,11 +334,7 @@ int nb_screen_open(lua_State *L)
 	nodelay(stdscr, TRUE);
 	use_colors();
 	lua_newuserdatauv(L, 1, 0);
-	if (luaL_newmetatable(L, SCREEN_TYPE)) {
-		luaL_setfuncs(L, methods, 0);
-		lua_pushvalue(L, -1);
-		lua_setfield(L, -2, "__index");
-	}
-	lua_setmetatable(L, -2);
+	nb_lua_class(L, SCREEN_TYPE, methods);
+	luaL_setmetatable(L, SCREEN_TYPE);
 	return 1;
 }

@@ -3,6 +3,8 @@
 # So many times await looks: what has not come by then never comes. A look takes longer on a
 # loaded machine, so this is no time.
 LOOKS=2000
+# Seconds between two looks; more where a look itself takes processor time.
+PAUSE=0.1
 # What one command takes (seconds) at most, however loaded the machine is.
 HANG=900
 
@@ -18,7 +20,7 @@ await() {
 			echo "# it never came: $*"
 			return 1
 		fi
-		sleep 0.1
+		sleep $PAUSE
 	done
 }
 
@@ -28,6 +30,14 @@ halted() { ! grep -h '^State:' "/proc/$1"/task/*/status 2>/dev/null | grep -qv '
 halt() {
 	kill -STOP "$@" || return
 	for halting; do await halted "$halting" || return; done
+}
+
+# all_ended PID...: have all threads of these processes ended? A process that was killed may still
+# answer for a moment, and is a zombie until its parent has waited for it.
+all_ended() {
+	for ending; do
+		! grep -hs '^State:' "/proc/$ending"/task/*/status | grep -qv '[ZX] (' || return 1
+	done
 }
 
 # while_lives PID COMMAND...: COMMAND, for await; it can no longer succeed once PID has ended.

@@ -27,7 +27,7 @@ check-all:
 # end, so jobs do not look for them.
 check-san: TSAN := $(addprefix unit-,gen exit live jit_inline segment fence fence_calls \
 	fence_faults tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace \
-	net net_calls gin gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler \
+	net net_calls gin gin_calls gin_hooks gin_threads loop loop_faults profiler \
 	profiler_connect profiler_threads spans) verbs_tap
 check-san: FLEET := $(addprefix =fleet_,again damage refused)
 check-san:
@@ -42,6 +42,19 @@ check-san:
 		'!unit-verify_domains'; asan=$$?; \
 	LIMIT=1800 ASAN_OPTIONS=detect_leaks=0 test/run -b build/asan $(FLEET); fleet=$$?; \
 	LIMIT=1800 test/run -b build/tsan $(TSAN:%==%); [ $$asan$$fleet$$? = 000 ]
+
+## check: check-nccls     suites with other versions of NCCL, and RCCL, of Debian: VERSIONS="2.29.7"
+.PHONY: check-nccls
+check-nccls:
+	@test/setup.sh build check
+	@$(AGAIN) lib policies tests tests-full
+	@test/nccls/check.py $(B) $(VERSIONS)
+
+## check: check-gpu       all that wants a real GPU, in 8 minutes: gpu, gpu_more, gpu_torch, bench-gpu
+.PHONY: check-gpu
+check-gpu:
+	@[ ! -c /dev/nvidia0 ] || $(RELEASE_OF) lib policies hosts $(RELEASE)/test/nursery >/dev/null
+	@test/gpu.sh $(RELEASE)
 
 ## check: check-flaky     make check RUNS times beside LOAD busy processes: RUNS=10 LOAD=4 TIER=quick
 check-flaky:
@@ -81,15 +94,14 @@ check-soak:
 	@$(AGAIN) worst
 	@$(AGAIN) mutants MUTANT_KINDS="refuse label weigh lax"
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run -b $(B) proof
-	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
-		LIMIT=7200 test/run -b $(B) unit-table expr
+	@TABLES=20000 TABLE_SEED=$$(date +%s) LIMIT=7200 test/run -b $(B) =table_rows
 	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
 	@$(AGAIN) agree ARM64_PROGRAMS=200000 PROGRAMS=3000000
-	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
-		GROUP_SEED=$$(date +%s%N) GROUP_COUNT=100000 \
-		test/run -b $(B) unit-compile_all unit-agreement arm64
+	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 test/run -b $(B) unit-agreement arm64
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run -b $(B) map_kernel ring_kernel
+	@ROUNDS=60 COMMS=6000 MOVED=100 LIMIT=7200 test/run -b $(B) =host_reload_abis
+	@FENCE_SECONDS=60 LIMIT=7200 test/run -b $(B) =unit-fence
 	@ELEMENTS=100000 test/run -b $(B) shell_batch
 	@LONG=1 TIMES=200 LIMIT=1800 test/run -b $(B) =gin_real
 	@JUDGE_SEED=$$(date +%s) JUDGE_RUNS=$(or $(JUDGE_RUNS),50000) LUA_LIMIT=3600 \
@@ -171,14 +183,15 @@ domains: setup
 	@test/unit/domains.sh $(RELEASE) $(JOBS) $(WIDTHS)
 
 # libFuzzer, with clang; what it finds stays in build/fuzz/found.
-## check: fuzz            libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
+## check: fuzz            libFuzzer on each target: SECONDS=120 or RUNS=n, TARGETS="verify embed"
 .PHONY: fuzz
 fuzz:
 	@test/setup.sh build check
 	@$(AGAIN) VARIANT=fuzz CC=$(CLANG) B=build/fuzz WERROR= \
 		$(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(FUZZ:$(B)/%=build/fuzz/%)) \
 		>/dev/null
-	@test/fuzz/fuzz.sh build/fuzz $(or $(SECONDS),120) $(TARGETS)
+	@test/fuzz/fuzz.sh build/fuzz \
+		$(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),120)) $(TARGETS)
 
 # The hooks' counts beside the kernel's; a guest that does not come up is a failure.
 ## check: check-rdma      the same as demo-rdma, in a virtual machine with SoftRoCE

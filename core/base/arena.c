@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 16, BLOCK = 64 << 10 };
+/* Blocks grow from FIRST to BLOCK: a loaded policy keeps its arena, and most are small. */
+enum { ALIGN = 16, FIRST = 4 << 10, BLOCK = 64 << 10 };
 
 struct nb_arena_block {
 	struct nb_arena_block *next;
@@ -39,9 +40,12 @@ void nb_arena_fini(struct nb_arena *a)
 
 static struct nb_arena_block *arena_grow(struct nb_arena *a, size_t size)
 {
-	size_t want = size > BLOCK ? size : BLOCK;
-	struct nb_arena_block *b = malloc(sizeof(*b) + want);
+	size_t want = a->blocks ? 2 * a->blocks->size : FIRST;
+	struct nb_arena_block *b;
 
+	want = want > BLOCK ? BLOCK : want;
+	want = want < size ? size : want;
+	b = malloc(sizeof(*b) + want);
 	if (!b)
 		return NULL;
 	b->size = want;
@@ -80,6 +84,11 @@ void *nb_arena_array(struct nb_arena *a, size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &total))
 		return NULL;
 	return nb_arena_alloc(a, total);
+}
+
+void *nb_arena_again(struct nb_arena *a, void *old, size_t n, size_t size)
+{
+	return old ? memset(old, 0, n * size) : nb_arena_array(a, n, size);
 }
 
 void *nb_arena_dup(struct nb_arena *a, const void *from, size_t size)

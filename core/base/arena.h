@@ -28,6 +28,8 @@ void *nb_arena_alloc(struct nb_arena *a, size_t size);
 /* Allocate @n elements of @size bytes, like nb_arena_alloc; NULL on
  * overflow too. */
 void *nb_arena_array(struct nb_arena *a, size_t n, size_t size);
+/* Return the array @old, cleared; NULL: a new one. */
+void *nb_arena_again(struct nb_arena *a, void *old, size_t n, size_t size);
 /* Copy @size bytes into the arena; NULL as for nb_arena_alloc. */
 void *nb_arena_dup(struct nb_arena *a, const void *from, size_t size);
 /* Copy at most @max bytes of a string into the arena and terminate the copy. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keep what we link loadable with glibc 2.28 (README, "What is promised"). The
+ * Keep what we link loadable with glibc 2.28 (docs/compatibility.md). The
  * Makefile includes this file in front of every source of a library.
  *
  * glibc 2.34 moved these functions from libdl and libpthread into libc and
@@ -23,6 +23,7 @@
 #endif
 
 NB_FLOOR(dladdr, "2.2.5")
+NB_FLOOR(dladdr1, "2.3.3")
 NB_FLOOR(dlclose, "2.2.5")
 NB_FLOOR(dlerror, "2.2.5")
 NB_FLOOR(dlinfo, "2.3.3")

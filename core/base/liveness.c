@@ -124,16 +124,21 @@ uint64_t nb_process_token(void)
 
 uint64_t nb_pid_namespace(void)
 {
-	static uint64_t made;  /* random number in place of the inode */
-	static pid_t made_for; /* PID of the process that has this number */
+	/* a random number in place of the inode; above it the PID of the process that has it */
+	static uint64_t made;
+	uint64_t pid = (uint64_t)getpid(), is, mine;
 	struct stat st;
 
 	if (!stat("/proc/self/ns/pid", &st))
 		return (uint64_t)st.st_ino;
-	if (made_for != getpid()) {
+	is = __atomic_load_n(&made, __ATOMIC_RELAXED);
+	if (is >> 32 != pid) {
 		/* the kernel numbers namespaces from 0xeffffff0 upwards */
-		made = nb_process_token() & 0x7fffffff;
-		made_for = getpid();
+		mine = pid << 32 | (nb_process_token() & 0x7fffffff);
+		/* the number of the thread that is first counts */
+		if (__atomic_compare_exchange_n(&made, &is, mine, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			is = mine;
 	}
-	return made;
+	return (uint32_t)is;
 }

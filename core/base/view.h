@@ -57,11 +57,6 @@ static inline bool nb_view_u32(struct nb_view v, uint64_t off, uint32_t *to)
 	return nb_view_get(v, off, to, sizeof(*to));
 }
 
-static inline bool nb_view_u64(struct nb_view v, uint64_t off, uint64_t *to)
-{
-	return nb_view_get(v, off, to, sizeof(*to));
-}
-
 /* Return the 32-bit number at @off; 0 if it is outside. */
 static inline uint32_t nb_view_word(struct nb_view v, uint64_t off)
 {

@@ -10,8 +10,8 @@
  *          be loaded for another kind and never called for this one;
  * prefix:  prefix of the file's name, as in NCCL;
  * stem:    name of the exported table, up to the version;
- * oldest:  oldest version that we can call; 0: only the version that NCCL
- *          calls of ours;
+ * oldest:  oldest version that we can call in place of a newer one; if NCCL
+ *          calls an older version of ours, only that one;
  * error:   text for a call of the wrapped plugin that failed;
  * refused: text for the counter of refused calls, if it is not zero.
  */
@@ -19,7 +19,7 @@
 CHAIN(TUNER,    "tuner",    "tuner",      0, "libnccl-tuner",    "ncclTunerPlugin_v", 2,
 	"an error, so NCCL's own choice was used",
 	"an answer that NCCL cannot use, which was dropped")
-CHAIN(PROFILER, "profiler", "profiler",   0, "libnccl-profiler", "ncclProfiler_v",    0,
+CHAIN(PROFILER, "profiler", "profiler",   0, "libnccl-profiler", "ncclProfiler_v",    5,
 	"an error, which NCCL would ignore",
 	"nothing, but missed some events, because too many were open")
 CHAIN(NET,      "net",      "net plugin", 1, "libnccl-net",      "ncclNetPlugin_v",   5,

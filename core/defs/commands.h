@@ -48,6 +48,9 @@ CMD(POLICY_MOVE, "policy move",
 	"NAME [before=NAME] [position=first|last] [comm=ID,ID|others] "
 	"[if_generation=N] [commit=no]", 1, 1, CONTROL,
 	"Change the position of a policy in use, at a fence")
+CMD(POLICY_REPLACE, "policy replace",
+	"NAME NEW [comm=ID,ID|others] [if_generation=N] [commit=no]", 2, 2, CONTROL,
+	"Let the policy NEW take the place of a policy in use, at a fence")
 CMD(POLICY_UNDO, "policy undo", "[to=N] [if_generation=N] [commit=no]", 0, 0, CONTROL,
 	"Return to the previous generation, or to generation N of policy history, at a fence")
 CMD(POLICY_HISTORY, "policy history", "", 0, 0, OBSERVE,
@@ -75,12 +78,10 @@ CMD(MAP_LOAD, "map load", "MAP [flags=any|new|old] [if_generation=N] [commit=no]
 	"a coherent map changes at one fence")
 CMD(MAP_POP, "map pop", "MAP [count=N] [follow=yes]", 1, 1, CONTROL,
 	"Remove and show the next records of a ring buffer")
-CMD(MAP_ATTACH, "map attach", "MAP [step=STEP]", 1, 1, CONTROL,
+CMD(MAP_ATTACH, "map attach", "MAP", 1, 1, CONTROL,
 	"Make the memory of the accompanying file descriptor the contents of all host maps "
-	"of this name, also in policies loaded later; "
-	"step=stage, commit, undo and done: in steps, "
-	"so that all processes of a job change or none")
-CMD(MAP_DETACH, "map detach", "MAP [step=STEP]", 1, 1, CONTROL,
+	"of this name, also in policies loaded later")
+CMD(MAP_DETACH, "map detach", "MAP", 1, 1, CONTROL,
 	"Detach the memory from the host maps of this name, which then contain zeroes")
 CMD(CONTROLLER_STATUS, "controller status", "", 0, 0, OBSERVE,
 	"Show the process that runs the controllers of this host, "
@@ -95,8 +96,6 @@ CMD(CONTROLLER_EXPORT, "controller export", "", 0, 0, OBSERVE,
 CMD(CONTROLLER_IMPORT, "controller import", "DIGEST [commit=no]", 1, 1, CONTROL,
 	"Apply the change in the accompanying file descriptor "
 	"to the coherent maps of generation DIGEST, which must be in use")
-CMD(CONTROLLER_MAPS, "controller maps", "", 0, 0, OBSERVE,
-	"Send the merged maps of the processes of this site as a file descriptor beside the reply")
 CMD(CHANGE_STATUS, "change status", "", 0, 0, OBSERVE,
 	"Show the staged change, if any, and the fences of the last change")
 CMD(CHANGE_CHECK, "change check", "DIGEST [if_generation=N] [fleet=N]", 1, 1, CONTROL,
@@ -141,7 +140,7 @@ CMD(VERBS, "verbs", "[limit=N] [after=N]", 0, 0, OBSERVE,
 	"Show the queue pairs of NCCL's own InfiniBand transport and their counters")
 CMD(TELEMETRY, "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL,
 	"Enable, disable or clear the measurement of every collective")
-CMD(STATS, "stats", "[comm=ID] [limit=N] [after=N]", 0, 0, OBSERVE,
+CMD(STATS, "stats", "[tags=yes] [comm=ID] [limit=N] [after=N]", 0, 0, OBSERVE,
 	"Show the times that telemetry has measured, by collective, size, algorithm and protocol")
 CMD(SAMPLE_TAIL, "sample tail", "[count=N] [comm=ID]", 0, 0, OBSERVE,
 	"Show the execution times of the last collectives of each communicator")

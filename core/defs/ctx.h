@@ -49,4 +49,10 @@ enum ncclbpf_proto {
 	NCCL_NUM_PROTOS = 3
 };
 
+/*
+ * Range of chunk sizes. NCCL rounds a size down to whole lines of the protocol,
+ * of at most 1,920 bytes, and does not check whether 0 is left.
+ */
+enum ncclbpf_chunk { NCCL_CHUNK_LEAST = 4096, NCCL_CHUNK_MOST = 1 << 30 };
+
 #endif

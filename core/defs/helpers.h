@@ -9,7 +9,8 @@
  *            SAMPLE_OR_NULL: ALLOC bytes to release);
  * a1..a5:    NB_ARG_<a>:
  *            NONE   not an argument, may hold anything
- *            ANY    an initialised scalar
+ *            ANY    an initialised value; of a pointer the address as a
+ *                   number, or a refusal if the effect is CALLS or ITER_…
  *            OPT    anything, even uninitialised: the caller may omit it
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
@@ -42,7 +43,8 @@
  *            PROCESS   this process: its other threads, how full a ring
  *                      buffer is, whether there is a trace ring;
  * effect:    NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
- *            coherent maps); CALLS: runs the FUNC any
+ *            coherent maps, except that controllers update and delete
+ *            elements of coherent maps); CALLS: runs the FUNC any
  *            number of times; ITER_NEW, ITER_NEXT, ITER_END: begin, step and
  *            end an iterator. Engines execute CALLS themselves;
  *            core/bpf/exec/run/helpers.c implements the others;

@@ -19,7 +19,7 @@ FIELD(coll_done, start_ns,   uint64_t, IN, LOCAL, "ns",
 FIELD(coll_done, enqueue_ns, uint64_t, IN, LOCAL, "ns",
 	"time that NCCL took to enqueue the collective", "Coll start to stop")
 FIELD(coll_done, gpu_ns,     uint64_t, IN, LOCAL, "ns",
-	"duration of the longest channel of its kernels", "KernelCh pTimer")
+	"duration of its slowest kernel channel", "KernelCh pTimer")
 FIELD(coll_done, proxy_ns,   uint64_t, IN, LOCAL, "ns",
 	"time from the first start to the last end of its network operations",
 	"ProxyOp start to stop")
@@ -36,7 +36,7 @@ FIELD(coll_done, nodes,      uint32_t, IN, LOCAL, "1",
 FIELD(coll_done, channels,   uint32_t, IN, LOCAL, "1",
 	"channels that NCCL used (v1-v3: upper bound)", "Coll nChannels")
 FIELD(coll_done, algo,       int32_t,  IN, LOCAL, "1",
-	"algorithm that NCCL used, NCCL_ALGO_*; -1: not known", "Coll algo")
+	"algorithm that NCCL used, NCCL_ALGO_*; -1: not known, or a symmetric kernel", "Coll algo")
 FIELD(coll_done, proto,      int32_t,  IN, LOCAL, "1",
 	"protocol that NCCL used, NCCL_PROTO_*; -1: not known", "Coll proto")
 FIELD(coll_done, rank,       int32_t,  IN, LOCAL, "1",
@@ -44,4 +44,7 @@ FIELD(coll_done, rank,       int32_t,  IN, LOCAL, "1",
 FIELD(coll_done, source,     uint32_t, IN, LOCAL, "1",
 	"source of exec_ns: 0 none, 1 the GPU's clock, 2 kernels as the CPU saw them, 3 proxies",
 	"the plugin")
+FIELD(coll_done, tag,        uint64_t, IN, LOCAL, "1",
+	"tag that the application gave the call (userProfilerTag); 0: none, or NCCL before 2.31",
+	"Coll userTag")
 CONTEXT_END(coll_done)

@@ -2,11 +2,11 @@
 /*
  * Context of SEC("controller"): struct ncclbpf_controller.
  * core/defs/hook_coll_done.h explains columns and ABI rules. Times are those of
- * CLOCK_MONOTONIC.
+ * CLOCK_MONOTONIC, except for wall_ns.
  */
 CONTEXT(controller)
 FIELD(controller, now_ns,      uint64_t, IN,  LOCAL, "ns",
-	"when this run began", "the plugin")
+	"when this run began, by the clock of bpf_ktime_get_ns", "CLOCK_MONOTONIC")
 FIELD(controller, since_ns,    uint64_t, IN,  LOCAL, "ns",
 	"time since the previous run of this process; 0 in the first run", "the plugin")
 FIELD(controller, run,         uint64_t, IN,  LOCAL, "1",
@@ -23,11 +23,14 @@ FIELD(controller, missing,     uint32_t, IN,  LOCAL, "1",
 	"processes of the job that did not answer in time: their last values are merged, or none",
 	"the plugin")
 FIELD(controller, ranks,       uint32_t, IN,  LOCAL, "1",
-	"number of ranks of all communicators on this host", "job segment")
+	"number of ranks of all communicators with an identity on this host", "job segment")
 FIELD(controller, comms,       uint32_t, IN,  LOCAL, "1",
-	"number of communicators on this host", "job segment")
+	"number of communicators with an identity on this host", "job segment")
 FIELD(controller, interval_ns, uint64_t, OUT, LOCAL, "ns",
 	"time until the next run, 20 ms to 1 hour; "
 	"starts as NCCLBPF_CONTROLLER_MS or as the value that the previous run set",
 	"becomes the timer")
+FIELD(controller, wall_ns,     uint64_t, IN,  LOCAL, "ns",
+	"when this run began, in UTC since 1970: for times of day; this clock may jump",
+	"CLOCK_REALTIME")
 CONTEXT_END(controller)

@@ -24,7 +24,7 @@ FIELD(kernel_ch, func,      uint32_t, IN, LOCAL, "1",
 FIELD(kernel_ch, channel,   uint32_t, IN, LOCAL, "1",
 	"channel", "KernelCh channelId")
 FIELD(kernel_ch, algo,      int32_t,  IN, LOCAL, "1",
-	"algorithm that NCCL used, NCCL_ALGO_*; -1: not known", "Coll algo")
+	"algorithm that NCCL used, NCCL_ALGO_*; -1: not known, or a symmetric kernel", "Coll algo")
 FIELD(kernel_ch, proto,     int32_t,  IN, LOCAL, "1",
 	"protocol that NCCL used, NCCL_PROTO_*; -1: not known", "Coll proto")
 FIELD(kernel_ch, rank,      int32_t,  IN, LOCAL, "1",

@@ -14,7 +14,7 @@ FIELD(p2p_done, start_ns,   uint64_t, IN, LOCAL, "ns",
 FIELD(p2p_done, enqueue_ns, uint64_t, IN, LOCAL, "ns",
 	"time that NCCL took to enqueue the operation", "P2p start to stop")
 FIELD(p2p_done, gpu_ns,     uint64_t, IN, LOCAL, "ns",
-	"duration of the longest channel of its kernels; 0: not known", "KernelCh pTimer")
+	"duration of its slowest kernel channel; 0: not known", "KernelCh pTimer")
 FIELD(p2p_done, proxy_ns,   uint64_t, IN, LOCAL, "ns",
 	"time from the first start to the last end of its network operations; 0: not known",
 	"ProxyOp start to stop")
@@ -34,4 +34,7 @@ FIELD(p2p_done, rank,       int32_t,  IN, LOCAL, "1",
 FIELD(p2p_done, source,     uint32_t, IN, LOCAL, "1",
 	"source of exec_ns: 0 none, 1 the GPU's clock, 2 kernels as the CPU saw them, 3 proxies",
 	"the plugin")
+FIELD(p2p_done, tag,        uint64_t, IN, LOCAL, "1",
+	"tag that the application gave the call (userProfilerTag); 0: none, or NCCL before 2.31",
+	"P2p userTag")
 CONTEXT_END(p2p_done)

@@ -48,7 +48,12 @@ FIELD(tuner, algo,          int32_t,  OUT, COHERENT, "1",
 FIELD(tuner, proto,         int32_t,  OUT, COHERENT, "1",
 	"protocol to use, NCCL_PROTO_*; -1: no opinion", "entry of collCostTable set to 0")
 FIELD(tuner, channels,      uint32_t, OUT, COHERENT, "1",
-	"largest number of channels to use; 0: no opinion", "getCollInfo nChannels")
+	"largest number of channels to use; 0: no opinion; "
+	"ignored for CollNet, and for NVLS on several nodes", "getCollInfo nChannels")
+FIELD(tuner, chunk_size,    uint32_t, OUT, COHERENT, "B",
+	"bytes of a chunk, at least NCCL_CHUNK_LEAST; 0: no opinion. NCCL lowers it to its "
+	"buffers' size and rounds it down to whole lines; before 2.30 it does not ask",
+	"getChunkSize chunkSize (tuner v6)")
 /* NCCL's cost table of this decision, for helpers that take the context: NCCL_NUM_ALGOS rows of
  * NCCL_NUM_PROTOS predicted times in microseconds, negative for combinations that NCCL does not
  * offer; NULL if not known. Programs cannot access it. */

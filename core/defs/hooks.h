@@ -8,10 +8,10 @@
  * ctx:      struct ncclbpf_<ctx>, rows in core/defs/hook_<ctx>.h;
  * coherent: NB_COHERENT: outputs and verdict must not depend on rank-local
  *           data; 0: the hook has no such outputs;
- * doc:      help text of one line.
+ * doc:      one line for the reference page.
  */
 HOOK(TUNER, "tuner", tuner, NB_COHERENT,
-	"before each collective: choose algorithm, protocol and number of channels")
+	"before each collective: choose algorithm, protocol, number of channels and chunk size")
 HOOK(COLL_DONE, "profiler/coll_done", coll_done, 0, "after each collective: its duration, if known")
 HOOK(P2P_DONE, "profiler/p2p_done", p2p_done, 0, "after each send or receive")
 HOOK(PROXY_STEP, "profiler/proxy_step", proxy_step, 0,

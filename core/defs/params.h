@@ -11,7 +11,8 @@
 /* The columns are name, type, def, min, max, choices, unit, who and doc. */
 PARAM(POLICY,              STR,  "",        0,    65536,      "",                    "",    PLUGIN,
 	"policy images or .bpf.o files in running order, separated by colons; "
-	"each may end in @sha256:<64 hex digits>")
+	"?NAME=VALUE,NAME=VALUE after a file sets parameters of the policy; "
+	"each may end in @sha256:<64 hex digits>, the digest of the file")
 PARAM(DISABLE,             INT,  "0",       0,    1,          "",                    "1",   PLUGIN,
 	"1: the plugin loads no policy, opens no socket and lets NCCL decide")
 PARAM(CONTROL,             ENUM, "on",      0,    1,          "on|off",              "",    PLUGIN,
@@ -37,8 +38,8 @@ PARAM(MAX_VERIFY,          INT,  "2000000", 1000, 1000000000, "",               
 	"instructions that the verifier may walk for all programs of a policy")
 PARAM(MAX_POLICY_MEMORY,   INT,  "256",     1,    65536,      "",                    "MiB", BOTH,
 	"memory that the maps of a policy may take; per-CPU maps count for 256 CPUs on every host")
-PARAM(MAX_CHANNELS,        INT,  "64",      1,    64,         "",                    "1",   PLUGIN,
-	"largest number of channels that a policy may request")
+PARAM(MAX_CHANNELS,        INT,  "128",     1,    128,        "",                    "1",   PLUGIN,
+	"largest number of channels that a policy may request; NCCL has at most 64, RCCL 128")
 PARAM(MAX_RUN,             INT,  "1048576", 4096, 1073741824, "",                    "",    BOTH,
 	"longest time that the policies on one hook may take for one decision or event, "
 	"in weighted instructions of about a nanosecond")

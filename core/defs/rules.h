@@ -48,7 +48,8 @@ RULE(NOT_POINTER, "not_pointer", "a plain number is used as an address",
 VARIANT(NULL_POINTER, NOT_POINTER, "", "", "the pointer is NULL on this path")
 RULE(NULLABLE, "nullable", "a pointer that may be NULL is dereferenced",
 	"{r} tested against NULL before it is dereferenced", "{value}",
-	"bpf_map_lookup_elem returns NULL when there is no such element: add if (!v) return 0;")
+	"bpf_map_lookup_elem returns NULL when map {map} has no such element: "
+	"add if (!v) return 0;")
 VARIANT(NULLABLE_RECORD, NULLABLE,
 	"", "",
 	"the reservation at {where} returns NULL when the ring buffer is full: "
@@ -156,7 +157,7 @@ RULE(CTX_NEWER, "ctx_newer", "a context field that this ncclbpf does not have",
 	"field {name} is not known to this ncclbpf: the policy was built for a newer one",
 	"update ncclbpf, or build the policy against the older ncclbpf_policy.h")
 RULE(CTX_READONLY, "ctx_read_only", "a store into an input field of the context",
-	"an output field of struct {ctx}", "{name} is an input ({text})",
+	"an output field of struct {ctx}", "{name} is an input",
 	"only outputs can be assigned; copy the input to a variable and change the copy")
 VARIANT(CTX_NO_OUTPUT, CTX_READONLY,
 	"an output field; struct {ctx} has none", "",
@@ -300,7 +301,7 @@ RULE(ENCODING, "encoding", "an invalid instruction",
 VARIANT(SLOTS, ENCODING, "1 to {limit} slots", "{count} slots", "")
 VARIANT(MAP_INDEX, ENCODING, "a map index below {limit}", "map index {count}", "")
 VARIANT(MAP_ADDRESS, ENCODING,
-	"the address of a value in an array map", "map {map} is of another type", "")
+	"the address of a value in an array map of one element", "map {map} is another map", "")
 RULE(JUMP_RANGE, "jump_range", "a jump out of its function",
 	"a jump to a slot from 0 to {limit}", "the jump goes to slot {number}",
 	"compilers never emit such a jump: in hand-written code, check the offset")
@@ -337,20 +338,19 @@ RULE(LOOP, "endless_loop", "this loop has no bound",
 	"an iteration changes nothing that decides whether the loop ends{exit}",
 	"count iterations in a local variable and stop at a constant: for (i = 0; i < N; i++)")
 RULE(COMPLEXITY, "complexity", "checking the program takes too many steps",
-	"a verdict within {limit} instructions", "paths met {count} times at {where}",
-	"bound the loop by a smaller constant, or write it with ncclbpf_for: "
-	"only a few iterations are verified then")
+	"a verdict within {limit} instructions", "paths met {count} times at {loop}{branch}",
+	"{simpler}")
 VARIANT(LOOP_STEPS, COMPLEXITY,
 	"an end of the loop at {loop} within {limit} instructions",
-	"paths reached its start {count} times{change}{exit}", "")
+	"{arrivals}{change}{branch}{exit}", "")
 VARIANT(LOOP_PATHS, COMPLEXITY,
 	"at most {limit} branches that the loop at {loop} leaves undecided",
-	"paths reached its start {count} times{change}{exit}", "")
+	"{arrivals}{change}{branch}{exit}", "")
 VARIANT(PATHS, COMPLEXITY, "at most {limit} undecided branches on a path", "", "")
 RULE(POLICY_WORK, "policy_work", "checking the policy's programs takes too many steps",
 	"verdicts on all programs of the policy within {limit} instructions walked",
 	"the verifier walked {count} instructions of the policy's earlier programs; "
-	"this program used the rest and had reached {where}",
+	"this program used the rest and had reached {loop}{branch}",
 	"bound loops by smaller constants, split the policy, or raise NCCLBPF_MAX_VERIFY")
 RULE(RUN_LENGTH, "run_length", "a run may take too many instructions",
 	"at most {limit} instructions, calls included, "
@@ -365,7 +365,8 @@ RULE(MEMORY, "memory", "checking the program takes too much memory",
 	"bound the loop by a smaller constant, or write it with ncclbpf_for: "
 	"only a few iterations are verified then")
 VARIANT(MEMORY_STATES, MEMORY,
-	"at most {limit} bytes for states", "{size} instructions walked, {count} states kept", "")
+	"at most {limit} bytes for states",
+	"{number} instructions walked, {count} states kept{branch}", "{simpler}")
 
 /* Rules about coherence: the decision must be the same on every rank. */
 RULE(LOCAL_OUTPUT, "local_output", "an output depends on data that differs between ranks",

@@ -111,18 +111,6 @@ int nb_front_names(struct nb_front *f, struct nb_err *err);
  */
 int nb_front_link(struct nb_front *f, struct nb_err *err);
 
-/*
- * Words of declaration tags on maps, without their prefix; a row without a
- * word ends the list. If two words have the same tag, the writer uses the
- * first.
- */
-#define NB_TAG_PREFIX "ncclbpf:"
-struct nb_map_tag {
-	const char *word;
-	uint32_t tag; /* NB_MAPF_* bit of the tag. */
-};
-extern const struct nb_map_tag nb_map_tags[];
-
 int nb_front_nomem(struct nb_err *err);
 
 #endif

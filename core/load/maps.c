@@ -7,6 +7,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +15,14 @@
 
 #include "core/load/front.h"
 
-const struct nb_map_tag nb_map_tags[] = {
-	{ "coherent", NB_MAPF_COHERENT },
-	{ "shared", NB_MAPF_SHARED },
-	{ "sum", NB_MAPF_SUM },
-	{ "max", NB_MAPF_MAX },
-	{ "histogram", NB_MAPF_SUM },
-	{ "host", NB_MAPF_HOST },
-	{ NULL, 0 },
+/* Words of declaration tags on maps, behind the prefix, and their NB_MAPF_* bits. */
+#define TAG_PREFIX "ncclbpf:"
+static const struct {
+	const char *word;
+	uint32_t tag;
+} map_tags[] = {
+	{ "coherent", NB_MAPF_COHERENT }, { "shared", NB_MAPF_SHARED }, { "sum", NB_MAPF_SUM },
+	{ "max", NB_MAPF_MAX },		  { "histogram", NB_MAPF_SUM }, { "host", NB_MAPF_HOST },
 };
 
 /* The first warning of libbpf. Thread-local, because libbpf's callback
@@ -97,6 +98,10 @@ static void rename_constants(unsigned char *copy, const struct nb_elf *e)
 		     (ptrdiff_t)strlen(".rodata")] = '\0';
 }
 
+/* libbpf has one print function for the process. Without the lock, the second of two threads
+ * would take ours for the function of before, and leave it set. */
+static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static int open_object(struct nb_front *f, struct nb_err *err)
 {
 	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "policy" };
@@ -110,10 +115,12 @@ static int open_object(struct nb_front *f, struct nb_err *err)
 	blank_sections(copy, &f->elf);
 	rename_constants(copy, &f->elf);
 	said[0] = '\0';
+	pthread_mutex_lock(&print_lock);
 	before = libbpf_set_print(keep_warning);
 	f->obj = bpf_object__open_mem(copy, f->elf.all.size, &opts);
 	rc = libbpf_get_error(f->obj);
 	libbpf_set_print(before);
+	pthread_mutex_unlock(&print_lock);
 	free(copy);
 	if (!rc)
 		return 0;
@@ -144,13 +151,13 @@ static int find_place(const struct nb_front *f, const char *name, struct nb_obj_
 /* Read a declaration tag of the map; tags without our prefix are ignored. */
 static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 {
-	size_t n = strlen(NB_TAG_PREFIX);
+	size_t n = strlen(TAG_PREFIX);
 
-	if (strncmp(tag, NB_TAG_PREFIX, n) != 0)
+	if (strncmp(tag, TAG_PREFIX, n) != 0)
 		return 0;
-	for (const struct nb_map_tag *t = nb_map_tags; t->word; t++)
-		if (!strcmp(tag + n, t->word)) {
-			m->tags |= t->tag;
+	for (size_t i = 0; i < sizeof(map_tags) / sizeof(map_tags[0]); i++)
+		if (!strcmp(tag + n, map_tags[i].word)) {
+			m->tags |= map_tags[i].tag;
 			return 0;
 		}
 	return nb_fail(err, NB_E_MAPDEF, 0,
@@ -198,7 +205,7 @@ static int refuse_stray_tags(const struct nb_front *f, struct nb_err *err)
 		const struct btf_type *t = btf__type_by_id(f->btf, id), *of;
 		const char *tag = btf__name_by_offset(f->btf, t->name_off);
 
-		if (!btf_is_decl_tag(t) || strncmp(tag, NB_TAG_PREFIX, strlen(NB_TAG_PREFIX)) != 0)
+		if (!btf_is_decl_tag(t) || strncmp(tag, TAG_PREFIX, strlen(TAG_PREFIX)) != 0)
 			continue;
 		of = btf__type_by_id(f->btf, t->type);
 		if (defines_map(f, of))
@@ -206,7 +213,7 @@ static int refuse_stray_tags(const struct nb_front *f, struct nb_err *err)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"%s %.64s: tag \"%.40s\" is for definitions of maps in SEC(\".maps\"); "
-			"put the value into an array map of one element",
+			"for a variable, write __coherent_data in front of its type",
 			btf_is_var(of)	  ? "variable"
 			: btf_is_func(of) ? "function"
 					  : "type",
@@ -334,6 +341,12 @@ static bool data_origin(const struct nb_elf_section *s, enum nb_map_origin *orig
 	return true;
 }
 
+/* Variables of this section change at fences, like a coherent map; programs only read them. */
+static uint32_t data_tags(const char *name)
+{
+	return is_section_of(name, ".data.coherent") ? NB_MAPF_COHERENT : 0;
+}
+
 /* Return the DATASEC that describes a section; 0 for none. */
 static uint32_t datasec_of(const struct nb_front *f, const char *name)
 {
@@ -364,6 +377,7 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.value_size = (uint32_t)s->size,
 			.max_entries = 1,
 			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG : 0,
+			.tags = data_tags(s->name),
 			.origin = origin,
 			.btf_value = datasec_of(f, i == constants ? ".rodata" : s->name),
 			.init = s->data.p,

@@ -96,17 +96,3 @@ int nb_object_image(struct nb_buf *out, const void *bytes, size_t size, const ch
 	free(f);
 	return rc;
 }
-
-int nb_object_check(const void *bytes, size_t size, struct nb_err *err)
-{
-	struct nb_front *f = calloc(1, sizeof(*f));
-	int rc;
-
-	if (!f)
-		return nb_front_nomem(err);
-	nb_arena_init(&f->arena, ARENA_MAX);
-	rc = check_structure(f, bytes, size, err);
-	nb_arena_fini(&f->arena);
-	free(f);
-	return rc;
-}

@@ -23,13 +23,6 @@
 int nb_object_image(struct nb_buf *out, const void *bytes, size_t size, const char *name,
 		    struct nb_err *err);
 
-/*
- * Run the structural check that precedes libbpf: section headers, BTF and
- * .BTF.ext. Returns 0, NB_E_ELF, NB_E_BTF, NB_E_LIMIT or NB_E_NOMEM.
- * Exposed for the fuzz target.
- */
-int nb_object_check(const void *bytes, size_t size, struct nb_err *err);
-
 /* The entry point of libncclbpf-load.so, which the plugin opens by its
  * path. The image is returned in malloc'ed memory that the caller frees. */
 #define NB_LOAD_ENTRY "ncclbpf_load_object"

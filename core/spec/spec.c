@@ -33,8 +33,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 static const struct nb_insn_spec insns[NB_NOPS] = {
 #define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, reads, writes, traits, \
 	     isa, mnemonic)                                                                     \
-	[NB_OP_##name] = { #name,                                                               \
-			   opcode,                                                              \
+	[NB_OP_##name] = { opcode,                                                              \
 			   dst,                                                                 \
 			   src,                                                                 \
 			   off,                                                                 \
@@ -49,8 +48,8 @@ static const struct nb_insn_spec insns[NB_NOPS] = {
 			   isa,                                                                 \
 			   mnemonic },
 #include "core/defs/isa.h"
-	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI, NB_FN_NONE, 64,
-			    NB_OPND_NONE, 0, 0, 0, 1, "" },
+	[NB_OP_LDDW_HI] = { 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI, NB_FN_NONE, 64, NB_OPND_NONE, 0, 0, 0,
+			    1, "" },
 };
 
 #undef ANY
@@ -93,8 +92,7 @@ static const struct nb_helper_spec helpers[] = {
 	  NB_SUCCESS_##success,                                                                  \
 	  NB_EFFECT_##effect,                                                                    \
 	  cost,                                                                                  \
-	  NB_WORK_##work,                                                                        \
-	  doc },
+	  NB_WORK_##work },
 #include "core/defs/helpers.h"
 };
 
@@ -110,12 +108,22 @@ const struct nb_helper_spec *nb_spec_helper(int32_t id)
 
 const char *nb_spec_kernel_helper(int64_t id)
 {
-	static const char *const names[] = {
-#define KERNEL_HELPER(name) [BPF_FUNC_##name] = #name
-		__BPF_FUNC_MAPPER(KERNEL_HELPER)
+	/* All names without a gap, in the order of the numbers. */
+	static const struct {
+#define KERNEL_HELPER(name) name[sizeof(#name)]
+		char __BPF_FUNC_MAPPER(KERNEL_HELPER) end;
+#undef KERNEL_HELPER
+	} names = {
+#define KERNEL_HELPER(name) #name
+		__BPF_FUNC_MAPPER(KERNEL_HELPER) 0
 	};
+	const char *name = (const char *)&names;
 
-	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0])) ? names[id] : NULL;
+	if (id <= 0 || id >= __BPF_FUNC_MAX_ID)
+		return NULL;
+	while (id--)
+		name += strlen(name) + 1;
+	return name;
 }
 
 const struct nb_helper_spec *nb_spec_helper_named(const char *name)
@@ -134,7 +142,7 @@ const struct nb_helper_spec *nb_spec_helpers(size_t *n)
 
 static const struct nb_map_type_spec map_types[] = {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
-	{ id, word, NB_KEYS_##keys, traits, flags, doc },
+	{ id, word, NB_KEYS_##keys, traits, flags },
 #include "core/defs/maps.h"
 };
 
@@ -155,10 +163,9 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 }
 
 #define CONTEXT(ctx) static const struct nb_field_spec fields_##ctx[] = {
-#define FIELD(ctx, name, type, access, label, unit, doc, source)           \
-	{ #name,	#type,	     offsetof(struct ncclbpf_##ctx, name), \
-	  sizeof(type), NB_##access, NB_LABEL_##label,                     \
-	  unit,		doc,	     source },
+#define FIELD(ctx, name, type, access, label, unit, doc, source)                                  \
+	{ #name,       #type,		unit, offsetof(struct ncclbpf_##ctx, name), sizeof(type), \
+	  NB_##access, NB_LABEL_##label },
 #define HIDDEN_FIELD(ctx, name, type)
 #define CONTEXT_END(ctx) \
 	}                \
@@ -167,19 +174,25 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 
 enum { NB_COHERENT = 1 };
 
-/* Programs see a tuner's context without the cost table. */
+/* Programs see a tuner's context without the cost table and the padding before it, where the next
+ * field may come. */
+#define TUNER_SIZE                                    \
+	(offsetof(struct ncclbpf_tuner, chunk_size) + \
+	 sizeof(((struct ncclbpf_tuner *)0)->chunk_size))
+static_assert(offsetof(struct ncclbpf_tuner, costs) - TUNER_SIZE < sizeof(const float *),
+	      "the last field that programs see");
+
 static const struct nb_hook_spec hooks[NB_NHOOKS] = {
-#define HOOK(name, word, ctx, coherent, doc)                                 \
-	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
-			     word,                                           \
-			     "ncclbpf_" #ctx,                                \
-			     NB_HOOK_##name == NB_HOOK_TUNER                 \
-				     ? offsetof(struct ncclbpf_tuner, costs) \
-				     : sizeof(struct ncclbpf_##ctx),         \
-			     fields_##ctx,                                   \
-			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
-			     coherent,                                       \
-			     doc },
+#define HOOK(name, word, ctx, coherent, doc)                                                 \
+	[NB_HOOK_##name] = {                                                                 \
+		NB_HOOK_##name,                                                              \
+		word,                                                                        \
+		"ncclbpf_" #ctx,                                                             \
+		NB_HOOK_##name == NB_HOOK_TUNER ? TUNER_SIZE : sizeof(struct ncclbpf_##ctx), \
+		fields_##ctx,                                                                \
+		sizeof(fields_##ctx) / sizeof(fields_##ctx[0]),                              \
+		coherent                                                                     \
+	},
 #include "core/defs/hooks.h"
 };
 
@@ -225,10 +238,8 @@ const struct nb_answer_spec *nb_spec_answers(size_t *n)
 }
 
 static const struct nb_param_spec params[NB_NPARAMS] = {
-#define PARAM(name, type, def, min, max, choices, unit, who, doc)                         \
-	[NB_P_##name] = {                                                                 \
-		#name, NB_PARAM_##type, def, min, max, choices, unit, NB_PARAM_##who, doc \
-	},
+#define PARAM(name, type, def, min, max, choices, unit, who, doc) \
+	[NB_P_##name] = { #name, NB_PARAM_##type, def, min, max, choices, unit, NB_PARAM_##who },
 #include "core/defs/params.h"
 };
 

@@ -9,6 +9,9 @@
 /*
  * The tables of core/defs as const arrays, with look-up by number and by name.
  * All returned pointers are to static data.
+ *
+ * Rows contain what a process uses, no columns for documents. Short texts lie in their rows,
+ * because each pointer of a library takes 32 bytes of its file: itself and its relocation.
  */
 
 enum nb_op {
@@ -98,7 +101,6 @@ enum {
 enum { NB_FIELD_ANY = INT32_MIN };
 
 struct nb_insn_spec {
-	const char *name;
 	uint8_t opcode;
 	/* Each is NB_FIELD_ANY or the exact value. */
 	int32_t dst, src, off, imm;
@@ -109,7 +111,7 @@ struct nb_insn_spec {
 	uint8_t reads, writes; /* NB_REGS_* bits of the registers. */
 	uint16_t traits;       /* NB_INSN_* bits of the instruction. */
 	uint8_t isa;
-	const char *mnemonic;
+	char mnemonic[20];
 };
 
 /* Return the row of @op, below NB_NOPS. */
@@ -142,7 +144,6 @@ struct nb_map_type_spec {
 	enum nb_map_keys keys;
 	uint32_t traits; /* NB_TRAIT_* bits of the map type. */
 	uint32_t flags;
-	const char *doc;
 };
 
 const struct nb_map_type_spec *nb_spec_map_type(uint32_t id);
@@ -221,7 +222,7 @@ enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
 
 struct nb_helper_spec {
 	int32_t id;
-	const char *name;
+	char name[24];
 	enum nb_ret ret;
 	enum nb_arg arg[5];
 	/* Types of maps that the helper accepts: bits 1 << enum nb_map_type. */
@@ -231,7 +232,6 @@ struct nb_helper_spec {
 	enum nb_effect effect;
 	uint32_t cost;
 	enum nb_work work;
-	const char *doc;
 };
 
 /* Look up a helper by number or by name; NULL if there is none. */
@@ -251,11 +251,10 @@ enum nb_hook {
 enum nb_access { NB_IN, NB_OUT };
 
 struct nb_field_spec {
-	const char *name, *type;
+	char name[16], type[24], unit[8];
 	uint32_t off, size;
 	enum nb_access access;
 	enum nb_label label;
-	const char *unit, *doc, *source;
 };
 
 struct nb_hook_spec {
@@ -266,7 +265,6 @@ struct nb_hook_spec {
 	const struct nb_field_spec *fields;
 	size_t nfields;
 	bool coherent; /* The outputs of programs must be coherent. */
-	const char *doc;
 };
 
 const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook);
@@ -303,7 +301,6 @@ struct nb_param_spec {
 	const char *choices;
 	const char *unit;
 	enum nb_param_who who;
-	const char *doc;
 };
 
 const struct nb_param_spec *nb_spec_param(enum nb_param p);

@@ -11,12 +11,11 @@ return {
 	guards = { slower_pct = 50 },
 	hooks = {
 		setup = function(ctx)
-			-- over stored blocks there is no job
-			for _, c in ipairs(ctx.job and ctx.job:comm_list().comms or {}) do
+			for _, c in ipairs(ctx.job:comm_list().comms) do
 				ctx.log("tries it on", c.comm, "with", c.ranks, "ranks")
 			end
 		end,
-		judge = function(ctx, a, b) -- medians of the blocks in ns, by kind
+		judge = function(ctx, a, b) -- medians of the blocks in ns, by kind of collective
 			for kind, times in pairs(a) do
 				local j = ctx.judge { a = times, b = b[kind], block = 1 }
 				if not j.high_pct or j.high_pct > -FASTER then

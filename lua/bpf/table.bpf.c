@@ -2,7 +2,7 @@
 /*
  * The program of all decision tables (docs/tables.md). The Lua module contains
  * the compiled object, and core.table_image puts the search tree that
- * lua/ncclbpf/policy/tree.lua makes of a table's rows in place of .rodata.
+ * lua/ncclbpf/policy/table_tree.lua makes of a table's rows in place of .rodata.
  *
  * The verifier knows the numbers of the head, because they are constants at
  * known offsets. So it proves each access for the tree at hand, and does not
@@ -11,7 +11,7 @@
 #include "ncclbpf_policy.h"
 
 /* The conditions, in the order of their levels in the tree. */
-enum { NODES, RANKS, PIPE_OPS, REG_BUFF, BYTES, CONDITIONS };
+enum { NODES, RANKS_PER_NODE, RANKS, PIPE_OPS, REG_BUFF, BYTES_PER_RANK, BYTES, CONDITIONS };
 
 /* All sizes from here on count as equal. */
 #define MAX_BYTES (~0ull >> 1)
@@ -22,10 +22,11 @@ struct head {
 	uint32_t nodes, answers, alternatives; /* their numbers */
 	/* Node of collective 0; the nodes of other collectives follow. */
 	uint32_t root;
-	uint32_t levels[CONDITIONS]; /* Of bytes: the maximum. */
+	uint32_t levels[CONDITIONS]; /* Of the last one: the maximum. */
 	/* Length of the longest list of answers to try. */
 	uint32_t chain;
-	uint32_t unused[6];
+	uint32_t chunks; /* Number of chunk sizes, which follow the alternatives. */
+	uint32_t unused[3];
 };
 
 /*
@@ -39,9 +40,9 @@ struct node {
 
 /*
  * An answer: the entries of the cost table that it needs (21 bits, or ALWAYS),
- * channels (10 bits), algo + 1 (3), proto + 1 (2), and the number of the
- * alternative to try if NCCL offers none of these entries (0: none). A part of
- * 0 is no opinion.
+ * channels (10 bits), algo + 1 (3), proto + 1 (2), the number of the chunk size
+ * + 1 (10), and the number of the alternative to try if NCCL offers none of
+ * these entries (0: none). A part of 0 is no opinion.
  */
 enum {
 	NEED = 42,
@@ -49,10 +50,14 @@ enum {
 	CHANNELS = 32,
 	ALGO = 29,
 	PROTO = 27,
-	ALTERNATIVE = (1 << PROTO) - 1
+	CHUNK = 17,
+	ALTERNATIVE = (1 << CHUNK) - 1
 };
 
 const volatile struct head head SEC(".rodata") = { 0 };
+
+/* The rows that the tree was made of, which no program reads. */
+const volatile char rows SEC(".rodata.rows") = 0;
 
 /* Return the address of byte @off behind the head. The compiler may not assume
  * that .rodata ends with the head. */
@@ -102,9 +107,14 @@ int table(struct ncclbpf_tuner *ctx)
 	if (bytes > MAX_BYTES)
 		bytes = MAX_BYTES;
 	at = descend(at + head.root, ctx->nodes, NODES);
+	/* BPF divides by 0 with the result 0. */
+	if (head.levels[RANKS_PER_NODE])
+		at = descend(at, ctx->ranks / ctx->nodes, RANKS_PER_NODE);
 	at = descend(at, ctx->ranks, RANKS);
 	at = descend(at, ctx->pipe_ops, PIPE_OPS);
 	at = descend(at, ctx->reg_buff, REG_BUFF);
+	if (head.levels[BYTES_PER_RANK])
+		at = descend(at, bytes / ctx->ranks, BYTES_PER_RANK);
 	at = descend(at, bytes, BYTES) - nodes;
 	if (at >= head.answers)
 		return 0;
@@ -123,5 +133,8 @@ int table(struct ncclbpf_tuner *ctx)
 		ctx->proto = (int)(word >> PROTO & 3) - 1;
 	if (word >> CHANNELS & 0x3ff)
 		ctx->channels = word >> CHANNELS & 0x3ff;
+	at = (word >> CHUNK & 0x3ff) - 1;
+	if (at < head.chunks)
+		ctx->chunk_size = words[alternatives + at];
 	return 0;
 }

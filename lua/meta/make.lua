@@ -26,7 +26,8 @@ local function argument(row)
 end
 
 local function generated()
-	local t = { "---The context of a tuner program, which sets algo, proto and channels.",
+	local t = { "---The context of a tuner program, which sets algo, proto, channels and "
+			.. "chunk_size.",
 		"---@class ncclbpf.context" }
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)

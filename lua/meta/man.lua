@@ -4,6 +4,7 @@
 -- the shell and of plans, and FILE: docs/shell.md with its table of commands.
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
+local topics = require "ncclbpf.commands.topics"
 
 local M = {}
 
@@ -102,30 +103,9 @@ local function environment(t)
 		"The plugin reads the job's variables once, when it is loaded.",
 		"The shell reads its own variables:", LIST })
 	variables(t, function() return true end)
-	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" },
-		{ "NO_COLOR", "no colours" }, { "TMPDIR",
-			"directory in which the shell looks for sockets" },
-		{ "XDG_STATE_HOME", "history and rollouts" },
-			{ "XDG_CONFIG_HOME",
-				"folder of ncclbpf/init.lua, which the prompt runs" } } do
-		add(t, { ".It Ev " .. p[1], p[2] })
-	end
+	for _, v in ipairs(topics.variables) do add(t, { ".It Ev " .. v[1], v[2] }) end
 	t[#t + 1] = ".El"
 end
-
-local STATUS = {
-	{ "0", "the command succeeded and its result is good" },
-	{ "1", "a script raised an error, or a command failed in another way" },
-	{ "2", "the result is bad: policy refused, change refused or aborted, " ..
-		"ranks disagree, doctor found something bad, rollout rolled back" },
-	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
-	{ "65", "input malformed" }, { "66", "input not readable" },
-	{ "69", "no process, or the process has exited" }, { "70", "a bug of ncclbpf" },
-	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
-	{ "75", "timed out, or busy: try again" },
-	{ "76", "the target speaks another version of the protocol, or does not speak it" },
-	{ "77", "not permitted" }, { "78", "a setting is wrong" }, { "130", "interrupted" },
-}
 
 function M.shell()
 	local t = head("NCCLBPF-SHELL", "1", "ncclbpf-shell",
@@ -152,7 +132,7 @@ function M.shell()
 		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
 		"file of a rollout; its times are beside it", ".El",
 		".Sh EXIT STATUS", LIST })
-	for _, s in ipairs(STATUS) do
+	for _, s in ipairs(topics.statuses) do
 		t[#t + 1] = ".It " .. s[1]
 		add(t, lines(s[2]))
 	end

@@ -83,7 +83,8 @@ function nb.judge(options) end
 ---@field bytes_per_rank? string|integer needs ranks
 ---@field algo? string
 ---@field proto? string
----@field channels? integer 1 to 64
+---@field channels? integer 1 to 128
+---@field chunk_size? integer|string 4K to 1G
 ---@field nodes? integer
 ---@field ranks? integer
 ---@field pipe_ops? integer

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Entry points of a GIN and RMA plugin for all versions but GIN v14. Both our
- * libraries with such a plugin have this file. The functions convert
+ * Entry points of a GIN and RMA plugin for all versions but GIN v14 and v15.
+ * Both our libraries with such a plugin have this file. The functions convert
  * arguments to the form of plugin/gin/calls.h. NCCL passes NULL contexts,
  * uninitialised properties and NULL device handles, which plugin/gin accepts.
  */
 #include <string.h>
 
 #include "plugin/abi/gin_abi.h"
+#include "plugin/abi/tuner_abi.h"
 
 int nb_gin_put_properties(enum nb_gin_face face, int dev, void *props, int version)
 {
@@ -35,19 +36,6 @@ static int connect_any(struct nb_gin_mesh *m, void **coll)
 	return coll ? nb_gin_connect(m, coll) : NB_NET_ARGUMENT;
 }
 
-static int connect_v11(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
-		       void **coll)
-{
-	struct nb_gin_mesh m = { .ctx = ctx,
-				 .handles = handles,
-				 .nranks = nranks,
-				 .rank = rank,
-				 .nconnections = 1,
-				 .listen_comm = listen_comm };
-
-	return connect_any(&m, coll);
-}
-
 static int connect_v12(void *ctx, void *handles[], int nranks, int rank, int nconnections,
 		       int queue_depth, void *listen_comm, void **coll)
 {
@@ -62,17 +50,30 @@ static int connect_v12(void *ctx, void *handles[], int nranks, int rank, int nco
 	return connect_any(&m, coll);
 }
 
+static int gin_connect_v11(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+			   void **coll)
+{
+	return connect_v12(ctx, handles, nranks, rank, 1, 0, listen_comm, coll);
+}
+
 /* From v13 on, only createContext makes contexts. */
-int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
-		       void **coll)
+int nb_gin_connect_v15(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+		       void **coll, const volatile uint32_t *abort_flag)
 {
 	struct nb_gin_mesh m = { .ctx = ctx,
 				 .handles = handles,
 				 .nranks = nranks,
 				 .rank = rank,
-				 .listen_comm = listen_comm };
+				 .listen_comm = listen_comm,
+				 .abort_flag = abort_flag };
 
 	return connect_any(&m, coll);
+}
+
+int nb_gin_connect_v13(void *ctx, void *handles[], int nranks, int rank, void *listen_comm,
+		       void **coll)
+{
+	return nb_gin_connect_v15(ctx, handles, nranks, rank, listen_comm, coll, NULL);
 }
 
 static int create_v12(void *coll, int nsignals, int ncounters, int ncontexts, void **ctx,
@@ -121,6 +122,20 @@ static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 		k.ncontexts = config->ncontexts;
 		k.traffic_class = config->traffic_class;
 		k.rank_stride = config->rank_stride;
+	}
+	return nb_gin_create_context(coll, &k, ctx, NULL);
+}
+
+static int create_rma_v17(void *coll, struct nb_rma_config_v17 *config, void **ctx)
+{
+	struct nb_gin_config k = { .ncontexts = 1, .traffic_class = NB_NET_CLASS_NONE };
+
+	if (config) {
+		k.ncontexts = config->ncontexts;
+		k.traffic_class = config->traffic_class;
+		k.has_peers = true;
+		k.peers = config->peers;
+		k.npeers = config->npeers;
 	}
 	return nb_gin_create_context(coll, &k, ctx, NULL);
 }
@@ -277,7 +292,7 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank, void **r
 	.finalize = nb_gin_finalize
 
 NB_EXPORT struct nb_gin_table_v11 ncclGinPlugin_v11 = {
-	HEAD(properties_v11, .v11 = connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
+	HEAD(properties_v11, .v11 = gin_connect_v11, .v11 = create_v11, .v11 = nb_gin_reg_v11,
 	     .v11 = nb_gin_reg_dmabuf_v11, .v11 = iput_v11, .v11 = iput_signal_v11),
 	.progress = nb_gin_progress_coll,
 };
@@ -310,6 +325,26 @@ NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
 	HEAD(gin_data_properties, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
 	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15,
 	     .rma_v15 = iput_signal_rma_v15),
+	.iget = { .rma_v15 = iget_rma_v15 },
+	.iflush = iflush,
+	.progress = nb_gin_progress,
+};
+
+NB_EXPORT struct nb_rma_table_v16 ncclRmaPlugin_v16 = {
+	HEAD(gin_data_properties, .v11 = nb_gin_connect_v13, .rma_v14 = create_rma,
+	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15,
+	     .rma_v15 = iput_signal_rma_v15),
+	.get_rma_properties = nb_gin_get_rma_properties,
+	.iget = { .rma_v15 = iget_rma_v15 },
+	.iflush = iflush,
+	.progress = nb_gin_progress,
+};
+
+NB_EXPORT struct nb_rma_table_v16 ncclRmaPlugin_v17 = {
+	HEAD(gin_data_properties, .v15 = nb_gin_connect_v15, .rma_v17 = create_rma_v17,
+	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma, .rma_v15 = iput_rma_v15,
+	     .rma_v15 = iput_signal_rma_v15),
+	.get_rma_properties = nb_gin_get_rma_properties,
 	.iget = { .rma_v15 = iget_rma_v15 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,

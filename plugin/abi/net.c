@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
+#include "plugin/abi/tuner_abi.h"
 
 static int net_init_v10(nb_net_logger *log, void *prof)
 {
@@ -18,7 +19,7 @@ static int net_init_v10(nb_net_logger *log, void *prof)
 	return rc;
 }
 
-static int net_init_v5(nb_net_logger *log)
+static int net_init_v6(nb_net_logger *log)
 {
 	return net_init_v10(log, NULL);
 }
@@ -37,7 +38,7 @@ static int net_init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *conf
 	return rc;
 }
 
-static int listen_v5(int dev, void *handle, void **comm)
+static int listen_v6(int dev, void *handle, void **comm)
 {
 	return nb_net_listen(NULL, dev, handle, comm);
 }
@@ -45,11 +46,6 @@ static int listen_v5(int dev, void *handle, void **comm)
 static int connect_v7(int dev, void *handle, void **comm, void **devh)
 {
 	return nb_net_connect(NULL, dev, NB_NET_CLASS_NONE, handle, comm, devh);
-}
-
-static int connect_v5(int dev, void *handle, void **comm)
-{
-	return connect_v7(dev, handle, comm, NULL);
 }
 
 static int connect_v10(int dev, struct nb_net_config *config, void *handle, void **comm,
@@ -62,11 +58,6 @@ static int connect_v10(int dev, struct nb_net_config *config, void *handle, void
 static int connect_v11(void *ctx, int dev, void *handle, void **comm, void **devh)
 {
 	return nb_net_connect(ctx, dev, NB_NET_CLASS_NONE, handle, comm, devh);
-}
-
-static int accept_v5(void *listen_comm, void **comm)
-{
-	return nb_net_accept(listen_comm, comm, NULL);
 }
 
 static int put_properties(int dev, void *props, int version)
@@ -87,19 +78,12 @@ static int put_properties(int dev, void *props, int version)
 	{                                                \
 		return put_properties(dev, props, v);    \
 	}
-PROPERTIES(6)
-PROPERTIES(7)
 PROPERTIES(8)
 PROPERTIES(9)
 PROPERTIES(11)
 PROPERTIES(12)
 
-static int reg_mr_v5(void *comm, void *data, int size, int type, void **mhandle)
-{
-	return size < 0 ? NB_NET_ARGUMENT : nb_net_reg_mr(comm, data, (size_t)size, type, mhandle);
-}
-
-static int isend_v5(void *comm, void *data, int size, int tag, void *mhandle, void **request)
+static int isend_v6(void *comm, void *data, int size, int tag, void *mhandle, void **request)
 {
 	return size < 0 ? NB_NET_ARGUMENT
 			: nb_net_isend(comm, data, (size_t)size, tag, mhandle, NULL, request);
@@ -116,7 +100,7 @@ static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags, vo
 	return nb_net_irecv(comm, n, data, sizes, tags, mhandles, NULL, request);
 }
 
-static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags, void **mhandles,
+static int irecv_v6(void *comm, int n, void **data, int *sizes, int *tags, void **mhandles,
 		    void **request)
 {
 	size_t wide[NB_NET_MAX_RECVS];
@@ -161,10 +145,8 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags, void 
 #define isend_v10 nb_net_isend
 #define irecv_v10 nb_net_irecv
 
-TABLE(6, v6, v5, v5, v5, v5, v5, v5, v5, );
-TABLE(7, v7, v5, v5, v7, v7, v5, v5, v5, );
-TABLE(8, v8, v5, v5, v7, v7, v8, v5, v5, );
-TABLE(9, v9, v5, v5, v7, v7, v8, v9, v9, );
-TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
+TABLE(8, v8, v6, v6, v7, v7, v8, v6, v6, );
+TABLE(9, v9, v6, v6, v7, v7, v8, v9, v9, );
+TABLE(10, v9, v10, v6, v10, v7, v8, v10, v10, );
 TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);

@@ -32,10 +32,8 @@ static int make_vdevice_v12(int *dev, void *vprops)
 static void shape_table(struct nb_net_table *t, int version, const struct nb_net_ops *ops)
 {
 	t->reg_mr_dmabuf = ops->reg_mr_dmabuf ? nb_net_reg_mr_dmabuf : NULL;
-	if (version >= 7) {
-		t->get_device_mr = ops->get_device_mr ? nb_net_get_device_mr : NULL;
-		t->irecv_consumed = ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
-	}
+	t->get_device_mr = ops->get_device_mr ? nb_net_get_device_mr : NULL;
+	t->irecv_consumed = ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
 	if (version >= 9)
 		t->make_vdevice = !ops->make_vdevice ? NULL
 				  : version == 12    ? make_vdevice_v12
@@ -50,8 +48,6 @@ void nb_net_shape(void)
 
 	if (!ops)
 		return;
-	shape_table(&ncclNetPlugin_v6, 6, ops);
-	shape_table(&ncclNetPlugin_v7, 7, ops);
 	shape_table(&ncclNetPlugin_v8, 8, ops);
 	shape_table(&ncclNetPlugin_v9, 9, ops);
 	shape_table(&ncclNetPlugin_v10, 10, ops);

@@ -15,6 +15,7 @@
 #include "plugin/process/process.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/hot.h"
+#include "plugin/runtime/nccl_doubt.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -22,8 +23,8 @@
  * For example, offset_COLL_seq[v] is the offset of a collective's field seq in
  * version v, or -1 if version v does not have it.
  */
-#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6) \
-	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, v4, v5, v6 };
+#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6, v7) \
+	static const int16_t offset_##event##_##field[8] = { -1, v1, v2, v3, v4, v5, v6, v7 };
 #include "core/defs/profiler.h"
 
 /* The functions below read descriptors, which may be unaligned. */
@@ -85,7 +86,7 @@ static const struct word protos[] = {
 #include "core/defs/nccl.h"
 };
 
-static const struct word *find_word(const struct word *list, size_t n, const char *text)
+static const struct word *profiler_find_word(const struct word *list, size_t n, const char *text)
 {
 	for (size_t i = 0; text && i < n; i++)
 		if (list[i].text[0] == text[0] && !strcmp(list[i].text, text))
@@ -103,13 +104,13 @@ static const struct word *find_type(const char *text)
 	const size_t n = sizeof(types) / sizeof(types[0]);
 
 	if (!text || strncmp(text, "nccl", AT))
-		return find_word(types, n, text);
+		return profiler_find_word(types, n, text);
 	for (size_t i = 0; i < n; i++)
 		if (types[i].text[AT] == text[AT] && !strcmp(types[i].text, text))
 			return &types[i];
 	return NULL;
 }
-#define FIND(list, text) find_word(list, sizeof(list) / sizeof((list)[0]), text)
+#define FIND(list, text) profiler_find_word(list, sizeof(list) / sizeof((list)[0]), text)
 
 static uint32_t word_number(const struct word *w)
 {
@@ -159,6 +160,10 @@ INLINE void read_coll(struct nb_descr *to, const char *d, int v)
 	to->channels = read_u8(d, offset_COLL_channels[v]);
 	to->bytes = payload_bytes(read_u64(d, offset_COLL_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_COLL_root[v]);
+	/* NCCL's words for its algorithm and protocol are the kernel's name */
+	if (read_u8(d, offset_COLL_symmetric[v]))
+		to->algo = NB_WORD_SYMMETRIC;
+	to->tag = read_u64(d, offset_COLL_tag[v]);
 }
 
 INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
@@ -170,6 +175,7 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 	to->channels = read_u8(d, offset_P2P_channels[v]);
 	to->bytes = payload_bytes(read_u64(d, offset_P2P_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_P2P_peer[v]);
+	to->tag = read_u64(d, offset_P2P_tag[v]);
 }
 
 /* Read the descriptor of an API call, which exists from v5 on. */
@@ -205,6 +211,7 @@ INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 	case NB_EVENT_COLL_API:
 		read_api(to, d, offset_COLL_API_func, offset_COLL_API_count,
 			 offset_COLL_API_datatype, v);
+		to->peer = read_i32(d, offset_COLL_API_root[v]);
 		break;
 	case NB_EVENT_P2P_API:
 		read_api(to, d, offset_P2P_API_func, offset_P2P_API_count, offset_P2P_API_datatype,
@@ -224,15 +231,24 @@ INLINE uint64_t start_kernel(void *context, const char *d, int v)
 		read_u64(d, offset_KERNEL_CH_timer[v]), offset_KERNEL_CH_timer[v] >= 0);
 }
 
+/* Returns the events that version @v has, as bits. */
+INLINE uint64_t events_in(int v)
+{
+	return 0
+#define PROF_EVENT(name, bit, since, word) | (v >= (since) ? UINT64_C(1) << (bit) : 0)
+#include "core/defs/profiler.h"
+		;
+}
+
 /*
  * Returns the event whose bit is set in the descriptor's type, or NB_NEVENTS if
- * no bit or several are set.
+ * no bit or several are set, or version @v does not have the event.
  */
 INLINE uint32_t event_of(const char *d, int v)
 {
 	uint64_t type = v >= 5 ? read_u64(d, 0) : read_u8(d, 0);
 
-	if (!type || type & (type - 1) || type >> NB_NEVENTS)
+	if (!type || type & (type - 1) || type & ~events_in(v))
 		return NB_NEVENTS;
 	return (uint32_t)__builtin_ctzll(type);
 }
@@ -310,6 +326,8 @@ static void profiler_init(void **context, const struct nb_pcomm_init *what, nb_n
 {
 	const bool usable = nb_process_ready(logger);
 
+	if (usable)
+		nb_nccl_calls(NB_NCCL_PROFILER, what->abi);
 	nb_events_init(context, what, usable);
 	if (usable && context)
 		nb_wrapped_prof_init(*context, what, logger);
@@ -356,6 +374,7 @@ START(3)
 START(4)
 START(5)
 START(6)
+START(7)
 
 #define INIT_V1(v)                                         \
 	static int init_v1_##v(void **context, int *mask)  \
@@ -378,6 +397,7 @@ INIT_V1(3)
 	}
 INIT_V5(5)
 INIT_V5(6)
+INIT_V5(7)
 
 #define PROFILER(v, of, fn)                                       \
 	NB_EXPORT const struct nb_profiler ncclProfiler_v##v = {  \
@@ -390,3 +410,4 @@ PROFILER(3, v1, init_v1_3)
 PROFILER(4, v4, init_v4)
 PROFILER(5, v5, init_v5_5)
 PROFILER(6, v5, init_v5_6)
+PROFILER(7, v5, init_v5_7)

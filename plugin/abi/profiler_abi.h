@@ -9,7 +9,7 @@
 #include "plugin/abi/tuner_abi.h"
 
 /*
- * NCCL's profiler ABI, versions 1 to 6, in our own declarations. The six tables
+ * NCCL's profiler ABI, versions 1 to 7, in our own declarations. The seven tables
  * of functions have the same layout. They differ in init and in the event
  * descriptors, whose fields are rows of core/defs/profiler.h.
  */
@@ -42,11 +42,11 @@ static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 uint32_t nb_profiler_type(const char *text);
 /*
  * Returns the event of a descriptor of version @v, or NB_NEVENTS if the event
- * is unknown.
+ * is unknown in version @v.
  */
 uint32_t nb_profiler_event(const char *descr, int v);
 
 extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3, ncclProfiler_v4,
-	ncclProfiler_v5, ncclProfiler_v6;
+	ncclProfiler_v5, ncclProfiler_v6, ncclProfiler_v7;
 
 #endif

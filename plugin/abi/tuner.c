@@ -12,6 +12,8 @@
 #include "plugin/process/process.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/nccl.h"
+#include "plugin/runtime/nccl_doubt.h"
+#include "plugin/tuner/chunk.h"
 #include "plugin/tuner/decide.h"
 #include "plugin/tuner/register.h"
 
@@ -29,11 +31,12 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 {
 	struct nb_comm_init c = {
 		.comm_id = init->comm_id,
-		.has_id = init->abi >= 5,
+		.has_id = init->abi >= 5 ? NB_ID_TUNER : NB_ID_NONE,
 		.ranks = clamp32(init->ranks),
 		.nodes = clamp32(init->nodes),
 		.abi = init->abi,
 	};
+	const struct nb_comm *comm;
 	int rc;
 
 	if (!context)
@@ -45,6 +48,9 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 		c.nvl_max_ranks = positive(init->nvl->max_ranks);
 	}
 	if (nb_process_ready(init->logger)) {
+		nb_nccl_calls(NB_NCCL_TUNER, init->abi);
+		if (!c.has_id && nb_events_name(c.ranks, c.nodes, &c.comm_id))
+			c.has_id = NB_ID_PROFILER;
 		c.asks_some = nb_nccl_asks_some(init->abi, nb_events_abi());
 		c.calls = nb_events_sees_calls(c.comm_id);
 		rc = nb_wrapped_tuner_init(&c.peer, init);
@@ -55,7 +61,9 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 			c.peer.end(&c.peer);
 	}
 	nb_events_tell_size(c.ranks, c.nodes);
-	nb_events_tell_tuner(c.comm_id, nb_comm_slot(*context), nb_comm_ring(*context));
+	comm = *context;
+	nb_events_tell_tuner(c.comm_id, comm ? comm->seg : NULL, nb_comm_slot(comm),
+			     nb_comm_ring(comm));
 	return NB_NCCL_SUCCESS;
 }
 
@@ -71,16 +79,17 @@ INIT_V2(2)
 INIT_V2(3)
 INIT_V2(4)
 
-#define INIT_V5(v)                                                                             \
+#define INIT_V5(v, type)                                                                       \
 	static int init_v##v(void **context, uint64_t comm_id, size_t ranks, size_t nodes,     \
 			     nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,           \
-			     struct nb_tuner_constants *constants)                             \
+			     struct type *constants)                                           \
 	{                                                                                      \
 		return tuner_init(context, &(struct nb_tuner_init){ v, comm_id, ranks, nodes,  \
 								    logger, nvl, constants }); \
 	}
-INIT_V5(5)
-INIT_V5(6)
+INIT_V5(5, nb_tuner_constants)
+INIT_V5(6, nb_tuner_constants)
+INIT_V5(7, nb_tuner_constants_v7)
 
 static int tuner_finalize(void *context)
 {
@@ -126,17 +135,11 @@ static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops, fl
 			 reg_buff, channels);
 }
 
-/*
- * Policies do not choose chunk sizes, because NCCL does not check whether it
- * rounds a size down to 0. A wrapped tuner may choose them.
- */
 static int get_chunk_size(void *context, int coll, size_t bytes, int algo, int proto, int channels,
 			  size_t *chunk_size)
 {
-	struct nb_comm *c = context;
-
-	if (c && c->peer.chunk && chunk_size)
-		nb_wrapped_tuner_chunk(c, coll, bytes, algo, proto, channels, chunk_size);
+	if (context && chunk_size)
+		nb_tuner_chunk(context, coll, bytes, algo, proto, channels, chunk_size);
 	return NB_NCCL_SUCCESS;
 }
 
@@ -149,3 +152,4 @@ TUNER(3, ask_v3, );
 TUNER(4, ask_v4, );
 TUNER(5, ask_v4, );
 TUNER(6, ask_v4, get_chunk_size);
+TUNER(7, ask_v4, get_chunk_size);

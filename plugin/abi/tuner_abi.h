@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * NCCL's tuner ABI, versions 2 to 6, in our own declarations. NCCL 2.21 uses
- * v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
+ * NCCL's tuner ABI, versions 2 to 7, in our own declarations. NCCL 2.21 uses
+ * v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6, 2.32.6 v7.
  *
  * Version 1 is not supported. Its getCollInfo gets no context, so it cannot
  * tell communicators apart, and NCCL 2.19 and 2.20, which only look for v1, do
@@ -23,7 +23,7 @@ enum { NB_NCCL_SUCCESS = 0, NB_NCCL_INTERNAL = 3 };
 typedef void nb_nccl_logger(int level, unsigned long flags, const char *file, int line,
 			    const char *fmt, ...);
 
-/* NVLink domains (v5 and v6), which are read-only. */
+/* NVLink domains (from v5 on), which are read-only. */
 struct nb_nvl_domain_info {
 	int nvl_domains, min_ranks, max_ranks;
 };
@@ -33,7 +33,8 @@ static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8, "ABI ref., 1.
 /*
  * Constants of NCCL's cost model (v5 and v6), which init may edit. Our tuner
  * never edits them, because all ranks would have to make the same edits. A
- * wrapped tuner may edit them.
+ * wrapped tuner may edit them. RCCL's constants have another layout behind the
+ * same pointer, with more bytes.
  */
 struct nb_tuner_constants {
 	double base_latencies[7][3];
@@ -50,14 +51,37 @@ static_assert(offsetof(struct nb_tuner_constants, ll_max_bws) == 672, "ABI ref.,
 static_assert(offsetof(struct nb_tuner_constants, per_ch_max_nvls_tree_bws) == 1056,
 	      "ABI ref., 1.3");
 
-/* Types of init in v2 to v4, and in v5 and v6. */
+/*
+ * The same constants in v7, which have one more row of the tables that a GPU's
+ * generation selects. So these tables lie elsewhere.
+ */
+struct nb_tuner_constants_v7 {
+	double base_latencies[7][3];
+	double hw_latencies[3][7][3];
+	double ll_max_bws[5][3];
+	double per_ch_max_ring_ll128_bws[5][3];
+	double per_ch_max_tree_ll128_bws[5][3];
+	double per_ch_max_tree_bws[5][3];
+	double per_ch_max_nvls_tree_bws[5][3];
+};
+static_assert(sizeof(struct nb_tuner_constants_v7) == 1272, "tuner_v7.h");
+static_assert(offsetof(struct nb_tuner_constants_v7, ll_max_bws) == 672, "tuner_v7.h");
+static_assert(offsetof(struct nb_tuner_constants_v7, per_ch_max_ring_ll128_bws) == 792,
+	      "tuner_v7.h");
+static_assert(offsetof(struct nb_tuner_constants_v7, per_ch_max_nvls_tree_bws) == 1152,
+	      "tuner_v7.h");
+
+/* Types of init in v2 to v4, in v5 and v6, and in v7. */
 typedef int nb_tuner_init_v2(size_t ranks, size_t nodes, nb_nccl_logger *logger, void **context);
 typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 			     nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,
 			     struct nb_tuner_constants *constants);
+typedef int nb_tuner_init_v7(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
+			     nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,
+			     struct nb_tuner_constants_v7 *constants);
 
 /*
- * Types of getCollInfo in v2, in v3, and in v4 to v6. @table is declared as
+ * Types of getCollInfo in v2, in v3, and from v4 on. @table is declared as
  * rows but is one block of memory.
  */
 typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
@@ -66,7 +90,7 @@ typedef int nb_tuner_ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
 			    int nalgo, int nproto, int *channels);
 typedef int nb_tuner_ask_v4(void *context, int coll, size_t bytes, int pipe_ops, float **table,
 			    int nalgo, int nproto, int reg_buff, int *channels);
-/* Type of getChunkSize, which only v6 has. */
+/* Type of getChunkSize, which v6 and v7 have. */
 typedef int nb_tuner_chunk_v6(void *context, int coll, size_t bytes, int algo, int proto,
 			      int channels, size_t *chunk_size);
 
@@ -93,6 +117,7 @@ NB_TUNER(3, v2, v3, 32, );
 NB_TUNER(4, v2, v4, 32, );
 NB_TUNER(5, v5, v4, 32, );
 NB_TUNER(6, v5, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
+NB_TUNER(7, v7, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
 #undef NB_TUNER
 
 /* Arguments of init in any version. */
@@ -104,8 +129,11 @@ struct nb_tuner_init {
 	nb_nccl_logger *logger;
 	/* NVLink domains; NULL in versions before v5 */
 	struct nb_nvl_domain_info *nvl;
-	/* constants of the cost model; NULL in versions before v5 */
-	struct nb_tuner_constants *constants;
+	/*
+	 * constants of the cost model, nb_tuner_constants_v7 in v7, before that
+	 * nb_tuner_constants; NULL in versions before v5
+	 */
+	void *constants;
 };
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Passes events to the wrapped profiler. The wrapped profiler has the version
- * with which NCCL calls us, so it gets NCCL's descriptors with the handles that
- * it has returned, for the events of its own mask. It may write its mask, a
+ * Passes events to the wrapped profiler. It has the version with which NCCL
+ * calls us, or an older one from v5 on, whose descriptors are the beginning of
+ * NCCL's. So it gets NCCL's descriptors with the handles that it has returned,
+ * for the events of its version and of its own mask. It may write its mask, a
  * variable of ours, at any time. NCCL's mask is the union of its mask and ours.
  */
 #include "plugin/abi/wrapped_profiler.h"
@@ -13,9 +14,9 @@
 #include "plugin/runtime/relaxed.h"
 #include "plugin/wrap/wrapped.h"
 
-enum { NEWEST = 6, DESCR = 128 };
+enum { NEWEST = 7, DESCR = 136 };
 
-static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112 };
+static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112, DESCR };
 
 /*
  * Table of the wrapped profiler, the same for all communicators. It is set
@@ -34,8 +35,10 @@ static void count_error(int rc)
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 }
 
-#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6) \
-	static const int16_t offset_##event##_##field[NEWEST + 1] = { -1, v1, v2, v3, v4, v5, v6 };
+#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6, v7)          \
+	static const int16_t offset_##event##_##field[NEWEST + 1] = { \
+		-1, v1, v2, v3, v4, v5, v6, v7                        \
+	};
 #include "core/defs/profiler.h"
 
 static uint64_t get_u64(const char *d, int at)
@@ -79,17 +82,18 @@ static void translate_handles(char *d, int v, uint32_t event, uint64_t (*to)(uin
 	put_u64(d, group, to(get_u64(d, group)));
 }
 
-/* Returns true if the wrapped profiler's mask includes the event. */
+/* Returns true if the wrapped profiler's version and mask include the event. */
 static bool is_delivered(uint32_t event)
 {
-	return event < NB_NEVENTS &&
-	       nb_event_pair_delivered((uint32_t)GET(nb_prof.chained_mask)) >> event & 1;
+	uint32_t mask = (uint32_t)GET(nb_prof.chained_mask) & GET(nb_prof.chained_known);
+
+	return event < NB_NEVENTS && nb_event_pair_delivered(mask) >> event & 1;
 }
 
 static void *start_its(void *its_context, const void *descr, int v, uint32_t event)
 {
 	void *handle = NULL;
-	char d[DESCR];
+	char d[DESCR] = { 0 };
 
 	memcpy(d, descr, sizes[v]);
 	translate_handles(d, v, event, its_of);
@@ -168,6 +172,19 @@ static bool profiler_table_complete(const struct nb_profiler *t)
 	       t->finalize;
 }
 
+/*
+ * Record the table of the first communicator. Returns false if @t is another
+ * one: the process has two NCCLs.
+ */
+static bool same_table(const struct nb_profiler *t)
+{
+	const struct nb_profiler *have = NULL;
+
+	return __atomic_compare_exchange_n(&its_table, &have, t, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE) ||
+	       have == t;
+}
+
 static int call_profiler_init(const struct nb_profiler *t, uint32_t version, void **ctx,
 			      const struct nb_pcomm_init *in, nb_nccl_logger *logger)
 {
@@ -199,14 +216,20 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init, nb_nc
 				     version);
 		return;
 	}
+	if (!same_table(t)) {
+		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
+				     "another NCCL of this process calls a version of its "
+				     "interface other than v%u",
+				     version);
+		return;
+	}
 	rc = call_profiler_init(t, version, &its_context, init, logger);
 	if (rc) {
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 		nb_wrapped_leave_out(NB_WRAPPED_PROFILER, "the init of the plugin returned %d", rc);
 		return;
 	}
-	/* each communicator finds the same table */
-	__atomic_store_n(&its_table, t, __ATOMIC_RELEASE);
+	SET(nb_prof.chained_known, nb_events_known(version));
 	if (!nb_event_pair_comm((uint64_t)(uintptr_t)context, its_context)) {
 		if (its_context)
 			count_error(t->finalize(its_context));

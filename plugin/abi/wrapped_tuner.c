@@ -5,9 +5,12 @@
  */
 #include "plugin/abi/wrapped_tuner.h"
 
+#include <string.h>
+
 #include "core/defs/ctx.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/tuner/decide.h"
 #include "plugin/wrap/wrapped.h"
 
@@ -53,7 +56,7 @@ static int wrapped_ask_v3(const struct nb_wrapped_tuner *p, const struct nb_ask 
 				ask->channels);
 }
 
-/* Versions 4, 5 and 6 have the same getCollInfo at the same offset. */
+/* Versions 4 to 7 have the same getCollInfo at the same offset. */
 static int wrapped_ask_v4(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 {
 	const struct nb_tuner_v4 *t = p->table;
@@ -81,24 +84,87 @@ static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
 	return t->init(in->ranks, in->nodes, in->logger, &p->context);
 }
 
+/* The tables of which v7 has one more row. */
+#define EACH_TABLE(do)                       \
+	do                                   \
+		(ll_max_bws);                \
+	do                                   \
+		(per_ch_max_ring_ll128_bws); \
+	do                                   \
+		(per_ch_max_tree_ll128_bws); \
+	do                                   \
+		(per_ch_max_tree_bws);       \
+	do                                   \
+	(per_ch_max_nvls_tree_bws)
+
+/* The constants of both versions begin with the same two tables. */
+enum { SAME_CONSTANTS = offsetof(struct nb_tuner_constants, ll_max_bws) };
+
+/* What a tuner older than v7 gets: the constants of the GPUs that it knows. */
+static void constants_to_v5(struct nb_tuner_constants *to, const struct nb_tuner_constants_v7 *from)
+{
+#define COPY(table) memcpy(to->table, from->table, sizeof(to->table))
+	memcpy(to, from, SAME_CONSTANTS);
+	EACH_TABLE(COPY);
+#undef COPY
+}
+
+/* What NCCL gets back: its constants of newer GPUs stay. */
+static void constants_to_v7(struct nb_tuner_constants_v7 *to, const struct nb_tuner_constants *from)
+{
+#define COPY(table) memcpy(to->table, from->table, sizeof(from->table))
+	memcpy(to, from, SAME_CONSTANTS);
+	EACH_TABLE(COPY);
+#undef COPY
+}
+
+/*
+ * The bytes of RCCL's constants: those of v5 and a ratio of bandwidths for nodes
+ * and between nodes. RCCL of eight algorithms has 144 bytes more, but no version
+ * tells how many it has. Source: tuner_v5.h of ROCm/rccl and of rocm-systems.
+ */
+enum { RCCL_CONSTANTS = sizeof(struct nb_tuner_constants) + sizeof(double[2][7][3]) };
+
+/* Returns how many bytes of constants an init gets at least. */
+static size_t constants_size(uint32_t abi)
+{
+	static_assert(RCCL_CONSTANTS >= sizeof(struct nb_tuner_constants_v7), "room for all");
+	/* a process may contain both libraries, and NCCL has fewer */
+	if (nb_nccl_caller_is_rccl())
+		return RCCL_CONSTANTS;
+	return abi >= 7 ? sizeof(struct nb_tuner_constants_v7) : sizeof(struct nb_tuner_constants);
+}
+
 static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
 			   const struct nb_tuner_init *in)
 {
-	/* v6 only adds one function at the end */
+	/* v6 only adds one function at the end, and v7 only other constants */
 	const struct nb_tuner_v6 *t = p->table;
-	struct nb_tuner_constants was;
+	const bool longer = in->abi >= 7, rccl = nb_nccl_is_rccl();
+	const size_t size = constants_size(in->abi);
+	char was[RCCL_CONSTANTS];
+	struct nb_tuner_constants old;
+	void *its = in->constants;
 	int rc;
 
 	p->ask = wrapped_ask_v4;
 	if (version >= 6 && t->get_chunk_size)
 		p->chunk = wrapped_chunk_v6;
 	if (in->constants)
-		was = *in->constants;
-	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger, in->nvl,
-		     in->constants);
+		memcpy(was, in->constants, size);
+	/* RCCL's have a layout of their own */
+	if (in->constants && longer && version < 7 && !rccl) {
+		constants_to_v5(&old, in->constants);
+		its = &old;
+	}
+	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger, in->nvl, its);
 	if (rc && in->constants)
 		/* restore NCCL's constants, which the tuner may have edited */
-		*in->constants = was;
+		memcpy(in->constants, was, size);
+	else if (its == &old)
+		constants_to_v7(in->constants, &old);
+	else if (rccl && in->constants && memcmp(was, in->constants, size) != 0)
+		nb_wrapped_note_edit();
 	return rc;
 }
 

@@ -33,7 +33,9 @@ enum {
 	COMPARE_SITE_MS = 24,
 	COMPARE_MORE_MS = 25000,
 	/* keepalives of large jobs come later by this time at most */
-	KEEP_MORE_MS = 800
+	KEEP_MORE_MS = 800,
+	/* value of nb_site_comm.asked if the store has no record */
+	LOST_KEY = -1
 };
 
 static void lease_lost(struct nb_agent *a)
@@ -137,20 +139,95 @@ static void answer_copies(struct nb_agent *a)
 		nb_agent_answer(a);
 }
 
-/* Log once that the store has lost a record, and once that it has it again. */
-static void note_lost(struct nb_agent *a, uint32_t i, bool before)
+/* An armed record without its outcome is no better than a lost one. */
+static bool lacks_record(const struct nb_agent *a, uint32_t i)
 {
-	bool now = nb_site_lost(&a->site, i);
+	return nb_site_lost(&a->site, i) || nb_site_outcome_lost(&a->site, i);
+}
 
-	if (now == before)
+/* Log once that the store has lost a record, and once that it has it again. */
+static void note_lost(const struct nb_agent *a, uint32_t i, bool before)
+{
+	bool now = lacks_record(a, i);
+
+	if (now != before)
+		nb_agent_log(now ? "communicator %016llx: the store lost the record that this site "
+				   "has copied, or returned to an earlier revision; its ranks keep "
+				   "their policies"
+				 : "communicator %016llx: the store has its record again",
+			     (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+}
+
+static const char *record_key(const struct nb_agent *a, uint32_t i, char key[64])
+{
+	snprintf(key, 64, "order/record/%016llx",
+		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+	return key;
+}
+
+/* Returns the store's record of the communicator of entry @i, or NULL. */
+static const struct nb_view_key *store_record(const struct nb_agent *a, uint32_t i)
+{
+	char key[64];
+
+	return nb_view_get(&a->view, record_key(a, i, key));
+}
+
+static void record_replaced(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_site_comm *of = arg;
+
+	if (r->err)
+		of->asked = 0;
+}
+
+static void record_put_again(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_site_comm *of = arg;
+
+	of->asked = 0;
+	if (!r->err && r->succeeded)
+		of->again_ms = nb_agent_ms();
+}
+
+/*
+ * Write @value to the store in place of the record @k of entry @i (NULL: there
+ * is none), unless another writer does so first. Takes ownership of @value.
+ */
+static void replace_record(struct nb_agent *a, uint32_t i, const struct nb_view_key *k,
+			   json_t *value, nb_store_done_fn *done)
+{
+	struct nb_site_comm *of = &a->site.comm[i];
+	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+	char key[64];
+	struct nb_store_compare cmp = { .revision = k ? k->mod : 0 };
+	struct nb_store_op put = { .kind = NB_STORE_PUT, .value = text };
+	const struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
+
+	json_decref(value);
+	if (!text)
 		return;
-	/* the coordinator waits for this key */
-	a->scan_ms = 0;
-	nb_agent_log(now ? "communicator %016llx: the store lost the record that this site has "
-			   "copied, or returned to an earlier revision; its ranks keep their "
-			   "policies"
-			 : "communicator %016llx: the store has its record again",
-		     (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+	cmp.key = put.key = nb_agent_key(a, record_key(a, i, key));
+	put.size = strlen(text);
+	if (!nb_store_txn(a->store, &txn, done, of, NULL))
+		of->asked = k ? k->mod : LOST_KEY;
+	free(text);
+}
+
+/*
+ * Write what this site has copied to a store that has lost it. The time between
+ * two writes bounds what sites with contradictory copies write.
+ */
+static void put_again(struct nb_agent *a, uint32_t i, const struct nb_view_key *k)
+{
+	const struct nb_site_comm *of = &a->site.comm[i];
+	bool armed = k && !strcmp(nb_view_str(k->value, "state"), "armed");
+
+	if (of->asked != (k ? k->mod : LOST_KEY) &&
+	    (!of->again_ms || nb_agent_ms() >= of->again_ms + nb_agent_times.compare))
+		replace_record(a, i, k,
+			       nb_site_again(&a->site, i, armed ? nb_record_id(k->value) : 0),
+			       record_put_again);
 }
 
 /*
@@ -160,21 +237,22 @@ static void note_lost(struct nb_agent *a, uint32_t i, bool before)
 static bool copy_record(struct nb_agent *a, uint32_t i)
 {
 	uint64_t id = a->site.seg->mem->comm[i].comm_id;
-	bool lost = nb_site_lost(&a->site, i);
+	bool lost = nb_site_lost(&a->site, i), lacked = lacks_record(a, i);
 	const struct nb_site_comm *of = &a->site.comm[i];
-	const struct nb_view_key *k;
-	char key[64];
+	const struct nb_view_key *k = store_record(a, i);
 
-	snprintf(key, sizeof(key), "order/record/%016llx", (unsigned long long)id);
-	k = nb_view_get(&a->view, key);
 	if (!k || !*nb_view_str(k->value, "state")) {
 		nb_site_missing(&a->site, i);
+		/* the answer must no longer name the lost record */
+		a->barrier_due |= nb_site_lost(&a->site, i) != lost;
 	} else if (lost || k->mod != of->copied || nb_record_id(k->value) != of->id) {
 		if (!nb_site_copy(&a->site, id, k->value, k->made, k->mod))
 			return false;
 		a->barrier_due = true;
 	}
-	note_lost(a, i, lost);
+	note_lost(a, i, lacked);
+	if (nb_site_lost(&a->site, i))
+		put_again(a, i, k);
 	return true;
 }
 
@@ -199,49 +277,21 @@ static void copy_records(struct nb_agent *a)
 			"the kernel refuses membarrier(2) to the agent: fences cannot be decided");
 }
 
-static void fallback_done(void *arg, const struct nb_store_reply *r)
-{
-	struct nb_site_comm *k = arg;
-
-	if (r->err)
-		k->asked = 0;
-}
-
 /*
  * Roll back the armed record of the communicator of entry @i in the store,
  * because a rank has waited too long. The transaction fails if the coordinator
- * has written the record first.
+ * has written the record first. Not a record that was written again: its outcome
+ * may be known to a site that has yet to see it.
  */
 static void ask_fallback(struct nb_agent *a, uint32_t i)
 {
-	struct nb_site_comm *of = &a->site.comm[i];
-	char key[192];
-	const struct nb_view_key *k;
-	struct nb_store_compare cmp;
-	struct nb_store_op put;
-	struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
-	json_t *back;
-	char *text;
+	const struct nb_site_comm *of = &a->site.comm[i];
+	const struct nb_view_key *k = store_record(a, i);
 
-	snprintf(key, sizeof(key), "order/record/%016llx",
-		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
-	k = nb_view_get(&a->view, key);
-	if (a->follow != NB_AGENT_FOLLOWING || nb_site_lost(&a->site, i) || !k ||
-	    k->mod != of->copied || k->mod == of->asked ||
-	    strcmp(nb_view_str(k->value, "state"), "armed"))
-		return;
-	back = nb_record_undo(k->value);
-	text = back ? json_dumps(back, JSON_COMPACT) : NULL;
-	json_decref(back);
-	if (!text)
-		return;
-	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key), .revision = k->mod };
-	put = (struct nb_store_op){
-		.kind = NB_STORE_PUT, .key = cmp.key, .value = text, .size = strlen(text)
-	};
-	if (!nb_store_txn(a->store, &txn, fallback_done, of, NULL))
-		of->asked = k->mod;
-	free(text);
+	if (a->follow == NB_AGENT_FOLLOWING && !nb_site_lost(&a->site, i) && k &&
+	    k->mod == of->copied && k->mod != of->asked && !nb_record_again(k->value) &&
+	    !strcmp(nb_view_str(k->value, "state"), "armed"))
+		replace_record(a, i, k, nb_record_undo(k->value), record_replaced);
 }
 
 static void look_at_waits(struct nb_agent *a)
@@ -323,6 +373,9 @@ static void scan(struct nb_agent *a)
 	nb_site_measure(&a->site);
 	nb_agent_describe(a);
 	copy_notes(a);
+	/* a record may have to be written again */
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		a->copies_due |= nb_site_shared(&a->site, i) && nb_site_lost(&a->site, i);
 }
 
 /*

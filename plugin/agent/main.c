@@ -19,7 +19,6 @@
 #include "core/job/segment/alive.h"
 #include "plugin/agent/agent.h"
 #include "plugin/agent/coordinator/coordinator.h"
-#include "plugin/agent/site/maps.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -35,7 +34,6 @@ static bool beside; /* the log says that another agent serves the job */
 struct service {
 	struct nb_agent agent;
 	struct nb_coord *coord;
-	struct nb_maps *maps; /* merged maps of other sites */
 	struct nb_relay *relay;
 };
 
@@ -131,7 +129,8 @@ static void note_other(const struct nb_agent *a, uint64_t pid)
  * Attach to the job's segment as its agent. Returns 0 on success, 1 if the
  * segment has another living agent, or a negative error.
  */
-static int attach(struct nb_agent *a, const struct nb_jobdir_search *search, struct nb_err *err)
+static int service_attach(struct nb_agent *a, const struct nb_jobdir_search *search,
+			  struct nb_err *err)
 {
 	struct nb_err dir_err;
 	uint64_t pid, start;
@@ -319,7 +318,6 @@ static int serve(struct service *s)
 	while (!stopped) {
 		int ms = nb_agent_tick(a, s->coord);
 
-		nb_maps_tick(s->maps);
 		wait_for_work(s, ms);
 		if (nb_agent_ms() < looked + 1000)
 			continue;
@@ -338,9 +336,12 @@ static void service_free(struct service *s)
 	struct nb_agent *a = &s->agent;
 
 	nb_relay_stop(s->relay);
+	if (s->coord)
+		nb_coord_reset(s->coord);
+	a->leaving = true;
+	nb_store_end(a->store);
 	nb_procs_free(a->procs);
 	nb_coord_free(s->coord);
-	nb_maps_free(s->maps);
 	nb_store_close(a->store);
 	nb_http_free(a->http);
 	nb_own_free(&a->own);
@@ -395,7 +396,7 @@ static int run_job(struct service *s, const char *dir, const char *job)
 
 	wait_job(&search);
 	if (!stopped)
-		rc = attach(a, &search, &err);
+		rc = service_attach(a, &search, &err);
 	if (stopped) {
 		service_free(s);
 		return 0;
@@ -409,7 +410,6 @@ static int run_job(struct service *s, const char *dir, const char *job)
 	if (!rc) {
 		start_relay(s);
 		s->coord = nb_coord_new(a);
-		s->maps = nb_maps_new(a);
 		rc = s->coord ? serve(s) : NB_E_NOMEM;
 	}
 	if (rc < 0)

@@ -27,6 +27,7 @@
 #include "plugin/policies/history.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
 enum {
@@ -42,7 +43,11 @@ enum {
 	 */
 	COMMIT_MS = 1500,
 	/* usual time in which a fence is decided, in microseconds */
-	DECIDE_US = 100
+	DECIDE_US = 100,
+	/* nb_change_catch_up: wait for the lock, and pauses between tries */
+	LATE_LOCK_MS = 50,
+	LATE_REST_US = 1000000,
+	LATE_REST_MOST_US = 16000000
 };
 
 /* The client that asked for the change. Only the control thread uses it. */
@@ -51,6 +56,13 @@ static struct {
 	/* number of the fleet's change that is being committed, or 0 */
 	uint64_t fleet;
 } by;
+
+/* The communicators that nb_change_catch_up moves. Only the control thread uses it. */
+static struct {
+	uint32_t number;	   /* the generation that they lack */
+	bool told;		   /* the log says why one of them does not get it */
+	uint64_t next_us, rest_us; /* time of the next try, and the pause after it */
+} late;
 
 void nb_change_by(uint32_t uid, uint32_t pid, const char *text)
 {
@@ -144,12 +156,6 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 	return rc;
 }
 
-/* Returns communicator @c's record in the segment, for reading. */
-static struct nb_record record_of(const struct nb_segment *s, struct nb_seg_comm *c)
-{
-	return nb_record_here(s, c, false);
-}
-
 static bool comm_in_use(const struct nb_seg_comm *c)
 {
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
@@ -163,40 +169,36 @@ static bool is_of_fleet(const struct nb_seg_comm *c)
 
 static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here, struct nb_err *err)
 {
-	if (c->has_id) {
-		nb_fail(err, NB_E_REFUSED, 0,
-			"%u of %u ranks of communicator %016llx are not on this host, "
-			"or their processes have no ncclbpf",
-			c->nranks - here, c->nranks, (unsigned long long)c->comm_id);
-		return c->nnodes < 2
-			       ? err->code
-			       : nb_hint(err, "set NCCLBPF_FLEET in all processes: "
-					      "then all hosts change together (docs/fleet.md)");
-	}
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "%u of %u ranks of a communicator without identity have not registered, "
-		       "are not on this host, or their processes have no ncclbpf",
-		       c->nranks - here, c->nranks);
+	nb_fail(err, NB_E_REFUSED, 0,
+		"%u of %u ranks of communicator %016llx are not on this host, "
+		"or their processes have no ncclbpf",
+		c->nranks - here, c->nranks, (unsigned long long)c->comm_id);
+	return c->nnodes < 2 ? err->code
+			     : nb_hint(err, "set NCCLBPF_FLEET in all processes: "
+					    "then all hosts change together (docs/fleet.md)");
 }
 
 /*
- * Refuse a change while a communicator of one host is incomplete. Communicators
- * of several hosts always start with NCCLBPF_POLICY, but if one has an
- * identity, it must not change on this host alone.
+ * Refuse a change while a communicator is incomplete: its ranks would start with
+ * different generations. Communicators of several hosts always start with
+ * NCCLBPF_POLICY, but must not change on this host alone. Those that the profiler
+ * names start with it, too, and follow the job later (nb_change_catch_up), so a
+ * change only waits for them, if @wait, while none of their ranks has decided.
  */
-static int check_complete(const struct nb_segment *s, struct nb_err *err)
+static int check_complete(const struct nb_segment *s, bool wait, struct nb_err *err)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 		uint32_t here = comm_in_use(c) ? nb_seg_registered(c) : 0;
 
-		if (nb_startup_for_good(c) || nb_startup_apart(s, c) != NB_DIFFER_NOT)
+		if (c->has_id == NB_ID_PROFILER && c->nnodes < 2 ? !wait || nb_fence_announced(c)
+								 : nb_startup_for_good(c))
 			/*
-			 * NCCL decides alone for this communicator, so its
-			 * ranks need not be complete
+			 * all ranks start with NCCLBPF_POLICY, or NCCL decides
+			 * alone, so they need not be complete
 			 */
 			continue;
-		if (here && here < c->nranks && !is_of_fleet(c) && (c->has_id || c->nnodes < 2))
+		if (here && here < c->nranks && !is_of_fleet(c))
 			return fail_incomplete(c, here, err);
 	}
 	return 0;
@@ -214,11 +216,14 @@ static int check_fleet(struct nb_err *err)
 
 static int check_ready(const struct nb_segment *s, struct nb_err *err)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		struct nb_seg_comm *c = &s->mem->comm[i];
-		const struct nb_record r = record_of(s, c);
+	char fixed[NB_STARTUP_WHY];
 
-		if (comm_in_use(c) && !is_of_fleet(c) && !nb_fence_ready(&r))
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+
+		/* ranks that keep their generation reach no fence any more */
+		if (comm_in_use(c) && !is_of_fleet(c) && !nb_startup_fixed(s, c, fixed) &&
+		    !nb_fence_ready(c))
 			return nb_fail(
 				err, NB_E_BUSY, 0,
 				"communicator %016llx: ranks have not reached the previous fence; "
@@ -238,7 +243,7 @@ static bool needs_membarrier(const struct nb_seg *mem)
 
 static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 {
-	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
+	if (!needs_membarrier(s->mem) || nb_segment_membarrier())
 		return 0;
 	return nb_fail(err, NB_E_REFUSED, 0,
 		       "the kernel refuses membarrier(2) to this process, "
@@ -250,34 +255,41 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
  * only while all ranks count decisions in the same way. If only the ranks'
  * answers differ, they may still change to NCCL's own choice (@empty).
  */
-static int check_ranks_agree(const struct nb_segment *s, bool empty, struct nb_err *err)
+static int check_comm_agrees(const struct nb_segment *s, uint32_t index, bool empty,
+			     struct nb_err *err)
 {
 	/* static, because it is large; protected by the segment's lock */
 	static struct nb_agree a;
 	const struct nb_job job = nb_segment_job(s);
-	char text[320], fixed[NB_STARTUP_WHY];
+	char text[320];
 
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+	if (!nb_agree(&job, index, &a) || !nb_agree_broken(&a) || (empty && a.aligned))
+		return 0;
+	nb_agree_text(&a, text, sizeof(text));
+	nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s", (unsigned long long)a.comm_id,
+		text);
+	return nb_hint(err, "%s",
+		       a.aligned && nb_gens.baseline->npolicies
+			       ? "policy use none is possible; check agreement shows all ranks"
+		       : a.aligned ? "no policy is in use: check agreement shows what NCCL chose "
+				     "on each rank"
+				   : "no fence is safe, because ranks count decisions differently: "
+				     "check agreement shows all ranks; "
+				     "a new communicator counts from zero");
+}
+
+static int check_ranks_agree(const struct nb_segment *s, bool empty, struct nb_err *err)
+{
+	char fixed[NB_STARTUP_WHY];
+	int rc = 0;
+
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n && !rc; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (!comm_in_use(c) || !nb_agree(&job, i, &a) || !nb_agree_broken(&a) ||
-		    (empty && a.aligned) || (!is_of_fleet(c) && nb_startup_fixed(s, c, fixed)))
-			continue;
-		nb_agree_text(&a, text, sizeof(text));
-		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
-			(unsigned long long)a.comm_id, text);
-		return nb_hint(
-			err, "%s",
-			a.aligned && nb_gens.baseline->npolicies
-				? "policy use none is possible; check agreement shows all ranks"
-			: a.aligned
-				? "no policy is in use: check agreement shows what NCCL chose "
-				  "on each rank"
-				: "no fence is safe, because ranks count decisions differently: "
-				  "check agreement shows all ranks; "
-				  "a new communicator counts from zero");
+		if (comm_in_use(c) && (is_of_fleet(c) || !nb_startup_fixed(s, c, fixed)))
+			rc = check_comm_agrees(s, i, empty, err);
 	}
-	return 0;
+	return rc;
 }
 
 /*
@@ -286,8 +298,7 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty, struct nb_e
  */
 static uint64_t job_generation(void)
 {
-	uint32_t n =
-		nb_seg_baseline(__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_ACQUIRE));
+	uint32_t n = nb_seg_baseline(nb_self.seg->mem);
 
 	return n ? n : nb_gens.baseline_number;
 }
@@ -327,21 +338,21 @@ static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
 
 /*
  * Run all checks once, with the segment's lock. @staged: also check that every
- * process has staged the generation
+ * process has staged the generation; @wait: see check_complete
  */
 static int check_once(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE], bool staged,
-		      struct nb_err *err)
+		      bool wait, struct nb_err *err)
 {
 	int rc = 0;
 
 	NB_STEP(LOCKED);
 	nb_segment_reap(s);
 	NB_STEP(REAPED);
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_record r = record_of(s, &s->mem->comm[i]);
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (comm_in_use(r.comm) && !is_of_fleet(r.comm))
-			nb_fence_recover(&r);
+		if (comm_in_use(c) && !is_of_fleet(c))
+			nb_fence_recover(c);
 	}
 	rc = check_fleet(err);
 	if (!rc && staged)
@@ -349,7 +360,7 @@ static int check_once(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE]
 	if (!rc)
 		rc = check_barrier(s, err);
 	if (!rc)
-		rc = check_complete(s, err);
+		rc = check_complete(s, wait, err);
 	if (!rc)
 		rc = check_ranks_agree(s, is_empty(digest), err);
 	if (!rc)
@@ -369,32 +380,32 @@ static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE], uint64_t expect
 	uint64_t deadline = now_us() + JOIN_MS * 1000;
 
 	for (;;) {
+		bool last = now_us() >= deadline;
 		int rc = nb_segment_lock(s, LOCK_MS, err);
 
 		if (rc)
 			return rc;
 		rc = check_expected(expected, err);
 		if (!rc)
-			rc = check_once(s, digest, true, err);
+			rc = check_once(s, digest, true, !last, err);
 		if (!rc)
 			return 0;
 		nb_segment_unlock(s);
-		if (now_us() >= deadline || rc == NB_E_DISAGREE || rc == NB_E_STALE ||
+		if (last || rc == NB_E_DISAGREE || rc == NB_E_STALE ||
 		    check_procs(s->mem, digest, NULL))
 			return rc;
 		pause_ms(POLL_MS);
 	}
 }
 
-static void commit_comm(const struct nb_record *record, uint32_t number,
-			const struct nb_fence_opts *opts, struct nb_change_comm *out)
+static void commit_comm(struct nb_seg_comm *c, uint32_t number, const struct nb_fence_opts *opts,
+			struct nb_change_comm *out)
 {
-	struct nb_seg_comm *c = record->comm;
 	struct nb_fence_result r = { 0, 0 };
 	const char *why = "";
 
 	out->state = NB_CHANGE_ABORTED;
-	switch (nb_fence_commit(record, number, opts, &r)) {
+	switch (nb_fence_commit(c, number, opts, &r)) {
 	case NB_FENCE_COMMITTED:
 		NB_STEP(COMMITTED);
 		out->state = NB_CHANGE_COMMITTED;
@@ -408,7 +419,7 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		why = "some ranks have not reached the fence of the previous change";
 		break;
 	case NB_FENCE_EXHAUSTED:
-		why = "the communicator's decision numbers are beyond 2^40";
+		why = "the communicator has made more than 2^40 decisions";
 		break;
 	case NB_FENCE_NO_BARRIER:
 		why = "the kernel refuses membarrier(2) to this process";
@@ -418,14 +429,14 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 	out->ranks = c->nranks;
 	out->fence = r.fence;
 	out->tries = r.tries;
-	out->passed = nb_fence_passed(record, r.fence);
-	out->behind = nb_fence_behind(record, r.fence);
+	out->passed = nb_fence_passed(c, r.fence);
+	out->behind = nb_fence_behind(c, r.fence);
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
 /*
- * Report a communicator that keeps its generation while it lives. Returns false
- * if a fence can move it.
+ * Report a communicator that keeps its generation: while it lives, or until its
+ * ranks have registered (nb_change_catch_up). Returns false if a fence can move it.
  */
 static bool report_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 struct nb_change_comm *out)
@@ -474,43 +485,12 @@ static void count_outcomes(const struct nb_change *c, uint32_t *committed, uint3
 	}
 }
 
-/*
- * Make @number the baseline of new communicators, and clear all staged marks.
- * Returns false if a rank could not wait for this commit and started with the
- * baseline @before; its peers must then start with it, too.
- */
-static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
+/* Make @number the baseline of new communicators. Clear all staged marks. */
+static void set_baseline(struct nb_seg *mem, uint32_t number)
 {
 	for (int i = 0; i < NB_SEG_PROCS; i++)
 		mem->proc[i].staged = 0;
-	return __atomic_compare_exchange_n(&mem->baseline, &before,
-					   (before & ~(uint64_t)UINT32_MAX) | number, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-/* Read the baseline, and check that no rank prevents changes of it. */
-static int check_barred(const struct nb_segment *s, uint64_t *before, struct nb_err *err)
-{
-	*before = __atomic_load_n(&s->mem->baseline, __ATOMIC_SEQ_CST);
-	if (!nb_startup_barred(s))
-		return 0;
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "a rank of a communicator without identity could not register in time: "
-		       "the rank's peers must keep their initial policies while the rank lives");
-}
-
-static int fail_held_fast(uint32_t number, uint32_t committed, struct nb_err *err)
-{
-	if (!committed)
-		return nb_fail(
-			err, NB_E_BUSY, 0,
-			"a rank of a communicator without identity could not wait for the change; "
-			"nothing has changed");
-	return nb_fail(err, NB_E_BUSY, 0,
-		       "a rank of a communicator without identity could not wait for the change: "
-		       "existing communicators moved to generation %u, "
-		       "new ones still use the old policies",
-		       number);
+	__atomic_store_n(&mem->baseline, number, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -525,32 +505,83 @@ static uint32_t near_margin(uint64_t n, uint64_t us)
 }
 
 /*
- * Decide the fences of one communicator after the other. After the deadline,
- * each remaining communicator gets one try, which does not wait for ranks to
- * pass an earlier fence.
+ * Returns true if communicator @c has NCCLBPF_POLICY because the profiler names it, all of its
+ * ranks have registered since, and their processes hold the job's generation @number.
  */
-static void commit_comms(uint32_t number, struct nb_change *out)
+static bool comm_lags(const struct nb_segment *s, const struct nb_seg_comm *c, uint32_t number)
 {
-	const bool membarrier = needs_membarrier(nb_self.seg->mem);
-	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
-	uint64_t begun[NB_SEG_COMMS], began = now_us(), deadline;
-	struct nb_fence_opts opts = { .idle = false };
+	uint64_t word = __atomic_load_n(&c->record.word, __ATOMIC_SEQ_CST);
+	char fixed[NB_STARTUP_WHY];
 
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_record r = record_of(nb_self.seg, &comm[i]);
+	if (!comm_in_use(c) || c->has_id != NB_ID_PROFILER || is_of_fleet(c) ||
+	    nb_fence_word_state(word) == NB_FENCE_COMMIT || nb_startup_fixed(s, c, fixed))
+		return false;
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_proc *p = &s->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
 
-		begun[i] = nb_fence_announced(&r);
+		if (__atomic_load_n(&c->slot[i].state, __ATOMIC_ACQUIRE) == NB_SLOT_LIVE &&
+		    __atomic_load_n(&p->baseline, __ATOMIC_ACQUIRE) != number)
+			return false;
 	}
+	return !nb_fence_adopted(c, number);
+}
+
+static bool some_lag_here(const struct nb_segment *s, uint32_t number)
+{
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++)
+		if (comm_lags(s, &s->mem->comm[i], number) && nb_segment_leads(s, &s->mem->comm[i]))
+			return true;
+	return false;
+}
+
+/* Log once for each change why communicators do not follow it. */
+static void tell_late(const struct nb_err *err)
+{
+	if (!late.told)
+		nb_log_err("a communicator does not follow the job's last change", err);
+	late.told = true;
+}
+
+/* Returns true if communicator @index lags and its ranks agree enough for generation @number. */
+static bool can_catch_up(const struct nb_segment *s, uint32_t index, uint32_t number)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err;
+	bool empty;
+
+	if (!comm_lags(s, &s->mem->comm[index], number))
+		return false;
+	empty = nb_segment_digest(s, number, digest) && is_empty(digest);
+	if (!check_comm_agrees(s, index, empty, &err))
+		return true;
+	tell_late(&err);
+	return false;
+}
+
+/*
+ * Decide the fences of one communicator after the other, or if @behind only of
+ * those that lag. After the deadline, each remaining communicator gets
+ * one try, which does not wait for ranks to pass an earlier fence.
+ */
+static void commit_comms(uint32_t number, bool behind, struct nb_change *out)
+{
+	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
+	const uint32_t n = nb_seg_ncomms(nb_self.seg->mem);
+	uint64_t begun[NB_SEG_COMMS], began = now_us(), deadline;
+	struct nb_fence_opts opts = { .membarrier = needs_membarrier(nb_self.seg->mem) };
+
+	for (uint32_t i = 0; i < n; i++)
+		begun[i] = nb_fence_announced(&comm[i]);
 	pause_ms(REST_MS);
 	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_record r = nb_record_here(nb_self.seg, &comm[i], membarrier);
+	for (uint32_t i = 0; i < n; i++) {
 		uint64_t now = now_us();
 		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
 		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 
-		if (!comm_in_use(&comm[i]) || !comm[i].has_id || is_of_fleet(&comm[i]) ||
-		    out->ncomms == NB_CHANGE_COMMS)
+		if (!comm_in_use(&comm[i]) || is_of_fleet(&comm[i]) ||
+		    out->ncomms == NB_CHANGE_COMMS ||
+		    (behind && !can_catch_up(nb_self.seg, i, number)))
 			continue;
 		if (report_fixed(nb_self.seg, &comm[i], &out->comm[out->ncomms])) {
 			out->ncomms++;
@@ -559,10 +590,10 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
 		opts.once = !left;
 		opts.margin = (uint32_t)nb_params.num[NB_P_FENCE_MARGIN];
-		begun[i] = nb_fence_announced(&r) - begun[i];
+		begun[i] = nb_fence_announced(&comm[i]) - begun[i];
 		opts.idle = begun[i] == 0;
 		opts.near = near_margin(begun[i], now - began);
-		commit_comm(&r, number, &opts, &out->comm[out->ncomms++]);
+		commit_comm(&comm[i], number, &opts, &out->comm[out->ncomms++]);
 	}
 }
 
@@ -585,12 +616,9 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 		      struct nb_err *err)
 {
 	uint32_t number, committed, aborted;
-	uint64_t before;
-	int rc = check_barred(nb_self.seg, &before, err);
+	int rc = by.fleet ? nb_segment_gen_of_fleet(nb_self.seg, by.fleet, digest, &number, err)
+			  : nb_segment_gen(nb_self.seg, digest, true, &number, err);
 
-	if (!rc)
-		rc = by.fleet ? nb_segment_gen_of_fleet(nb_self.seg, by.fleet, digest, &number, err)
-			      : nb_segment_gen(nb_self.seg, digest, true, &number, err);
 	if (rc)
 		return rc;
 	NB_STEP(NUMBERED);
@@ -598,14 +626,13 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 	nb_gens_publish(number, nb_gens_find(digest));
 	nb_segment_sign(nb_self.seg, number, &by.maker);
 	nb_unlock(NB_LOCK_STATE);
-	commit_comms(number, out);
+	commit_comms(number, false, out);
 	count_outcomes(out, &committed, &aborted);
 	list_unchangeable(out);
 	if (aborted && !committed)
 		return fail_aborted(out, err);
 	note_no_tuner(digest, out);
-	if (!set_baseline(nb_self.seg->mem, before, number))
-		return fail_held_fast(number, committed, err);
+	set_baseline(nb_self.seg->mem, number);
 	NB_STEP(BASELINE);
 	out->generation = number;
 	out->shown = nb_history_number(number);
@@ -618,11 +645,12 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 static void forecast_comms(struct nb_change *out)
 {
 	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
+	const uint32_t n = nb_seg_ncomms(nb_self.seg->mem);
 
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
-		if (!comm_in_use(&comm[i]) || !comm[i].has_id || is_of_fleet(&comm[i]) ||
+		if (!comm_in_use(&comm[i]) || is_of_fleet(&comm[i]) ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (!report_fixed(nb_self.seg, &comm[i], to)) {
@@ -652,20 +680,16 @@ static int begin_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
 		    struct nb_err *err)
 {
-	uint64_t before;
 	int rc = begin_commit(digest, expected, out, err);
 
 	if (rc)
 		return rc;
-	rc = check_barred(nb_self.seg, &before, err);
-	if (!rc) {
-		forecast_comms(out);
-		list_unchangeable(out);
-		note_no_tuner(digest, out);
-		out->state = NB_CHANGE_STAGED;
-	}
+	forecast_comms(out);
+	list_unchangeable(out);
+	note_no_tuner(digest, out);
+	out->state = NB_CHANGE_STAGED;
 	nb_segment_unlock(nb_self.seg);
-	return rc;
+	return 0;
 }
 
 int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, struct nb_change *out,
@@ -699,7 +723,7 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 	memset(out, 0, sizeof(*out));
 	out->state = NB_CHANGE_ABORTED;
 	nb_change_by_nobody();
-	rc = check_once(nb_self.seg, out->digest, false, err);
+	rc = check_once(nb_self.seg, out->digest, false, false, err);
 	if (!rc)
 		rc = commit_all(out->digest, out, err);
 	out->time_us = now_us() - began;
@@ -712,4 +736,37 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 	}
 	nb_segment_unlock(nb_self.seg);
 	return rc;
+}
+
+void nb_change_catch_up(void)
+{
+	/* static, because it is large; protected by the segment's lock */
+	static struct nb_change out;
+	struct nb_segment *s = nb_self.seg;
+	uint32_t number = s ? nb_seg_baseline(s->mem) : 0;
+	struct nb_err err;
+
+	if (number != late.number) {
+		memset(&late, 0, sizeof(late));
+		late.number = number;
+		late.rest_us = LATE_REST_US;
+	}
+	if (!number || now_us() < late.next_us || !some_lag_here(s, number))
+		return;
+	late.next_us = now_us() + late.rest_us;
+	if (late.rest_us < LATE_REST_MOST_US)
+		late.rest_us *= 2;
+	if (nb_segment_lock(s, LATE_LOCK_MS, NULL))
+		return;
+	if (nb_seg_baseline(s->mem) == number && some_lag_here(s, number)) {
+		nb_segment_reap(s);
+		out.ncomms = 0;
+		if (check_barrier(s, &err))
+			tell_late(&err);
+		else
+			commit_comms(number, true, &out);
+	}
+	if (!some_lag_here(s, number))
+		late.rest_us = LATE_REST_US;
+	nb_segment_unlock(s);
 }

@@ -77,9 +77,16 @@ int nb_change_expect(uint64_t expected, struct nb_err *err);
  * Commit the empty generation, so that NCCL decides alone from the next fence
  * on. It is meant for a job whose ranks answer differently. Every process has
  * this generation, so nothing needs to be staged, and staged changes are
- * dropped. Returns NB_E_DISAGREE if ranks count decisions differently, because
- * no fence is then safe; other errors are those of nb_change_commit.
+ * dropped. Returns NB_E_DISAGREE if ranks count decisions differently, because no
+ * fence is then safe; other errors are those of nb_change_commit.
  */
 int nb_change_baseline(struct nb_change *out, struct nb_err *err);
+
+/*
+ * Move communicators that the profiler names from NCCLBPF_POLICY, with which they start, to the
+ * job's last change, at a fence, once all of their ranks have registered. The control thread calls
+ * it at intervals. One process moves a communicator, and tries again after ever longer pauses.
+ */
+void nb_change_catch_up(void);
 
 #endif

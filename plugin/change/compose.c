@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Edits the order of policies: adds, removes or moves one policy. The new order
- * is staged like any other change.
+ * Edits the order of policies: adds, removes, moves or replaces one policy. The
+ * new order is staged like any other change.
  */
 #include "plugin/change/compose.h"
 
@@ -64,14 +64,9 @@ static int order_insert(struct order *o, const struct nb_edit *edit, struct nb_p
 	uint32_t i = edit->first ? 0 : o->n;
 
 	if (edit->before) {
-		struct nb_err why = { 0 };
-
-		i = find_used(o, edit->before, &why);
-		if (i == o->n) {
-			if (err)
-				*err = why;
-			return why.code;
-		}
+		i = find_used(o, edit->before, err);
+		if (i == o->n)
+			return err->code;
 	}
 	memmove(&o->at[i + 1], &o->at[i], (o->n - i) * sizeof(struct nb_policy *));
 	o->at[i] = p;
@@ -79,20 +74,20 @@ static int order_insert(struct order *o, const struct nb_edit *edit, struct nb_p
 	return 0;
 }
 
+static int fail_in_use(const char *name, struct nb_err *err)
+{
+	nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already", name);
+	return nb_hint(err, "policy move %.64s changes its position", name);
+}
+
 static int compose_add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 {
-	struct nb_err why = { 0 };
-	struct nb_held *h = nb_held_find(edit->name, &why);
+	struct nb_held *h = nb_held_find(edit->name, err);
 
-	if (!h) {
-		if (err)
-			*err = why;
-		return why.code;
-	}
-	if (order_find(o, h->policy) < o->n) {
-		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already", edit->name);
-		return nb_hint(err, "policy move %.64s changes its position", edit->name);
-	}
+	if (!h)
+		return err->code;
+	if (order_find(o, h->policy) < o->n)
+		return fail_in_use(h->policy->img->name, err);
 	if (o->n == NB_GEN_MAX_POLICIES)
 		return nb_fail(err, NB_E_LIMIT, 0, "%d policies are in use, which is the limit",
 			       NB_GEN_MAX_POLICIES);
@@ -101,20 +96,33 @@ static int compose_add(struct order *o, const struct nb_edit *edit, struct nb_er
 
 static int compose_move(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 {
-	struct nb_err why = { 0 };
-	uint32_t i = find_used(o, edit->name, &why);
+	uint32_t i = find_used(o, edit->name, err);
 	struct nb_policy *p;
 
-	if (i == o->n) {
-		if (err)
-			*err = why;
-		return why.code;
-	}
+	if (i == o->n)
+		return err->code;
 	if (edit->before && find_used(o, edit->before, NULL) == i)
 		return nb_fail(err, NB_E_ARG, 0, "policy %.64s cannot go before itself",
 			       edit->name);
 	p = order_remove(o, i);
 	return edit->what == NB_COMPOSE_REMOVE ? 0 : order_insert(o, edit, p, err);
+}
+
+static int compose_replace(struct order *o, const struct nb_edit *edit, struct nb_err *err)
+{
+	uint32_t i = find_used(o, edit->name, err), other;
+	struct nb_held *h;
+
+	if (i == o->n)
+		return err->code;
+	h = nb_held_find(edit->with, err);
+	if (!h)
+		return err->code;
+	other = order_find(o, h->policy);
+	if (other < o->n && other != i)
+		return fail_in_use(h->policy->img->name, err);
+	o->at[i] = h->policy;
+	return 0;
 }
 
 int nb_compose_apply(const struct nb_edit *edit, struct nb_policy *policies[NB_GEN_MAX_POLICIES],
@@ -123,8 +131,12 @@ int nb_compose_apply(const struct nb_edit *edit, struct nb_policy *policies[NB_G
 	struct order o = { policies, *n };
 	int rc;
 
-	rc = edit->what == NB_COMPOSE_ADD ? compose_add(&o, edit, err)
-					  : compose_move(&o, edit, err);
+	if (edit->what == NB_COMPOSE_ADD)
+		rc = compose_add(&o, edit, err);
+	else if (edit->what == NB_COMPOSE_REPLACE)
+		rc = compose_replace(&o, edit, err);
+	else
+		rc = compose_move(&o, edit, err);
 	*n = o.n;
 	return rc;
 }

@@ -15,8 +15,10 @@ enum nb_change_state {
 	NB_CHANGE_COMMITTED,
 	NB_CHANGE_ABORTED, /* no communicator changed */
 	/*
-	 * a communicator keeps its generation; of a change: all communicators
-	 * do, and only new ones start with the change
+	 * a communicator keeps its generation: while it lives, or if the
+	 * profiler names it, until all of its ranks have registered
+	 * (nb_change_catch_up); of a change: all communicators do, and only
+	 * new ones start with the change
 	 */
 	NB_CHANGE_UNCHANGEABLE
 };
@@ -51,7 +53,7 @@ struct nb_change {
 	 * fleet, the fleet's number
 	 */
 	uint64_t shown;
-	/* duration of the commit, until the last fence was decided */
+	/* from the start of the commit until the last fence was decided */
 	uint64_t time_us;
 	/* why no communicator can change, if NCCL has not loaded the tuner */
 	char why[400];

@@ -60,11 +60,10 @@ int nb_selector_parse(struct nb_selector *out, const char *text, struct nb_err *
 
 static bool in_job(const struct nb_segment *s, uint64_t comm)
 {
-	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = s ? nb_seg_ncomms(s->mem) : 0; i < n; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->has_id &&
-		    c->comm_id == comm)
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->comm_id == comm)
 			return true;
 	}
 	return false;
@@ -77,10 +76,10 @@ static uint32_t list_comms(const struct nb_segment *s, char *text, size_t size)
 	size_t at = 0;
 
 	*text = '\0';
-	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0; s && i < nb_seg_ncomms(s->mem); i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !c->has_id)
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
 			continue;
 		if (++n <= 6 && at < size)
 			at += (size_t)snprintf(text + at, size - at, "%s%016" PRIx64,
@@ -96,11 +95,9 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 	const struct nb_comm *c = nb_comms.first;
 	char text[200];
 
-	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "tuner interface v%u gives communicators no identity (allowed: "
-			       "v5 and later), so a change cannot select some of them",
-			       c->init.abi);
+	if (!list_comms(nb_self.seg, text, sizeof(text)) && c && !c->init.has_id)
+		return nb_fail(err, NB_E_NOTSUP, 0, "%s; so a change cannot select some of them",
+			       c->why);
 	nb_fail(err, NB_E_NOENT, 0, "the job has no communicator %016" PRIx64 "%s%s", comm,
 		*text ? "; it has " : "", text);
 	return nb_hint(err, "comm list shows them");
@@ -120,6 +117,7 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
  * full order of new policies.
  */
 struct lists {
+	struct nb_gen_parent parent;
 	struct nb_policy *policy[2 * NB_GEN_MAX_POLICIES];
 	uint32_t n;
 	struct nb_order common;
@@ -128,7 +126,9 @@ struct lists {
 
 static void lists_open(struct lists *l, const struct nb_gen *g)
 {
-	*l = (struct lists){ .n = g->npolicies, .common = g->order, .scopes = g->scopes };
+	*l = (struct lists){
+		.parent.gen = g, .n = g->npolicies, .common = g->order, .scopes = g->scopes
+	};
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		l->policy[i] = g->policy[i].policy;
 }
@@ -189,7 +189,7 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 			o->at[i] = to[from];
 		}
 	}
-	return nb_gen_scoped(out, used, n, &l->common, &l->scopes, nb_gens.baseline, err);
+	return nb_gen_scoped(out, used, n, &l->common, &l->scopes, &l->parent, err);
 }
 
 int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
@@ -211,17 +211,28 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 	return rc ? rc : lists_close(out, &l, err);
 }
 
-int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach, struct nb_err *err)
+/* Remove the selected communicators from their scopes. */
+static int drop_some(struct lists *l, const struct nb_selector *reach, struct nb_err *err)
 {
-	struct lists l;
-
-	*out = NULL;
 	if (reach->what != NB_SELECT_SOME)
 		return nb_fail(err, NB_E_ARG, 0, "policy use common: comm=ID expected");
-	lists_open(&l, nb_gens.baseline);
 	for (uint32_t i = 0; i < reach->n; i++)
-		nb_scopes_drop(&l.scopes, reach->comm[i]);
-	return lists_close(out, &l, err);
+		nb_scopes_drop(&l->scopes, reach->comm[i]);
+	return 0;
+}
+
+/* Let @heir keep the maps of @of, which it replaces. It can keep those of one policy only. */
+static int set_heir(struct lists *l, const struct nb_policy *of, const struct nb_policy *heir,
+		    struct nb_err *err)
+{
+	if (l->parent.of && l->parent.of != of) {
+		nb_fail(err, NB_E_ARG, 0, "communicators have different policies of the name %s",
+			of->img->name);
+		return nb_hint(err, "give the digest of one of them, which policy list shows");
+	}
+	l->parent.heir = heir;
+	l->parent.of = of;
+	return 0;
 }
 
 static int edit_order(struct lists *l, const struct nb_edit *edit, struct nb_order *o,
@@ -234,6 +245,9 @@ static int edit_order(struct lists *l, const struct nb_edit *edit, struct nb_ord
 	for (uint32_t i = 0; i < n; i++)
 		policies[i] = l->policy[o->at[i]];
 	rc = nb_compose_apply(edit, policies, &n, err);
+	for (uint32_t i = 0; !rc && edit->what == NB_COMPOSE_REPLACE && i < n; i++)
+		if (policies[i] != l->policy[o->at[i]])
+			rc = set_heir(l, l->policy[o->at[i]], policies[i], err);
 	return rc ? rc : make_order(l, o, policies, n, err);
 }
 
@@ -243,14 +257,18 @@ static int edit_order(struct lists *l, const struct nb_edit *edit, struct nb_ord
  */
 static int edit_all(struct lists *l, const struct nb_edit *edit, struct nb_err *err)
 {
+	struct nb_err why;
 	bool done = false;
 	int first = 0;
 
 	for (int s = -1; s < (int)l->scopes.n; s++) {
-		int rc = edit_order(l, edit, order_of(l, s), first ? NULL : err);
+		int rc = edit_order(l, edit, order_of(l, s), first ? &why : err);
 
-		if (rc && rc != NB_E_NOENT && rc != NB_E_EXISTS)
-			return first ? edit_order(l, edit, order_of(l, s), err) : rc;
+		if (rc && rc != NB_E_NOENT && rc != NB_E_EXISTS) {
+			if (first)
+				*err = why;
+			return rc;
+		}
 		first = first ? first : rc;
 		done |= !rc;
 	}
@@ -286,7 +304,9 @@ int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,
 
 	*out = NULL;
 	lists_open(&l, nb_gens.baseline);
-	if (reach->what == NB_SELECT_ALL)
+	if (edit->what == NB_COMPOSE_COMMON)
+		rc = drop_some(&l, reach, err);
+	else if (reach->what == NB_SELECT_ALL)
 		rc = edit_all(&l, edit, err);
 	else if (reach->what == NB_SELECT_OTHERS)
 		rc = edit_order(&l, edit, &l.common, err);

@@ -54,18 +54,12 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 		    struct nb_policy *const *policies, uint32_t n, struct nb_err *err);
 
 /*
- * Remove the selected communicators from their scopes. Returns NB_E_ARG if none
- * is named.
- */
-int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach, struct nb_err *err);
-
-/*
- * nb_selector_edit - add, remove or move one policy
+ * nb_selector_edit - add, remove, move or replace one policy, or return to the common order
  *
  * If all communicators are selected, it edits each list of policies that
  * permits the edit; at least one list must permit it. Returns NB_E_ARG if the
- * selected communicators have different lists, or an error of nb_compose_apply
- * or nb_gen_scoped.
+ * selected communicators have different lists or NB_COMPOSE_COMMON names none,
+ * or an error of nb_compose_apply or nb_gen_scoped.
  */
 int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err);

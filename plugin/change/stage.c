@@ -14,6 +14,7 @@
 #include "plugin/policies/held.h"
 #include "plugin/policies/history.h"
 #include "plugin/policies/maps.h"
+#include "plugin/profiler/mask.h"
 #include "plugin/runtime/lock.h"
 
 enum { LOCK_MS = 3000 };
@@ -25,8 +26,10 @@ enum { LOCK_MS = 3000 };
 static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_seg_proc *self;
-	int rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
+	int rc;
 
+	nb_mask_stop_calls(); /* before the coordinator reads which communicators have a clock */
+	rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
 	if (rc)
 		return rc;
 	self = &nb_self.seg->mem->proc[nb_self.seg->proc];
@@ -46,8 +49,7 @@ static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct n
 	return 0;
 }
 
-/* Keep and stage a new generation. Takes ownership of the reference. */
-static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
 	struct nb_gen *before, *kept;
 	int rc;
@@ -69,23 +71,14 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb
 	return rc;
 }
 
-int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
-{
-	return stage_new(g, digest, err);
-}
-
 static int find_all(const char *const *names, uint32_t n, struct nb_policy **policies,
 		    struct nb_err *err)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct nb_err why = { 0 };
-		struct nb_held *h = nb_held_find(names[i], &why);
+		struct nb_held *h = nb_held_find(names[i], err);
 
-		if (!h) {
-			if (err)
-				*err = why;
-			return why.code;
-		}
+		if (!h)
+			return err->code;
 		policies[i] = h->policy;
 	}
 	return 0;
@@ -109,22 +102,7 @@ int nb_change_stage_for(const struct nb_selector *reach, const char *const *name
 	if (!rc)
 		rc = nb_selector_use(&g, reach, policies, n, err);
 	nb_unlock(NB_LOCK_STATE);
-	return rc ? rc : stage_new(g, digest, err);
-}
-
-int nb_change_stage_common(const struct nb_selector *reach, uint8_t digest[NB_SHA256_SIZE],
-			   struct nb_err *err)
-{
-	struct nb_gen *g = NULL;
-	int rc;
-
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	rc = nb_selector_check(reach, err);
-	if (!rc)
-		rc = nb_selector_common(&g, reach, err);
-	nb_unlock(NB_LOCK_STATE);
-	return rc ? rc : stage_new(g, digest, err);
+	return rc ? rc : nb_change_stage_gen(g, digest, err);
 }
 
 int nb_change_stage_edit(const struct nb_edit *edit, const struct nb_selector *reach,
@@ -139,7 +117,7 @@ int nb_change_stage_edit(const struct nb_edit *edit, const struct nb_selector *r
 	if (!rc)
 		rc = nb_selector_edit(&g, reach, edit, err);
 	nb_unlock(NB_LOCK_STATE);
-	return rc ? rc : stage_new(g, digest, err);
+	return rc ? rc : nb_change_stage_gen(g, digest, err);
 }
 
 static int fail_not_kept(uint64_t to, struct nb_err *err)
@@ -165,7 +143,7 @@ int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE], struct nb_
 		return nb_fail(err, NB_E_NOENT, 0,
 			       "there is no generation to return to: "
 			       "no change has been committed since this process started");
-	return stage_new(g, digest, err);
+	return nb_change_stage_gen(g, digest, err);
 }
 
 int nb_change_stage_map(const char *map, const struct nb_map_op *ops, uint32_t nops,
@@ -188,10 +166,12 @@ int nb_change_stage_map(const char *map, const struct nb_map_op *ops, uint32_t n
 			     "policy use first",
 			     ref.policy->img->name, ref.spec->name);
 	if (!rc)
-		rc = nb_gen_map_change(&g, nb_gens.baseline, (uint32_t)nb_gens_position(ref.policy),
-				       ref.map, ops, nops, err);
+		rc = nb_gen_changes(&g, nb_gens.baseline,
+				    &(struct nb_gen_change){ (uint32_t)nb_gens_position(ref.policy),
+							     ref.map, ops, nops },
+				    1, err);
 	nb_unlock(NB_LOCK_STATE);
-	return rc ? rc : stage_new(g, digest, err);
+	return rc ? rc : nb_change_stage_gen(g, digest, err);
 }
 
 int nb_change_abort(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)

@@ -22,17 +22,10 @@ struct nb_selector;
  */
 int nb_change_stage_for(const struct nb_selector *reach, const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/*
- * Stage the removal of the selected communicators from their scopes. Returns an
- * error of nb_selector_check or nb_selector_common.
- */
-int nb_change_stage_common(const struct nb_selector *reach, uint8_t digest[NB_SHA256_SIZE],
-			   struct nb_err *err);
 
 /*
- * Stage the baseline's policies with one policy added, removed or moved, for
- * the selected communicators. Returns an error of nb_selector_check or
- * nb_selector_edit.
+ * Stage the baseline's policies with an edit for the selected communicators. Returns an error of
+ * nb_selector_check or nb_selector_edit.
  */
 struct nb_edit;
 int nb_change_stage_edit(const struct nb_edit *edit, const struct nb_selector *reach,
@@ -57,7 +50,7 @@ int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE], struct nb_
  * @map: "map" or "policy/map", as for nb_held_map_find
  *
  * Returns 0, NB_E_NOENT, NB_E_READONLY (the map is local: write it directly) or
- * an error of nb_gen_map_change.
+ * an error of nb_gen_changes.
  */
 int nb_change_stage_map(const char *map, const struct nb_map_op *ops, uint32_t nops,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);

@@ -9,6 +9,7 @@
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/held.h"
 #include "plugin/policies/history.h"
 #include "plugin/hooks/hooks.h"
 #include "plugin/profiler/mask.h"
@@ -25,15 +26,14 @@ static bool is_listed(const struct nb_change *change, uint64_t comm_id)
 }
 
 /*
- * Add the communicator to the change if its record says that the change has
- * moved it. A fleet's communicator has its other ranks on other sites.
+ * Write to @to that the change has moved communicator @c, if its record says so.
+ * A fleet's communicator has its other ranks on other sites.
  */
-static void add_moved(struct nb_change *change, struct nb_seg_comm *c)
+static bool write_moved(const struct nb_change *change, const struct nb_seg_comm *c,
+			struct nb_change_comm *to)
 {
 	uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
 	bool is_fleet = __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
-	struct nb_change_comm *to = &change->comm[change->ncomms];
-	struct nb_record r;
 
 	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 	    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
@@ -42,16 +42,21 @@ static void add_moved(struct nb_change *change, struct nb_seg_comm *c)
 		 * the communicator started with this generation, so the change
 		 * did not move it
 		 */
-		return;
+		return false;
 	memset(to, 0, sizeof(*to));
 	to->comm_id = c->comm_id;
 	to->fence = nb_fence_word_seq(w);
 	to->state = NB_CHANGE_COMMITTED;
 	to->ranks = is_fleet ? nb_seg_registered(c) : c->nranks;
-	r = nb_record_here(nb_self.seg, c, false);
-	to->passed = nb_fence_passed(&r, to->fence);
-	to->behind = nb_fence_behind(&r, to->fence);
-	change->ncomms++;
+	to->passed = nb_fence_passed(c, to->fence);
+	to->behind = nb_fence_behind(c, to->fence);
+	return true;
+}
+
+static void add_moved(struct nb_change *change, const struct nb_seg_comm *c)
+{
+	if (write_moved(change, c, &change->comm[change->ncomms]))
+		change->ncomms++;
 }
 
 static void note_foreign_change(uint32_t number, const struct nb_gen *g)
@@ -67,21 +72,23 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	last->generation = number;
 	last->shown = nb_history_number(number);
 	nb_last.known = true;
-	for (int i = 0; i < NB_SEG_COMMS; i++)
+	for (uint32_t i = 0, n = nb_seg_ncomms(nb_self.seg->mem); i < n; i++)
 		add_moved(last, &nb_self.seg->mem->comm[i]);
 }
 
 /*
  * A process that commits a fleet's change for its site knows nothing of the
- * communicators that the change moves later, on all sites.
+ * communicators that the change moves later, on all sites. Nor do the others
+ * know of those that another process moves later (nb_change_catch_up).
  */
 static void add_moved_later(struct nb_change *change)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(nb_self.seg->mem); i < n; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
 		if (change->ncomms < NB_CHANGE_COMMS &&
-		    __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT &&
+		    (c->has_id == NB_ID_PROFILER ||
+		     __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT) &&
 		    !is_listed(change, c->comm_id))
 			add_moved(change, c);
 	}
@@ -117,43 +124,43 @@ void nb_change_sync(void)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g;
 	bool loop;
-	uint64_t n;
+	uint32_t n;
 
 	if (!nb_self.seg)
 		return;
-	n = nb_seg_baseline(__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_SEQ_CST));
+	n = nb_seg_baseline(nb_self.seg->mem);
 	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
-	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
+	    !nb_segment_digest(nb_self.seg, n, digest))
 		return;
 	/*
-	 * a process that started after the change does not hold the new
-	 * generation, and keeps its own baseline
+	 * a process that started after the change may not hold the generation,
+	 * and keeps its own baseline until it does
 	 */
 	g = nb_gens_find(digest);
 	if (!g)
 		return;
-	loop = by_controllers((uint32_t)n, g);
+	loop = by_controllers(n, g);
 	if (g != nb_gens.baseline && !loop)
 		nb_gens.previous = nb_gens.baseline;
+	nb_held_renew(g, nb_gens.baseline);
 	nb_gens.baseline = g;
-	nb_gens.baseline_number = (uint32_t)n;
-	nb_gens_tell_baseline((uint32_t)n);
+	nb_gens.baseline_number = n;
+	nb_gens_tell_baseline(n);
 	if (nb_hooks_use(g))
 		nb_events_ask();
 	if (nb_gens.staged == g)
 		nb_gens.staged = NULL;
-	nb_gens_remember((uint32_t)n, g);
-	nb_history_note((uint32_t)n, g, loop);
-	note_foreign_change((uint32_t)n, g);
+	nb_gens_remember(n, g);
+	nb_history_note(n, g, loop);
+	note_foreign_change(n, g);
 }
 
 static struct nb_seg_comm *find_entry(uint64_t comm_id)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(nb_self.seg->mem); i < n; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
-		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->has_id &&
-		    c->comm_id == comm_id)
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && c->comm_id == comm_id)
 			return c;
 	}
 	return NULL;
@@ -173,14 +180,17 @@ void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE], bool *ha
 		add_moved_later(out);
 	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];
-		struct nb_seg_comm *e =
-			c->state == NB_CHANGE_COMMITTED ? find_entry(c->comm_id) : NULL;
+		const struct nb_seg_comm *e =
+			c->state == NB_CHANGE_COMMITTED || c->state == NB_CHANGE_UNCHANGEABLE
+				? find_entry(c->comm_id)
+				: NULL;
 
-		if (e) {
-			const struct nb_record r = nb_record_here(nb_self.seg, e, false);
-
-			c->passed = nb_fence_passed(&r, c->fence);
-			c->behind = nb_fence_behind(&r, c->fence);
+		if (e && c->state == NB_CHANGE_UNCHANGEABLE) {
+			if (write_moved(out, e, c)) /* nb_change_catch_up */
+				out->state = NB_CHANGE_COMMITTED;
+		} else if (e) {
+			c->passed = nb_fence_passed(e, c->fence);
+			c->behind = nb_fence_behind(e, c->fence);
 		}
 	}
 	nb_unlock(NB_LOCK_STATE);

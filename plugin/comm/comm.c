@@ -6,6 +6,7 @@
 #include "plugin/comm/comm.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plugin/job/self.h"
 #include "plugin/runtime/log.h"
@@ -86,7 +87,8 @@ bool nb_comm_changeable(const struct nb_comm *c, char why[NB_STARTUP_WHY])
 
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq, struct nb_decision *out)
 {
-	return seq < nb_comm_decisions(c) && nb_unpack(&c->ring[seq % NB_RING], seq, out);
+	return seq < nb_comm_decisions(c) &&
+	       nb_unpack(&c->ring[seq % NB_RING], &nb_seg_chunks(c->ring)[seq % NB_RING], seq, out);
 }
 
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket, struct nb_decision *out)
@@ -102,12 +104,50 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket, struct n
 
 		if (!n)
 			return false;
-		if (nb_unpack(&l->decision, __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE), out)) {
+		if (nb_unpack(&l->decision, &l->chunk, __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE),
+			      out)) {
 			out->count = n;
 			return true;
 		}
 	}
 	return false;
+}
+
+/* Count decision @d, which is older than those counted so far. */
+static void add_offer(struct nb_offer out[NB_OFFERS], uint32_t *n, const struct nb_decision *d)
+{
+	uint32_t i = 0;
+
+	while (i < *n && out[i].usable != d->usable)
+		i++;
+	if (i == NB_OFFERS)
+		return;
+	if (i == *n)
+		out[(*n)++] = (struct nb_offer){ d->usable, 0, *d };
+	out[i].decisions++;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint32_t x = ((const struct nb_offer *)a)->usable, y = ((const struct nb_offer *)b)->usable;
+	int more = __builtin_popcount(y) - __builtin_popcount(x);
+
+	return more ? more : (x > y) - (x < y);
+}
+
+uint32_t nb_comm_offers(const struct nb_comm *c, int coll, uint32_t bucket,
+			struct nb_offer out[NB_OFFERS])
+{
+	uint64_t end = nb_comm_decisions(c), from = end > NB_RING ? end - NB_RING : 0;
+	struct nb_decision d;
+	uint32_t n = 0;
+
+	for (uint64_t k = end; k > from; k--)
+		if (nb_comm_decision(c, k - 1, &d) && d.coll == coll && d.usable &&
+		    nb_comm_bucket(d.bytes) == bucket)
+			add_offer(out, &n, &d);
+	qsort(out, n, sizeof(*out), by_size);
+	return n;
 }
 
 static void tell_lost(struct nb_comm *c)
@@ -119,6 +159,19 @@ static void tell_lost(struct nb_comm *c)
 		       "so NCCL decides for all of its ranks",
 		       (unsigned long long)c->init.comm_id, c->why);
 	c->told = true;
+}
+
+bool nb_comm_differs(const struct nb_comm *c)
+{
+	return __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED) ||
+	       (c->seg && c->init.has_id == NB_ID_PROFILER &&
+		__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE));
+}
+
+const char *nb_comm_differs_so(const struct nb_comm *c)
+{
+	return c->init.has_id == NB_ID_PROFILER ? "each keeps its own, and they may choose apart"
+						: "it uses none of the policies and NCCL decides";
 }
 
 void nb_comm_tell_mismatch(struct nb_comm *c)
@@ -134,9 +187,9 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
 	       "communicator %016llx: its ranks started with different %s (%s), "
-	       "so it uses none of the policies and NCCL decides; %s",
+	       "so %s; %s",
 	       (unsigned long long)c->init.comm_id, good ? "settings" : "policies", text,
-	       nb_startup_remedy(c->seg));
+	       nb_comm_differs_so(c), nb_startup_remedy(c->seg));
 }
 
 enum { FLEET_TICKS = 3 };
@@ -197,6 +250,5 @@ void nb_comms_forked(void)
 		c->searching = 0;
 		c->ahead.gen = NULL;
 		c->seg = NULL;
-		c->entry = NULL;
 	}
 }

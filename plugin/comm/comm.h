@@ -46,7 +46,8 @@ enum {
 struct nb_latest {
 	uint64_t seq, count; /* accessed atomically */
 	struct nb_packed decision;
-	uint64_t pad[2];
+	uint64_t chunk; /* accessed atomically: word of the decision's chunk size */
+	uint64_t pad;
 };
 
 static inline uint32_t nb_comm_bucket(uint64_t bytes)
@@ -72,11 +73,9 @@ struct nb_overdue {
 
 /* NCCL's description of a new communicator. */
 struct nb_comm_init {
-	/*
-	 * identity of the communicator; 0 if the interface version gives none
-	 */
+	/* identity of the communicator, and what gives it; 0: nothing does */
 	uint64_t comm_id;
-	bool has_id;
+	enum nb_seg_id has_id;
 	uint32_t ranks, nodes;
 	/*
 	 * NCCL may ask the tuners of some ranks only; this rank's API calls are
@@ -88,7 +87,7 @@ struct nb_comm_init {
 	 * largest; 0 if NCCL does not report them
 	 */
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks;
-	uint32_t abi; /* version of the tuner interface, 2 to 6 */
+	uint32_t abi; /* version of the tuner interface, 2 to 7 */
 	struct nb_wrapped_tuner
 		/*
 		 * the wrapped tuner, which is asked before the policies;
@@ -113,12 +112,19 @@ struct nb_comm {
 	bool mismatch;
 	bool timed;   /* some policy runs must be timed; accessed atomically */
 	bool chained; /* the wrapped tuner is asked before the policies */
+	bool chunks;  /* NCCL asks for chunk sizes (plugin/tuner/chunk.h) */
+	bool chunked; /* policies of @gen have chosen some */
 	uint32_t max_channels;
 	uint32_t abi;
 	/* template of @ctx: constants of the communicator, and no answer */
 	struct ncclbpf_tuner base;
 	/* context of the current decision */
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
+	/*
+	 * chunk size of the latest decision for each collective and entry of
+	 * the cost table; 0: NCCL's own
+	 */
+	uint32_t chunk_size[NCCL_NUM_COLLS][NB_COSTS_KNOWN];
 	/* NB_RING decisions, in the segment if it has a free ring */
 	struct nb_packed *ring;
 	/* the latest decisions: NCCL_NUM_COLLS * NB_SIZE_BUCKETS entries */
@@ -142,16 +148,16 @@ struct nb_comm {
 	/* entry in the segment; NULL: no fence reaches this communicator */
 	struct nb_seg_comm *seg;
 	uint32_t slot_index; /* slot in seg, or else a number of our own */
-	/*
-	 * Entry whose slot must be released, or NULL. It is seg, or for a
-	 * communicator without identity an entry that no fence reaches.
-	 */
-	struct nb_seg_comm *entry;
-	uint32_t entry_slot;
 	/* why the communicator is not in the segment, or "" */
 	char why[NB_STARTUP_WHY];
 	/* the log says that the communicator's ranks started differently */
 	bool told;
+	/*
+	 * number of a generation that this process did not hold when the rank
+	 * had to adopt it, or 0; accessed atomically
+	 */
+	uint32_t missing;
+	bool told_missing; /* the log says so */
 	/*
 	 * the log says why the fleet leaves the communicator to NCCL; number of
 	 * ticks since there is a reason
@@ -171,11 +177,6 @@ struct nb_comm {
 		struct nb_gen *gen; /* accessed atomically */
 	} ahead;
 	bool lost; /* the rank could not register in the segment */
-	/*
-	 * the same for a rank of a communicator without identity; prevents
-	 * changes of the baseline
-	 */
-	bool bars;
 	/* a decision is searching for a generation; accessed atomically */
 	uint32_t searching;
 	/* ring that is used if the segment has no free ring */
@@ -220,6 +221,12 @@ void nb_comms_time(bool on);
 void nb_comms_forked(void);
 
 /*
+ * Returns true if ranks of @c started with different policies or settings, and
+ * in words what follows: "it ..." or "each ...".
+ */
+bool nb_comm_differs(const struct nb_comm *c);
+const char *nb_comm_differs_so(const struct nb_comm *c);
+/*
  * Log once that ranks of @c started differently, and how. Ranks of other
  * processes may register later, so the control thread calls it repeatedly. The
  * caller holds NB_LOCK_STATE, or @c is not yet in the list.
@@ -263,6 +270,27 @@ bool nb_comm_decision(const struct nb_comm *c, uint64_t seq, struct nb_decision 
  * Returns false if there is none.
  */
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket, struct nb_decision *out);
+/*
+ * Combinations that NCCL offered for one collective and size bucket: @decisions
+ * of the recorded decisions had this offer. From 2.31 on a call may have a
+ * configuration of its own, so there may be several offers.
+ */
+struct nb_offer {
+	uint32_t usable, decisions;
+	struct nb_decision last; /* the latest of them */
+};
+
+enum { NB_OFFERS = 8 };
+
+/*
+ * nb_comm_offers - list the offers among the communicator's recorded decisions
+ *
+ * The largest offer comes first, so that ranks at different calls list the
+ * same one first. Returns their number. Further offers than NB_OFFERS, and
+ * tables that offer nothing, are left out.
+ */
+uint32_t nb_comm_offers(const struct nb_comm *c, int coll, uint32_t bucket,
+			struct nb_offer out[NB_OFFERS]);
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
 /*
  * Returns the generation that the communicator decides with, or its scope in

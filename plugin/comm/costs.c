@@ -140,7 +140,8 @@ void nb_seen_derive(struct nb_seen *s)
 		s->nccl_proto = (int32_t)(s->costs.best % NB_COSTS_PROTOS);
 	}
 	s->offered = s->costs.usable;
-	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE;
+	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE | (uint64_t)nb_nccl_is_rccl()
+									       << NB_PACKED_AT_RCCL;
 	s->asked = coll << NB_PACKED_AT_COLL | (uint64_t)s->costs.best << NB_PACKED_AT_BEST;
 	s->outcome = s->asked | nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
 	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
@@ -179,9 +180,11 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto, 
 	nb_seen_derive(s);
 }
 
-bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, float table[NB_COSTS_KNOWN])
+static bool seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, uint32_t usable,
+		      float table[NB_COSTS_KNOWN])
 {
 	uint32_t version = __atomic_load_n(&s->version, __ATOMIC_ACQUIRE);
+	struct nb_costs costs;
 	bool same;
 
 	if (!version || version % 2)
@@ -190,5 +193,15 @@ bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, float table
 	       __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE) == bytes;
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
 		__atomic_load(&s->table[i], &table[i], __ATOMIC_ACQUIRE);
-	return same && __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
+	if (!same || __atomic_load_n(&s->version, __ATOMIC_RELAXED) != version)
+		return false;
+	nb_costs_scan(table, NB_COSTS_KNOWN, &costs);
+	return costs.usable == usable;
+}
+
+bool nb_seen_find(struct nb_seen seen[NB_SEEN], int coll, uint64_t bytes, uint32_t usable,
+		  float table[NB_COSTS_KNOWN])
+{
+	return seen_copy(nb_seen_slot(seen, bytes, coll), coll, bytes, usable, table) ||
+	       seen_copy(nb_seen_other(seen, bytes, coll, usable), coll, bytes, usable, table);
 }

@@ -59,7 +59,7 @@ struct nb_seen {
 	 */
 	uint32_t filled;
 	/*
-	 * collective of the question; accessed atomically, because nb_seen_copy
+	 * collective of the question; accessed atomically, because nb_seen_find
 	 * reads it
 	 */
 	int32_t coll;
@@ -77,13 +77,13 @@ struct nb_seen {
 	int32_t nccl_algo, nccl_proto;
 	uint64_t bytes; /* message size in the question; accessed atomically */
 	/*
-	 * Parts of a packed decision (packed.h): usable entries; collective and
-	 * NCCL's choice. For decisions that keep NCCL's choice: the outcome,
+	 * Parts of a packed decision (packed.h): usable entries and RCCL;
+	 * collective and NCCL's choice. For decisions that keep NCCL's choice: the outcome,
 	 * both costs, and the step of the running hash.
 	 */
 	uint64_t usable, asked, outcome, both_costs, step;
 	struct nb_costs costs;
-	/* odd while the question is being written; nb_seen_copy checks it */
+	/* odd while the question is being written; nb_seen_find checks it */
 	uint32_t version;
 	bool known; /* costs are valid; false: no usable entry was found */
 } __attribute__((aligned(64)));
@@ -101,6 +101,17 @@ static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN], uint64_
 	uint64_t h = (bytes ^ (uint64_t)(uint32_t)coll << 58) * UINT64_C(0xdc6d267f0478a4a1);
 
 	return &seen[h >> 57];
+}
+
+/*
+ * Returns the entry for a question whose own entry keeps another offer. From
+ * 2.31 on a call may have a configuration of its own, so NCCL offers different
+ * combinations for the same question from call to call.
+ */
+static inline struct nb_seen *nb_seen_other(struct nb_seen seen[NB_SEEN], uint64_t bytes, int coll,
+					    uint32_t usable)
+{
+	return nb_seen_slot(seen, bytes ^ (uint64_t)usable << 32, coll);
 }
 
 /*
@@ -144,10 +155,11 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table, int c
 void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto, int coll,
 		  uint64_t bytes);
 /*
- * Copy the table of a question, if @s still has it. Any thread may call it
- * while another thread fills @s.
+ * Copy the table in which NCCL offered @usable for a question, if it is still
+ * kept. Any thread may call it while another thread fills the entries.
  */
-bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes, float table[NB_COSTS_KNOWN]);
+bool nb_seen_find(struct nb_seen seen[NB_SEEN], int coll, uint64_t bytes, uint32_t usable,
+		  float table[NB_COSTS_KNOWN]);
 /* Set the fields that are derived from s->costs. */
 void nb_seen_derive(struct nb_seen *s);
 

@@ -21,9 +21,15 @@ REFUSED(UNUSABLE,       "unusable",
 REFUSED(NO_PARTNER,     "no_partner",
 	"NCCL offers no combination with the algorithm or protocol that the policy set alone")
 REFUSED(CHANNELS_RANGE, "channels_range",
-	"the number of channels is above NCCLBPF_MAX_CHANNELS")
+	"the number of channels is above NCCLBPF_MAX_CHANNELS or NCCL's own limit")
 REFUSED(CHANNELS_ALGO,  "channels_algo",
 	"NCCL does not limit the channels of this algorithm, so the number is ignored")
+REFUSED(CHUNK_OFFER,    "chunk_not_offered",
+	"this NCCL does not ask its tuner for chunk sizes (tuner v6 of NCCL 2.30 does)")
+REFUSED(CHUNK_RANGE,    "chunk_range",
+	"NCCL may round chunks of this size down to nothing, or no buffer is that large")
+REFUSED(CHUNK_ALGO,     "chunk_algo",
+	"the chunk size is above NCCL's own, which is the largest for NVLS and CollNet")
 REFUSED(COST_TABLE,     "cost_table",
 	"NCCL's cost table is missing or has an unknown shape")
 REFUSED(COLLECTIVE,     "collective",

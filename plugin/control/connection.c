@@ -28,9 +28,12 @@ struct stream {
 
 struct nb_conn {
 	struct nb_control *control;
+	const struct nb_handler *handlers;
 	struct nb_peer peer;
 	int fd;
 	bool eof, closing;
+	/* the kernel lacked memory for output, though poll(2) reports POLLOUT */
+	bool no_memory;
 
 	char *in;	     /* input buffer of NB_WIRE_LINE + 1 bytes */
 	size_t nin, scanned; /* the first @scanned bytes contain no line feed */
@@ -43,12 +46,10 @@ struct nb_conn {
 
 	uint64_t born_ms, line_ms, progress_ms, polled_ms, now_ms;
 	struct stream streams[NB_CONN_STREAMS];
-	void *kept;
-	void (*kept_free)(void *state);
 };
 
-struct nb_conn *nb_conn_new(struct nb_control *control, int fd, const struct nb_peer *peer,
-			    uint64_t now_ms)
+struct nb_conn *nb_conn_new(struct nb_control *control, const struct nb_handler *handlers, int fd,
+			    const struct nb_peer *peer, uint64_t now_ms)
 {
 	struct nb_conn *c = calloc(1, sizeof(*c));
 
@@ -60,6 +61,7 @@ struct nb_conn *nb_conn_new(struct nb_control *control, int fd, const struct nb_
 		return NULL;
 	}
 	c->control = control;
+	c->handlers = handlers;
 	c->fd = fd;
 	c->fd_out = -1;
 	c->peer = *peer;
@@ -82,24 +84,10 @@ static void stream_fini(struct stream *s)
 	*s = (struct stream){ .used = false };
 }
 
-void nb_conn_keep(struct nb_conn *c, void *state, void (*free_state)(void *state))
-{
-	if (c->kept)
-		c->kept_free(c->kept);
-	c->kept = state;
-	c->kept_free = free_state;
-}
-
-void *nb_conn_kept(const struct nb_conn *c)
-{
-	return c->kept;
-}
-
 void nb_conn_free(struct nb_conn *c)
 {
 	if (!c)
 		return;
-	nb_conn_keep(c, NULL, NULL);
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
 		stream_fini(&c->streams[i]);
 	close_fds(c);
@@ -160,7 +148,8 @@ static bool wants_input(const struct nb_conn *c)
 
 short nb_conn_events(const struct nb_conn *c)
 {
-	return (short)((wants_input(c) ? POLLIN : 0) | (conn_has_output(c) ? POLLOUT : 0));
+	return (short)((wants_input(c) ? POLLIN : 0) |
+		       (conn_has_output(c) && !c->no_memory ? POLLOUT : 0));
 }
 
 int nb_conn_patience(const struct nb_conn *c)
@@ -168,7 +157,7 @@ int nb_conn_patience(const struct nb_conn *c)
 	/* complete lines are waiting, which the last call left unhandled */
 	if (!conn_has_output(c) && !c->closing && c->scanned < c->nin)
 		return 0;
-	if (has_stream(c) && !conn_has_output(c))
+	if (c->no_memory || (has_stream(c) && !conn_has_output(c)))
 		return NB_CONN_POLL_MS;
 	return 500; /* wake up twice a second to check time limits */
 }
@@ -176,13 +165,14 @@ int nb_conn_patience(const struct nb_conn *c)
 /* Write pending output. Returns false if the peer is gone. */
 static bool write_output(struct nb_conn *c)
 {
+	c->no_memory = false;
 	while (conn_has_output(c)) {
 		ssize_t n = nb_wire_send(c->fd, (char *)c->out.data + c->sent,
 					 c->out.size - c->sent, c->fd_out);
 
+		c->no_memory = n < 0 && (errno == ENOBUFS || errno == ENOMEM);
 		if (n < 0)
-			return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ||
-			       errno == ENOMEM;
+			return c->no_memory || errno == EAGAIN || errno == EINTR;
 		if (c->fd_out >= 0)
 			close(c->fd_out);
 		c->fd_out = -1;
@@ -267,7 +257,7 @@ static void end_streams(struct nb_conn *c)
 /* Answer the first line, which has @size bytes before its line feed. */
 static bool conn_answer(struct nb_conn *c, size_t size)
 {
-	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out, &c->fd_out);
+	bool good = nb_command_answer(c->handlers, c, &c->peer, c->in, size, &c->out, &c->fd_out);
 
 	c->nin -= size + 1;
 	memmove(c->in, c->in + size + 1, c->nin);
@@ -351,10 +341,16 @@ static void stream_line(struct nb_conn *c, struct stream *s)
 	nb_reply_open(&j, &c->out, &s->req);
 	nb_json_obj(&j);
 	rc = s->poll(s->state, &j, &err);
-	if (rc == 1 && nb_buf_ok(&c->out)) {
+	if (rc == 1) {
 		nb_json_end_obj(&j);
 		nb_reply_close(&j);
-		return;
+		if (nb_buf_ok(&c->out))
+			return;
+		/* the source has moved on, so the data would be missing without a word */
+		rc = nb_fail(&err, NB_E_LIMIT, 0,
+			     "the stream has ended, because a line of it is too long or there is "
+			     "no memory for it (allowed: %d bytes)",
+			     NB_WIRE_REPLY);
 	}
 	c->out.failed = false;
 	c->out.size = mark;
@@ -376,7 +372,7 @@ static bool poll_streams(struct nb_conn *c)
 			continue;
 		c->progress_ms = c->now_ms;
 		stream_line(c, &c->streams[i]);
-		if (!write_output(c))
+		if (!nb_buf_ok(&c->out) || !write_output(c))
 			return false;
 	}
 	return true;
@@ -411,11 +407,16 @@ static bool is_abandoned(const struct nb_conn *c)
 	       recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-uint64_t nb_conn_unread_ms(const struct nb_conn *c, uint64_t now_ms)
+uint64_t nb_conn_spare_ms(const struct nb_conn *c, uint64_t now_ms)
 {
+	uint64_t ms = now_ms - c->progress_ms;
+	bool unread = conn_has_output(c);
+
 	if (is_abandoned(c))
 		return UINT64_MAX;
-	return conn_has_output(c) ? now_ms - c->progress_ms : 0;
+	if (!unread && (c->nin || has_stream(c)))
+		return 0;
+	return ms >= (unread ? NB_CONN_READ_MS : NB_CONN_IDLE_MS) ? ms : 0;
 }
 
 bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)

@@ -29,15 +29,17 @@ enum {
 	 * last one.
 	 */
 	NB_CONN_READ_MS = 5000,
+	/* one without a request or a stream does, too, if another needs the place */
+	NB_CONN_IDLE_MS = 60000,
 	NB_CONN_POLL_MS = 100 /* time between two polls of a stream's source */
 };
 
 /*
- * Returns a new connection, or NULL if there is no memory. @fd is borrowed and
- * non-blocking.
+ * Returns a new connection, or NULL if there is no memory. @handlers and @fd are
+ * borrowed; @fd is non-blocking.
  */
-struct nb_conn *nb_conn_new(struct nb_control *control, int fd, const struct nb_peer *peer,
-			    uint64_t now_ms);
+struct nb_conn *nb_conn_new(struct nb_control *control, const struct nb_handler *handlers, int fd,
+			    const struct nb_peer *peer, uint64_t now_ms);
 void nb_conn_free(struct nb_conn *c);
 int nb_conn_fd(const struct nb_conn *c);
 /* Returns the events to wait for with poll(2). */
@@ -53,10 +55,11 @@ int nb_conn_patience(const struct nb_conn *c);
  */
 bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms);
 /*
- * Returns for how many milliseconds the client has read nothing of a reply, or
- * 0 if no reply waits, or UINT64_MAX if the client has closed the connection.
+ * Returns for how many milliseconds the client has not used the connection, or
+ * UINT64_MAX if it has closed it. Returns 0 if the client needs the connection,
+ * or did a moment ago (NB_CONN_READ_MS, NB_CONN_IDLE_MS).
  */
-uint64_t nb_conn_unread_ms(const struct nb_conn *c, uint64_t now_ms);
+uint64_t nb_conn_spare_ms(const struct nb_conn *c, uint64_t now_ms);
 
 struct nb_control *nb_conn_control(const struct nb_conn *c);
 /* Accept commands other than hello. */
@@ -67,15 +70,6 @@ void nb_conn_greet(struct nb_conn *c);
  * there is none.
  */
 int nb_conn_take_fd(struct nb_conn *c);
-
-/*
- * Keep an object between two requests of the connection. @free_state is called
- * once with @state: when the connection ends, or with the next call. @state may
- * be NULL.
- */
-void nb_conn_keep(struct nb_conn *c, void *state, void (*free_state)(void *state));
-/* Returns the object that the connection keeps, or NULL. */
-void *nb_conn_kept(const struct nb_conn *c);
 
 /*
  * A stream. @poll is called about ten times a second while the client keeps up.

@@ -5,7 +5,6 @@
  */
 #include "plugin/control/dispatch.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,24 +12,6 @@
 #include "plugin/change/sync.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
-
-/*
- * LOCKED: the handler runs with NB_LOCK_STATE, and sees what other processes
- *   have committed. FREE: the handler takes the lock when it needs it, or
- *   waits.
- */
-enum hold { FREE, LOCKED };
-
-static const struct {
-	nb_handler_fn *fn;
-	enum hold hold;
-} handlers[] = {
-#define HANDLER(row, function, hold) [NB_CMD_##row] = { nb_cmd_##function, hold },
-#include "plugin/control/handlers.h"
-};
-
-static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
-	      "each row of core/defs/commands.h has its handler");
 
 /* Write the members of an error besides its code and text. */
 static void put_extra(struct nb_json *j, void *arg)
@@ -72,7 +53,7 @@ static void log_change(const struct nb_call *call, int rc)
 		       call->note[0] ? ", " : "", call->note);
 }
 
-static int run_handler(struct nb_call *call)
+static int run_handler(const struct nb_handler *handler, struct nb_call *call)
 {
 	const struct nb_request *req = call->req;
 	int rc;
@@ -83,23 +64,23 @@ static int run_handler(struct nb_call *call)
 			req->spec->words, NB_WIRE_VERSION);
 		return call->err->code;
 	}
-	if (handlers[req->cmd].hold == FREE)
-		return handlers[req->cmd].fn(call);
+	if (!handler->locked)
+		return handler->fn(call);
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	rc = handlers[req->cmd].fn(call);
+	rc = handler->fn(call);
 	nb_unlock(NB_LOCK_STATE);
 	return rc;
 }
 
 /* Build the reply to a parsed request. */
-static int make_reply(struct nb_call *call, struct nb_buf *out)
+static int make_reply(const struct nb_handler *handler, struct nb_call *call, struct nb_buf *out)
 {
 	int rc;
 
 	nb_reply_open(call->out, out, call->req);
 	nb_json_obj(call->out);
-	rc = run_handler(call);
+	rc = run_handler(handler, call);
 	if (!rc) {
 		nb_json_end_obj(call->out);
 		nb_reply_close(call->out);
@@ -125,8 +106,9 @@ static int reserve_reply(const struct nb_request *req, struct nb_buf *one, struc
 		       req->spec->words);
 }
 
-bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer, char *line, size_t size,
-		       struct nb_buf *out, int *fd_out)
+bool nb_command_answer(const struct nb_handler *handlers, struct nb_conn *conn,
+		       const struct nb_peer *peer, char *line, size_t size, struct nb_buf *out,
+		       int *fd_out)
 {
 	struct nb_request req;
 	struct nb_err err = { .code = 0 };
@@ -144,7 +126,7 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer, char *l
 	if (!rc)
 		rc = reserve_reply(&req, &one, out, &err);
 	if (!rc)
-		rc = make_reply(&call, &one);
+		rc = make_reply(&handlers[req.cmd], &call, &one);
 	if (!rc && one.no_memory)
 		rc = nb_fail(&err, NB_E_NOMEM, 0, "%s: no memory for the answer", req.spec->words);
 	else if (!rc && !nb_buf_ok(&one))

@@ -51,11 +51,21 @@ struct nb_call {
 
 typedef int nb_handler_fn(struct nb_call *call);
 
+struct nb_handler {
+	nb_handler_fn *fn;
+	/*
+	 * the handler runs with NB_LOCK_STATE, and sees what other processes
+	 * have committed; false: it takes the lock when it needs it, or waits
+	 */
+	bool locked;
+};
+
 #define HANDLER(row, function, hold) nb_handler_fn nb_cmd_##function;
 #include "plugin/control/handlers.h"
 
 /*
  * nb_command_answer - answer one request line with one reply line
+ * @handlers: by the rows of core/defs/commands.h
  * @line: @size bytes without the line feed; it is modified, also one byte after
  *   it
  * @out: the reply is appended: at most NB_WIRE_REPLY bytes with the line feed
@@ -64,7 +74,8 @@ typedef int nb_handler_fn(struct nb_call *call);
  * Every line gets a reply. A request of the control role writes one line to the
  * log. Returns false if there is no memory even for an error.
  */
-bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer, char *line, size_t size,
-		       struct nb_buf *out, int *fd_out);
+bool nb_command_answer(const struct nb_handler *handlers, struct nb_conn *conn,
+		       const struct nb_peer *peer, char *line, size_t size, struct nb_buf *out,
+		       int *fd_out);
 
 #endif

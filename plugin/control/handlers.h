@@ -6,7 +6,7 @@
  *
  * function: the handler, nb_cmd_<function>
  *
- * hold: LOCKED or FREE, see dispatch.c
+ * hold: LOCKED or FREE, see dispatch.h
  */
 // clang-format off
 /*      row                 function            hold */
@@ -25,6 +25,7 @@ HANDLER(POLICY_USE,         policy_use,         FREE)
 HANDLER(POLICY_ADD,         policy_add,         FREE)
 HANDLER(POLICY_REMOVE,      policy_remove,      FREE)
 HANDLER(POLICY_MOVE,        policy_move,        FREE)
+HANDLER(POLICY_REPLACE,     policy_replace,     FREE)
 HANDLER(POLICY_UNDO,        policy_undo,        FREE)
 HANDLER(POLICY_HISTORY,     policy_history,     LOCKED)
 HANDLER(POLICY_UNLOAD,      policy_unload,      FREE)
@@ -36,8 +37,8 @@ HANDLER(MAP_SET,            map_set,            FREE)
 HANDLER(MAP_REMOVE,         map_remove,         FREE)
 HANDLER(MAP_LOAD,           map_load,           FREE)
 HANDLER(MAP_POP,            map_pop,            FREE)
-HANDLER(MAP_ATTACH,         map_attach,         FREE)
-HANDLER(MAP_DETACH,         map_detach,         FREE)
+HANDLER(MAP_ATTACH,         map_attach,         LOCKED)
+HANDLER(MAP_DETACH,         map_detach,         LOCKED)
 HANDLER(CHANGE_STATUS,      change_status,      FREE)
 HANDLER(CHANGE_CHECK,       change_check,       FREE)
 HANDLER(CHANGE_COMMIT,      change_commit,      FREE)
@@ -49,7 +50,6 @@ HANDLER(CONTROLLER_PAUSE,   controller_pause,   FREE)
 HANDLER(CONTROLLER_RESUME,  controller_resume,  FREE)
 HANDLER(CONTROLLER_EXPORT,  controller_export,  FREE)
 HANDLER(CONTROLLER_IMPORT,  controller_import,  FREE)
-HANDLER(CONTROLLER_MAPS,    controller_maps,    FREE)
 HANDLER(COMM_LIST,          comm_list,          LOCKED)
 HANDLER(COMM_SHOW,          comm_show,          LOCKED)
 HANDLER(CHECK_AGREEMENT,    check_agreement,    FREE)

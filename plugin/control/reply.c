@@ -14,6 +14,7 @@
 #include "plugin/change/stage.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
+#include "plugin/runtime/nccl.h"
 
 bool nb_cmd_room(const struct nb_json *j)
 {
@@ -69,11 +70,13 @@ void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto)
 	nb_json_end_obj(j);
 }
 
-void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto, uint32_t channels)
+void nb_cmd_answer(struct nb_json *j, const char *key, const struct nb_decision *d)
 {
 	nb_json_kobj(j, key);
-	put_algo_proto(j, algo, proto);
-	nb_json_ku64(j, "channels", channels);
+	put_algo_proto(j, d->algo, d->proto);
+	nb_json_ku64(j, "channels", d->channels);
+	if (d->chunk_size)
+		nb_json_ku64(j, "chunk_size", d->chunk_size);
 	nb_json_end_obj(j);
 }
 
@@ -85,7 +88,7 @@ void nb_cmd_cost(struct nb_json *j, const char *key, double us)
 void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d)
 {
 	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
-	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
+	nb_cmd_answer(j, "answer", d);
 	nb_json_kstr(j, "by", nb_gens_policy_name(d->generation, d->by));
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
 	nb_cmd_cost(j, "cost_us", d->cost_us);
@@ -106,19 +109,18 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c, const struct nb_
 	nb_json_ku64(j, "nvl_domains", c->base.nvl_domains);
 	nb_json_ku64(j, "nvl_min_ranks", c->base.nvl_min_ranks);
 	nb_json_ku64(j, "nvl_max_ranks", c->base.nvl_max_ranks);
+	nb_json_ku64(j, "tuner_abi", c->init.abi);
+	/* RCCL changes the protocol of its own choice after it has asked the tuner */
+	nb_json_kbool(j, "rccl", nb_nccl_is_rccl());
 	nb_json_end_obj(j);
 	nb_json_key(j, "costs_us");
-	if (d->coll < 0 ||
-	    !nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll, d->bytes, table)) {
+	if (d->coll < 0 || !nb_seen_find(c->seen, d->coll, d->bytes, d->usable, table)) {
 		nb_json_null(j);
 		return;
 	}
 	nb_json_arr(j);
-	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
-		bool offered = d->usable >> i & 1 && table[i] >= 0;
-
-		nb_json_f64(j, offered ? (double)table[i] : -1.0);
-	}
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
+		nb_json_f64(j, d->usable >> i & 1 ? (double)table[i] : -1.0);
 	nb_json_end_arr(j);
 }
 

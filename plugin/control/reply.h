@@ -39,8 +39,11 @@ void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g);
 
 /* Write @key with {"algo":…,"proto":…}. A value of -1 becomes null. */
 void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);
-/* Write @key with {"algo":…,"proto":…,"channels":…}. */
-void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto, uint32_t channels);
+/*
+ * Write @key with {"algo":…,"proto":…,"channels":…}, and "chunk_size" if a policy
+ * has chosen it.
+ */
+void nb_cmd_answer(struct nb_json *j, const char *key, const struct nb_decision *d);
 /*
  * Write what a decision chose, by which policy, and at what cost: members
  * "nccl" to "generation".

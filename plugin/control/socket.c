@@ -35,11 +35,15 @@ enum {
 	STACK = 2 << 20,
 	ACCEPT_PAUSE_MS = 1000,
 	RESTORE_MS = 1000,
-	/* longest wait for the thread at exit; a tick takes milliseconds */
+	/*
+	 * longest wait for the thread at exit; a tick takes milliseconds, and
+	 * seconds while another process has the segment's lock (divergence.c)
+	 */
 	QUIT_MS = 5000
 };
 
 struct nb_control {
+	const struct nb_handler *handlers;
 	nb_tick_fn *tick;
 	const struct nb_jobdir *place;
 	pthread_t thread;
@@ -62,8 +66,8 @@ struct nb_control {
 	unsigned nconn;
 	/* protects the descriptors that a forked child closes */
 	pthread_mutex_t fds_lock;
-	/* descriptors of connections, the listener and wake; -1: none */
-	int conn_fd[NB_CONTROL_CONNS];
+	/* descriptors of connections, and of one that is being accepted; -1: none */
+	int conn_fd[NB_CONTROL_CONNS + 1];
 };
 
 static uint64_t socket_now_ms(void)
@@ -71,8 +75,8 @@ static uint64_t socket_now_ms(void)
 	return nb_clock_system() / 1000000;
 }
 
-/* Try to send one error line, and close the connection. */
-static void reject_peer(int fd, const struct nb_err *err)
+/* Try to send one error line, and close the connection that is being accepted. */
+static void reject_peer(struct nb_control *c, int fd, const struct nb_err *err)
 {
 	struct nb_buf b;
 
@@ -81,7 +85,10 @@ static void reject_peer(int fd, const struct nb_err *err)
 	if (nb_buf_ok(&b))
 		(void)!send(fd, b.data, b.size, MSG_NOSIGNAL | MSG_DONTWAIT);
 	nb_buf_fini(&b);
+	pthread_mutex_lock(&c->fds_lock);
 	close(fd);
+	c->conn_fd[NB_CONTROL_CONNS] = -1;
+	pthread_mutex_unlock(&c->fds_lock);
 }
 
 static void drop_conn(struct nb_control *c, unsigned i)
@@ -96,18 +103,18 @@ static void drop_conn(struct nb_control *c, unsigned i)
 }
 
 /*
- * All connections are in use: end one whose client has gone, or has not read
- * for the longest time and longer than NB_CONN_READ_MS. A slow client keeps its
- * connection while nobody needs the place, because a client on a busy host may
- * be slow for seconds. Returns false if all clients are well.
+ * All connections are in use: end the one that has not been used for the longest
+ * time. A slow or idle client keeps its connection while nobody needs the place,
+ * because a client on a busy host may be slow for seconds. Returns false if all
+ * clients need theirs.
  */
-static bool drop_slowest(struct nb_control *c, uint64_t now)
+static bool drop_spare(struct nb_control *c, uint64_t now)
 {
-	uint64_t longest = NB_CONN_READ_MS - 1;
+	uint64_t longest = 0;
 	unsigned at = c->nconn;
 
 	for (unsigned i = 0; i < c->nconn; i++) {
-		uint64_t ms = nb_conn_unread_ms(c->conn[i], now);
+		uint64_t ms = nb_conn_spare_ms(c->conn[i], now);
 
 		if (ms <= longest)
 			continue;
@@ -141,7 +148,7 @@ static bool may_connect(struct nb_control *c, int fd, uint64_t now, struct nb_pe
 		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
 		return false;
 	}
-	if (c->nconn == NB_CONTROL_CONNS && !drop_slowest(c, now)) {
+	if (c->nconn == NB_CONTROL_CONNS && !drop_spare(c, now)) {
 		nb_fail(err, NB_E_BUSY, 0, "%d connections are open, %d allowed: close one",
 			NB_CONTROL_CONNS, NB_CONTROL_CONNS);
 		return false;
@@ -156,24 +163,32 @@ static void add_conn(struct nb_control *c, int fd, uint64_t now)
 	struct nb_conn *conn;
 
 	if (!may_connect(c, fd, now, &peer, &err)) {
-		reject_peer(fd, &err);
+		reject_peer(c, fd, &err);
 		return;
 	}
-	conn = nb_conn_new(c, fd, &peer, now);
+	conn = nb_conn_new(c, c->handlers, fd, &peer, now);
 	if (!conn) {
 		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a connection");
-		reject_peer(fd, &err);
+		reject_peer(c, fd, &err);
 		return;
 	}
+	pthread_mutex_lock(&c->fds_lock);
 	c->conn_fd[c->nconn] = fd;
+	c->conn_fd[NB_CONTROL_CONNS] = -1;
+	pthread_mutex_unlock(&c->fds_lock);
 	c->conn[c->nconn++] = conn;
 }
 
 static void accept_all(struct nb_control *c, uint64_t now)
 {
 	for (int i = 0; i < BACKLOG; i++) {
-		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd, error;
 
+		pthread_mutex_lock(&c->fds_lock);
+		fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		error = errno;
+		c->conn_fd[NB_CONTROL_CONNS] = fd;
+		pthread_mutex_unlock(&c->fds_lock);
 		if (fd >= 0) {
 			add_conn(c, fd, now);
 			continue;
@@ -182,7 +197,7 @@ static void accept_all(struct nb_control *c, uint64_t now)
 		 * Out of descriptors or memory: stop accepting for a while,
 		 * because the job needs them more.
 		 */
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		if (error != EAGAIN && error != EINTR && error != ECONNABORTED)
 			c->deaf_until_ms = now + ACCEPT_PAUSE_MS;
 		return;
 	}
@@ -394,8 +409,8 @@ static void close_all(struct nb_control *c)
 	pthread_mutex_unlock(&c->fds_lock);
 }
 
-int nb_control_start(struct nb_control **out, nb_tick_fn *tick, const struct nb_jobdir *place,
-		     struct nb_err *err)
+int nb_control_start(struct nb_control **out, const struct nb_handler *handlers, nb_tick_fn *tick,
+		     const struct nb_jobdir *place, struct nb_err *err)
 {
 	struct nb_control *c = calloc(1, sizeof(*c));
 	const struct nb_jobdir_process self = { nb_pid_namespace(), getpid(), place->rank };
@@ -404,12 +419,13 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick, const struct nb_
 	*out = NULL;
 	if (!c)
 		return nb_fail(err, NB_E_NOMEM, 0, "control socket: no memory");
+	c->handlers = handlers;
 	c->tick = tick;
 	c->place = place;
 	c->pid = getpid();
 	c->listener = c->wake = -1;
 	pthread_mutex_init(&c->fds_lock, NULL);
-	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
+	for (unsigned i = 0; i <= NB_CONTROL_CONNS; i++)
 		c->conn_fd[i] = -1;
 	nb_jobdir_name(place, &self, c->name);
 	snprintf(c->path, sizeof(c->path), "%s/%s", place->dir, c->name);
@@ -482,7 +498,7 @@ void nb_control_forked(struct nb_control *c)
 	/* a child in a new PID namespace may have its parent's PID */
 	c->pid = 0;
 	close_all(c);
-	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
+	for (unsigned i = 0; i <= NB_CONTROL_CONNS; i++)
 		if (c->conn_fd[i] >= 0)
 			close(c->conn_fd[i]);
 }

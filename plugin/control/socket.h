@@ -17,12 +17,14 @@
  * twice a second.
  */
 struct nb_control;
+struct nb_handler;
 
 enum { NB_CONTROL_CONNS = 16 };
 typedef void nb_tick_fn(void);
 
 /*
  * nb_control_start - create the socket and start its thread
+ * @handlers: of the commands (dispatch.h), constant
  * @tick: housekeeping of the process
  * @place: the job directory, borrowed with its descriptor until
  * nb_control_abandon
@@ -31,8 +33,8 @@ typedef void nb_tick_fn(void);
  * socket or the thread cannot be created), NB_E_BUSY (another process serves
  * that name) or NB_E_NOMEM. *@out is NULL on failure.
  */
-int nb_control_start(struct nb_control **out, nb_tick_fn *tick, const struct nb_jobdir *place,
-		     struct nb_err *err);
+int nb_control_start(struct nb_control **out, const struct nb_handler *handlers, nb_tick_fn *tick,
+		     const struct nb_jobdir *place, struct nb_err *err);
 
 /* Free memory and descriptors in a forked child. @c may be NULL. */
 void nb_control_abandon(struct nb_control *c);

@@ -62,7 +62,7 @@ static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
 static bool read_maps(const struct nb_controllers *l, uint32_t entry, uint64_t token,
 		      struct nb_controllers_maps *head, struct nb_buf *out)
 {
-	if (!nb_mailbox_read(&l->board, entry, NB_MAILBOX_MAPS, out))
+	if (!nb_mailbox_read(&l->mailbox, entry, NB_MAILBOX_MAPS, out))
 		return false;
 	if (out->size >= sizeof(*head)) {
 		memcpy(head, out->data, sizeof(*head));
@@ -81,7 +81,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 
 	if (same_head(&l->have[entry], head))
 		return true;
-	if (!nb_mailbox_begins(&l->board, entry, NB_MAILBOX_MAPS, head, sizeof(*head)) ||
+	if (!nb_mailbox_begins(&l->mailbox, entry, NB_MAILBOX_MAPS, head, sizeof(*head)) ||
 	    !read_maps(l, entry, head->token, &is, &b))
 		return false;
 	nb_buf_fini(&b);
@@ -120,13 +120,4 @@ int nb_controllers_unanswered(struct nb_controllers *l, const struct nb_election
 		missing += !nb_controllers_answered(l, m[i].entry, &head);
 	}
 	return missing;
-}
-
-bool nb_controllers_want_sites(const struct nb_mailbox *b, const struct nb_segment *s)
-{
-	const struct nb_election e = nb_election_read(s);
-	struct nb_controllers_state state;
-
-	return e.entry < NB_SEG_PROCS && !e.paused &&
-	       nb_controllers_read_state(b, s->mem, e.entry, &state) && state.merges;
 }

@@ -19,7 +19,6 @@
 #include "plugin/change/change.h"
 #include "plugin/change/sync.h"
 #include "plugin/change/stage.h"
-#include "plugin/controller/counts.h"
 #include "plugin/controller/election.h"
 #include "plugin/controller/proposal.h"
 #include "plugin/job/registry.h"
@@ -47,8 +46,6 @@ enum {
 	 * merging and running use at most 1/SHARE of the control thread's time
 	 */
 	SHARE = 5,
-	/* least time between two merges for another site */
-	SITE_MS = 500,
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -59,30 +56,25 @@ static const uint64_t interval_most = UINT64_C(3600000) * MS;
 /* state of the controllers; NULL: no policy in use had any */
 static struct nb_controllers *loop;
 
-static uint64_t monotonic_ms(void)
-{
-	return nb_clock_system() / MS;
-}
-
 static const struct nb_seg_proc *self_of(void)
 {
 	return &nb_self.seg->mem->proc[nb_self.seg->proc];
 }
 
-static bool open_board(void)
+static bool open_mailbox(void)
 {
 	struct nb_controllers *l = loop;
 	char name[sizeof(nb_self.dir.job) + 8];
 	struct nb_err err;
 
-	if (l->board.fd >= 0)
+	if (l->mailbox.fd >= 0)
 		return true;
 	snprintf(name, sizeof(name), "%s.loop", nb_self.dir.job);
-	if (!nb_mailbox_open(&l->board, nb_self.dir.dirfd, name, &err))
+	if (!nb_mailbox_open(&l->mailbox, &nb_self.dir, name, &err))
 		return true;
-	if (!l->board_failed)
+	if (!l->mailbox_failed)
 		nb_log_err("controllers only see the maps of their own process", &err);
-	l->board_failed = true;
+	l->mailbox_failed = true;
 	return false;
 }
 
@@ -104,17 +96,16 @@ static void post_state(void)
 	l->state.token = self_of()->token;
 	l->state.beat++;
 	l->posted_ns = nb_clock_system();
-	if (nb_self.seg->shared && open_board() &&
-	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_STATE, &l->state,
+	if (nb_self.seg->shared && open_mailbox() &&
+	    nb_mailbox_post(&l->mailbox, nb_self.seg->proc, NB_MAILBOX_STATE, &l->state,
 			    sizeof(l->state), &err))
 		note_failure(&err);
 }
 
 /* Header of a mailbox record that describes a change. */
-
 struct record_change {
 	uint64_t number;
-	uint8_t from[NB_SHA256_SIZE], to[NB_SHA256_SIZE];
+	uint8_t from[NB_SHA256_SIZE];
 };
 
 static void take_office(void)
@@ -202,7 +193,7 @@ static void answer_request(uint64_t request)
 	nb_lock(NB_LOCK_STATE);
 	g = nb_gen_get(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
-	if (nb_controllers_post_maps(&loop->board, nb_self.seg, g, request, &err))
+	if (nb_controllers_post_maps(&loop->mailbox, nb_self.seg, g, request, &err))
 		note_failure(&err);
 	nb_lock(NB_LOCK_STATE);
 	nb_gen_put(g);
@@ -219,7 +210,7 @@ static void follow_change(uint32_t elected, uint64_t number)
 	struct nb_buf b;
 
 	unstage_change();
-	if (number && nb_mailbox_read(&l->board, elected, NB_MAILBOX_CHANGE, &b)) {
+	if (number && nb_mailbox_read(&l->mailbox, elected, NB_MAILBOX_CHANGE, &b)) {
 		bool whole = b.size >= sizeof(head);
 
 		if (whole) {
@@ -247,8 +238,8 @@ static void follow_elected(void)
 	const struct nb_election e = nb_election_read(nb_self.seg);
 	struct nb_controllers_state s;
 
-	if (e.entry == NB_SEG_PROCS || !open_board() ||
-	    !nb_controllers_read_state(&l->board, nb_self.seg->mem, e.entry, &s))
+	if (e.entry == NB_SEG_PROCS || !open_mailbox() ||
+	    !nb_controllers_read_state(&l->mailbox, nb_self.seg->mem, e.entry, &s))
 		return;
 	/*
 	 * another process was elected; it numbers its own requests and changes
@@ -283,16 +274,32 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g, const struct n
 		l->state.missing += !nb_controllers_merge_answer(l, own, &m[i]);
 }
 
-/* Merge the maps of the fleet's other sites too. */
-static void merge_sites(struct nb_gen *own)
+/* Set ctx->comms and ctx->ranks: the communicators and ranks of the segment. */
+static void count_ranks(const struct nb_seg *mem, struct ncclbpf_controller *ctx)
 {
-	struct nb_controllers *l = loop;
+	for (uint32_t i = 0, n = nb_seg_ncomms(mem); i < n; i++) {
+		const struct nb_seg_comm *c = &mem->comm[i];
 
-	memset(&l->state.away, 0, sizeof(l->state.away));
-	if (!nb_params_fleet() || !l->state.merges || !open_board())
-		return;
-	nb_sites_merge(&l->board, own, monotonic_ms(), &l->state.lost, &l->state.away);
-	l->state.missing += l->state.away.missing;
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
+			continue;
+		ctx->comms++;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			ctx->ranks += __atomic_load_n(&c->slot[k].state, __ATOMIC_RELAXED) ==
+				      NB_SLOT_LIVE;
+	}
+}
+
+/*
+ * Add the runs of the controllers in @own, the generation that ran, to the
+ * counts of @g, the one in use (`policy show`).
+ */
+static void count_policies(struct nb_gen *g, const struct nb_gen *own)
+{
+	for (uint32_t i = 0; i < own->nevents; i++)
+		for (uint32_t k = 0; k < g->nevents; k++)
+			if (g->event[k].policy == own->event[i].policy &&
+			    g->event[k].prog == own->event[i].prog)
+				__atomic_fetch_add(&g->event[k].sum.runs, 1, __ATOMIC_RELAXED);
 }
 
 /* @began: when the merge for this run began */
@@ -308,16 +315,17 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g, uint32_t numbe
 		.generation = number,
 		.changes = l->state.changes,
 		.failures = l->state.failures,
-		.processes = (uint32_t)others + 1 + l->state.away.processes,
+		.processes = (uint32_t)others + 1,
 		.missing = (uint32_t)l->state.missing,
 		.interval_ns = l->state.interval_ns,
+		.wall_ns = nb_wall_us() * 1000,
 	};
 
-	nb_run_count_ranks(nb_self.seg->mem, &ctx);
+	count_ranks(nb_self.seg->mem, &ctx);
 	nb_controllers_run(own, &ctx);
 	took = nb_clock_system() - now;
 	all = now + took - began;
-	nb_run_count_policies(g, own);
+	count_policies(g, own);
 	l->last_run_ns = now;
 	l->state.runs++;
 	l->state.run_ns = took;
@@ -337,7 +345,7 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change, b
 			  struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
-	struct record_change head = { l->state.runs, { 0 }, { 0 } };
+	struct record_change head = { l->state.runs, { 0 } };
 	struct nb_buf all;
 	int rc;
 
@@ -354,37 +362,16 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change, b
 		return rc;
 	NB_STEP(LOOP_STAGED);
 	memcpy(head.from, g->digest, NB_SHA256_SIZE);
-	memcpy(head.to, l->digest, NB_SHA256_SIZE);
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &head, sizeof(head));
 	nb_buf_bytes(&all, change->data, change->size);
-	rc = nb_buf_ok(&all) ? nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_CHANGE,
+	rc = nb_buf_ok(&all) ? nb_mailbox_post(&l->mailbox, nb_self.seg->proc, NB_MAILBOX_CHANGE,
 					       all.data, all.size, err)
 			     : nb_fail(err, NB_E_NOMEM, 0, "no memory");
 	nb_buf_fini(&all);
 	if (!rc)
 		l->state.change = head.number;
 	return rc;
-}
-
-/* Delay changes as generation numbers run out. */
-static void slow_down(void)
-{
-	struct nb_controllers *l = loop;
-	const uint64_t ns = nb_controllers_rest_ns(
-		__atomic_load_n(&nb_self.seg->mem->next_gen, __ATOMIC_RELAXED));
-	const uint64_t next = nb_clock_system() + ns;
-
-	if (!ns)
-		return;
-	if (!l->rests)
-		nb_log(NB_LOG_WARN,
-		       "controllers have used half of the job's generation numbers: "
-		       "from now on at least %llu ms between two changes",
-		       (unsigned long long)(ns / MS));
-	l->rests = true;
-	if (l->next_ns < next)
-		l->next_ns = next;
 }
 
 /* End the change. @why is the reason of a failure, or NULL on success. */
@@ -427,7 +414,6 @@ static void commit_change(void)
 				c->ncomms ? c->comm[0].why : c->why);
 		finish_change(c->state == NB_CHANGE_UNCHANGEABLE ? &err : NULL);
 	}
-	slow_down();
 	free(c);
 }
 
@@ -447,7 +433,6 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct nb_election_
 	if (rc)
 		return rc;
 	merge_all(own, g, m, n);
-	merge_sites(own);
 	loop->state.incomplete += loop->state.missing != 0;
 	NB_STEP(LOOP_MERGED);
 	run_controllers(own, g, number, n, began);
@@ -473,7 +458,6 @@ static struct nb_gen *get_generation(uint32_t *number)
 	g = nb_gen_get(nb_gens.baseline);
 	*number = nb_gens.baseline_number;
 	nb_unlock(NB_LOCK_STATE);
-	loop->state.merges = nb_controllers_merges(g);
 	return g;
 }
 
@@ -503,33 +487,6 @@ static void have_gathered(const struct nb_election_other *m, int n)
 	post_state();
 	if (l->phase == NB_CONTROLLERS_STAGE)
 		NB_STEP(LOOP_PROPOSED);
-}
-
-/* Merge the maps of this site, for the site that runs the controllers. */
-static void merge_for_others(const struct nb_election_other *m, int n)
-{
-	struct nb_controllers *l = loop;
-	struct nb_err err = { 0 };
-	struct nb_gen *own;
-	uint32_t number;
-	struct nb_gen *g = get_generation(&number);
-	int rc = nb_gen_for_controllers(&own, g, &err);
-
-	nb_buf_fini(&l->site.maps);
-	if (!rc) {
-		merge_all(own, g, m, n);
-		rc = nb_controllers_pack_merged(&l->site.maps, own, &err);
-		nb_gen_put(own);
-	}
-	put_generation(g);
-	l->site.at_ms = monotonic_ms();
-	l->site.processes = (uint32_t)n + 1;
-	l->site.missing = (uint32_t)l->state.missing;
-	l->phase = NB_CONTROLLERS_IDLE;
-	l->next_ns = nb_clock_system() +
-		     (l->state.interval_ns > SITE_MS * MS ? l->state.interval_ns : SITE_MS * MS);
-	if (rc)
-		note_failure(&err);
 }
 
 static void begin_round(void)
@@ -575,17 +532,16 @@ static void wait_fleet(void)
 	if (!nb_proposal_ended(&why))
 		return;
 	finish_change(why.code ? &why : NULL);
-	slow_down();
 	if (why.code)
 		l->next_ns = nb_clock_system() + REFUSED_MS * MS;
 	post_state();
 }
 
 /*
- * Ask the other processes for their maps when the interval has passed, and call
- * @fn when they have answered.
+ * Ask the other processes for their maps when the interval has passed, and run
+ * the controllers when they have answered.
  */
-static void gather(void (*fn)(const struct nb_election_other *m, int n))
+static void gather(void)
 {
 	struct nb_controllers *l = loop;
 	struct nb_election_other *m;
@@ -601,7 +557,7 @@ static void gather(void (*fn)(const struct nb_election_other *m, int n))
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
 	n = m ? nb_election_others(nb_self.seg, m) : -1;
 	if (n >= 0 && (!nb_controllers_unanswered(loop, m, n) || nb_clock_system() >= l->until_ns))
-		fn(m, n);
+		have_gathered(m, n);
 	free(m);
 }
 
@@ -616,25 +572,19 @@ static void lead_round(void)
 		break;
 	case NB_CONTROLLERS_IDLE:
 	case NB_CONTROLLERS_GATHER:
-		gather(have_gathered);
+		gather();
 		break;
 	}
 }
 
-/* Returns true if @has returns true for the generation in use. */
-static bool in_use(bool (*has)(const struct nb_gen *g))
+static bool controllers_wanted(void)
 {
 	bool is;
 
 	nb_lock(NB_LOCK_STATE);
-	is = nb_self.seg && has(nb_gens.baseline);
+	is = nb_self.seg && nb_controllers_wanted(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
 	return is;
-}
-
-static bool controllers_wanted(void)
-{
-	return in_use(nb_controllers_wanted);
 }
 
 static struct nb_controllers *have_loop(void)
@@ -642,7 +592,7 @@ static struct nb_controllers *have_loop(void)
 	if (!loop) {
 		loop = calloc(1, sizeof(*loop));
 		if (loop)
-			loop->board.fd = -1;
+			loop->mailbox.fd = -1;
 	}
 	return loop;
 }
@@ -667,19 +617,6 @@ static void rest(void)
 	post_beat();
 }
 
-/* Another site runs the controllers: merge the maps of this site for it. */
-static void serve_other_site(void)
-{
-	struct nb_controllers *l = loop;
-
-	l->state.merges = in_use(nb_controllers_merges);
-	if (!l->state.merges || l->phase == NB_CONTROLLERS_STAGE ||
-	    l->phase == NB_CONTROLLERS_FLEET)
-		rest();
-	else
-		gather(merge_for_others);
-}
-
 void nb_controllers_tick(void)
 {
 	if (!controllers_wanted()) {
@@ -698,10 +635,8 @@ void nb_controllers_tick(void)
 	elect_self();
 	if (!loop->elected)
 		follow_elected();
-	else if (nb_election_read(nb_self.seg).paused)
+	else if (nb_election_read(nb_self.seg).paused || !is_our_site())
 		rest();
-	else if (!is_our_site())
-		serve_other_site();
 	else
 		lead_round();
 }
@@ -716,20 +651,15 @@ void nb_controllers_forked(void)
 	nb_proposal_forked();
 	if (!loop)
 		return;
-	nb_mailbox_close(&loop->board);
+	nb_mailbox_close(&loop->mailbox);
 	memset(loop, 0, sizeof(*loop));
-	loop->board.fd = -1;
+	loop->mailbox.fd = -1;
 }
 
 void nb_controllers_resign(void)
 {
 	if (loop && nb_self.seg)
 		resign_election();
-}
-
-const struct nb_controllers_site *nb_controllers_site_maps(void)
-{
-	return loop && loop->elected && loop->site.maps.size ? &loop->site : NULL;
 }
 
 void nb_controllers_status(struct nb_controllers_info *out)
@@ -749,8 +679,8 @@ void nb_controllers_status(struct nb_controllers_info *out)
 	if (out->here) {
 		out->known = true;
 		out->state = loop->state;
-	} else if (e.entry < NB_SEG_PROCS && have_loop() && nb_self.seg->shared && open_board()) {
-		out->known = nb_controllers_read_state(&loop->board, nb_self.seg->mem, e.entry,
+	} else if (e.entry < NB_SEG_PROCS && have_loop() && nb_self.seg->shared && open_mailbox()) {
+		out->known = nb_controllers_read_state(&loop->mailbox, nb_self.seg->mem, e.entry,
 						       &out->state);
 	}
 }

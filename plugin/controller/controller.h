@@ -10,17 +10,15 @@
 #include "core/job/segment/format.h"
 #include "plugin/controller/election.h"
 #include "plugin/controller/mailbox.h"
-#include "plugin/controller/sites.h"
 
 /*
  * Controllers (docs/policies.md, "Controllers"; docs/adr/0005). The processes
- * of a job on a host elect one of them. In a fleet, only the coordinator's site
- * runs controllers, and a change goes to all sites (proposal.h). The elected
- * processes of the other sites merge the maps of their sites for it
- * (sites.h). Its control
- * thread asks all processes for their merged maps, runs the controllers on
- * these maps, posts the changes, and commits when all processes have staged the
- * changes. nb_controllers_tick does this in steps and never waits.
+ * of a job on a host elect one of them. Its control thread asks all processes
+ * for their merged maps, runs the controllers on these maps, posts the changes,
+ * and commits when all processes have staged the changes. nb_controllers_tick
+ * does this in steps and never waits. In a fleet, only the coordinator's site
+ * runs controllers, on its own maps, and a change goes to all sites
+ * (proposal.h).
  *
  * Only the control thread calls these functions, except nb_controllers_forked.
  */
@@ -41,12 +39,9 @@ struct nb_controllers_state {
 	uint64_t incomplete; /* runs that lacked the maps of some process */
 	uint64_t lost;	     /* elements for which a merged map had no room */
 	uint64_t run_ns;     /* duration of the controllers' last run */
-	/* number of processes whose maps the last run lacked, of all sites */
-	uint64_t missing;
-	bool merges;		     /* the generation has merged maps */
-	struct nb_sites_result away; /* the other sites in the last run */
-	uint64_t elected_us;	     /* when this process was elected (nb_wall_us) */
-	char error[192];	     /* text of the controllers' last failure, or "" */
+	uint64_t missing;    /* processes whose maps the last run lacked */
+	uint64_t elected_us; /* when this process was elected (nb_wall_us) */
+	char error[192];     /* text of the controllers' last failure, or "" */
 };
 
 /* Header of a process's answer: the process and the number of the request. */
@@ -63,19 +58,10 @@ enum nb_controllers_phase {
 };
 
 struct nb_controllers {
-	struct nb_mailbox board;
-	bool board_failed; /* the log has reported that the mailbox failed */
-	bool active;	   /* the policies in use have controllers */
+	struct nb_mailbox mailbox;
+	bool mailbox_failed; /* the log has reported that the mailbox failed */
+	bool active;	     /* the policies in use have controllers */
 	bool elected;
-	bool rests; /* the log says that changes are delayed */
-	/*
-	 * the merged maps of this site, for the site that runs the controllers
-	 */
-	struct nb_controllers_site {
-		struct nb_buf maps; /* empty: no maps were merged yet */
-		uint64_t at_ms;	    /* CLOCK_MONOTONIC time of the merge */
-		uint32_t processes, missing;
-	} site;
 	enum nb_controllers_phase phase;
 	uint64_t next_ns, until_ns, looked_ns, posted_ns;
 	uint64_t last_run_ns;
@@ -107,7 +93,7 @@ void nb_controllers_forked(void);
 void nb_controllers_resign(void);
 
 /*
- * answers.c defines the seven functions below, which read the mailbox.
+ * answers.c defines the five functions below, which read the mailbox.
  *
  * nb_controllers_read_state - read the state that the process of entry @i
  * posted
@@ -143,12 +129,6 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 /* Returns how many of @n processes have not answered the request yet. */
 int nb_controllers_unanswered(struct nb_controllers *l, const struct nb_election_other *m, int n);
 
-/*
- * Returns true if the controllers of the site's elected process read merged
- * maps. Only then does the agent ask the other sites.
- */
-bool nb_controllers_want_sites(const struct nb_mailbox *b, const struct nb_segment *s);
-
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {
 	bool wanted; /* the policies in use have controllers */
@@ -159,12 +139,6 @@ struct nb_controllers_info {
 	struct nb_controllers_state state;
 };
 void nb_controllers_status(struct nb_controllers_info *out);
-/*
- * Returns the merged maps of this site, valid until the next
- * nb_controllers_tick, or NULL: another process of the site has them, or there
- * are none yet.
- */
-const struct nb_controllers_site *nb_controllers_site_maps(void);
 /*
  * Pause or resume the controllers of the whole job. A pause drops the current
  * round.

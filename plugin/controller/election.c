@@ -12,7 +12,7 @@
 
 enum { LOOK_MS = 500, LOCK_MS = 20 };
 
-static uint64_t word_of(const struct nb_segment *s, uint32_t entry)
+static uint64_t election_word(const struct nb_segment *s, uint32_t entry)
 {
 	return (uint64_t)(entry + 1) | (s->mem->proc[entry].token & 0xffffffff) << 16;
 }
@@ -22,7 +22,7 @@ static uint64_t load_word(const struct nb_segment *s)
 	return __atomic_load_n(&s->mem->loop, __ATOMIC_SEQ_CST);
 }
 
-static bool swap_word(struct nb_segment *s, uint64_t from, uint64_t to)
+static bool election_swap(struct nb_segment *s, uint64_t from, uint64_t to)
 {
 	return __atomic_compare_exchange_n(&s->mem->loop, &from, to, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
@@ -45,10 +45,8 @@ struct nb_election nb_election_read(const struct nb_segment *s)
 				 .entry = word_entry(word),
 				 .paused = word & PAUSED };
 
-	if (e.entry < NB_SEG_PROCS && word_of(s, e.entry) == e.word) {
+	if (e.entry < NB_SEG_PROCS && election_word(s, e.entry) == e.word)
 		e.pid = s->mem->proc[e.entry].pid;
-		e.ns = s->mem->proc[e.entry].ns;
-	}
 	return e;
 }
 
@@ -67,7 +65,7 @@ static bool is_alive(struct nb_segment *s, uint64_t word)
 		 */
 		return true;
 	nb_segment_reap(s);
-	alive = s->mem->proc[e].pid && word_of(s, e) == (word & ~PAUSED);
+	alive = s->mem->proc[e].pid && election_word(s, e) == (word & ~PAUSED);
 	nb_segment_unlock(s);
 	return alive;
 }
@@ -75,7 +73,7 @@ static bool is_alive(struct nb_segment *s, uint64_t word)
 enum nb_election_result nb_election_run(struct nb_segment *s, uint64_t *looked_ns)
 {
 	const uint64_t word = load_word(s), now = nb_clock_system();
-	const uint64_t mine = word_of(s, s->proc);
+	const uint64_t mine = election_word(s, s->proc);
 
 	if ((word & ~PAUSED) == mine)
 		return NB_ELECTION_HELD;
@@ -86,15 +84,15 @@ enum nb_election_result nb_election_run(struct nb_segment *s, uint64_t *looked_n
 		if (is_alive(s, word))
 			return NB_ELECTION_OTHER;
 	}
-	return swap_word(s, word, mine | (word & PAUSED)) ? NB_ELECTION_WON : NB_ELECTION_OTHER;
+	return election_swap(s, word, mine | (word & PAUSED)) ? NB_ELECTION_WON : NB_ELECTION_OTHER;
 }
 
 void nb_election_resign(struct nb_segment *s)
 {
 	const uint64_t word = load_word(s);
 
-	if ((word & ~PAUSED) == word_of(s, s->proc))
-		swap_word(s, word, word & PAUSED);
+	if ((word & ~PAUSED) == election_word(s, s->proc))
+		election_swap(s, word, word & PAUSED);
 }
 
 void nb_election_pause(struct nb_segment *s, bool pause)
@@ -103,7 +101,7 @@ void nb_election_pause(struct nb_segment *s, bool pause)
 
 	do
 		word = load_word(s);
-	while (!swap_word(s, word, pause ? word | PAUSED : word & ~PAUSED));
+	while (!election_swap(s, word, pause ? word | PAUSED : word & ~PAUSED));
 }
 
 int nb_election_others(struct nb_segment *s, struct nb_election_other *out)

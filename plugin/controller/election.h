@@ -17,9 +17,8 @@ struct nb_election {
 	uint64_t word;
 	/* the holder's entry in the segment; NB_SEG_PROCS: none */
 	uint32_t entry;
-	/* PID and PID namespace of the holder; 0 if it has ended */
-	uint64_t pid, ns;
-	bool paused; /* the controllers of the whole job are paused */
+	uint64_t pid; /* of the holder; 0 if it has ended */
+	bool paused;  /* the controllers of the whole job are paused */
 };
 struct nb_election nb_election_read(const struct nb_segment *s);
 

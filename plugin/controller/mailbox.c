@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/sha256.h"
 #include "core/bpf/generation/controller.h"
+#include "plugin/runtime/jobdir.h"
 
 #define MAGIC UINT64_C(0x31647262666263) /* The string "cbfbrd1". */
 
@@ -19,9 +21,8 @@ struct head {
 	uint8_t digest[NB_SHA256_SIZE];
 };
 
-/* the header (struct nb_sites_maps) fits into 256 bytes */
-enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 256 };
-enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
+/* the headers (nb_controllers_maps, record_change) fit into 128 bytes */
+enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 128, CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 
 /*
  * Positions of the records. The file is sparse, so unwritten parts use no
@@ -52,19 +53,24 @@ static void record_digest(const struct head *h, const void *bytes, uint8_t diges
 	nb_sha256_end(&s, digest);
 }
 
-int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name, struct nb_err *err)
+int nb_mailbox_open(struct nb_mailbox *b, const struct nb_jobdir *dir, const char *name,
+		    struct nb_err *err)
 {
 	struct stat st;
 
 	*b = (struct nb_mailbox){ .fd = -1 };
-	b->fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	snprintf(b->path, sizeof(b->path), "%.100s/%.50s", dir->dir, name);
+	b->fd = openat(dir->dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		       0600);
 	if (b->fd < 0)
-		return nb_fail(err, NB_E_IO, 0, "%s cannot be opened: %s", name, strerror(errno));
+		return nb_fail(err, NB_E_IO, 0, "the controllers' mailbox %s cannot be opened: %s",
+			       b->path, strerror(errno));
 	(void)fchmod(b->fd, 0600); /* the umask may have removed bits */
 	if (!fstat(b->fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
 		return 0;
 	nb_mailbox_close(b);
-	return nb_fail(err, NB_E_IO, 0, "%s is not a file of ours", name);
+	return nb_fail(err, NB_E_IO, 0, "the controllers' mailbox %s is not a file of uid %u",
+		       b->path, (unsigned)geteuid());
 }
 
 void nb_mailbox_close(struct nb_mailbox *b)
@@ -111,7 +117,8 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record
 	rc = write_at(b->fd, all.data, all.size, record_offset(place, record));
 	nb_buf_fini(&all);
 	if (rc)
-		return nb_fail(err, NB_E_IO, 0, "the board: %s", strerror(rc));
+		return nb_fail(err, NB_E_IO, 0, "the controllers' mailbox %s: %s", b->path,
+			       strerror(rc));
 	return 0;
 }
 
@@ -146,8 +153,8 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place, enum nb_mailb
 	       is.head.magic == MAGIC && is.head.size >= size && !memcmp(is.bytes, bytes, size);
 }
 
-bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
-		     struct nb_buf *out)
+static bool read_once(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		      struct nb_buf *out)
 {
 	off_t at = record_offset(place, record);
 	uint8_t digest[NB_SHA256_SIZE];
@@ -164,4 +171,15 @@ bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox
 	}
 	nb_buf_fini(out);
 	return false;
+}
+
+bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
+		     struct nb_buf *out)
+{
+	bool whole = read_once(b, place, record, out);
+
+	/* the owner may be in the middle of a write, which takes less than a read */
+	for (int again = 0; !whole && again < 2; again++)
+		whole = read_once(b, place, record, out);
+	return whole;
 }

@@ -13,8 +13,7 @@
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
  * has three records (enum nb_mailbox_record) in it, at the position of its
  * entry in the segment. Only that process writes them, and all processes read
- * them. The agent of a fleet writes the places behind the last entry (sites.h).
- * One system call writes or reads a record, which contains its digest. Readers
+ * them. One system call writes or reads a record, which contains its digest. Readers
  * therefore reject a record that is partly written, truncated by a full file
  * system, or overwritten. The file is not mapped, so no other process can cause
  * a signal here.
@@ -28,7 +27,8 @@ enum nb_mailbox_record {
 };
 
 struct nb_mailbox {
-	int fd; /* file descriptor; -1: the file is not open */
+	int fd;		/* file descriptor; -1: the file is not open */
+	char path[160]; /* for messages, maybe cut */
 	uint64_t seq[NB_MAILBOX_RECORDS];
 };
 
@@ -41,11 +41,10 @@ struct nb_mailbox {
 bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
 		       const void *bytes, size_t size);
 
-/*
- * nb_mailbox_open - open or create the file @name in @dirfd. Returns 0 or
- * NB_E_IO.
- */
-int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name, struct nb_err *err);
+/* nb_mailbox_open - open or create the file @name in @dir. Returns 0 or NB_E_IO. */
+struct nb_jobdir;
+int nb_mailbox_open(struct nb_mailbox *b, const struct nb_jobdir *dir, const char *name,
+		    struct nb_err *err);
 /* the mailbox may be closed already */
 void nb_mailbox_close(struct nb_mailbox *b);
 
@@ -61,7 +60,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record
  * nb_mailbox_read - read the record at @place into @out
  *
  * @out is initialised here and freed by the caller. Returns false if there is
- * no valid record.
+ * no valid record. A record that is being written is read again.
  */
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place, enum nb_mailbox_record record,
 		     struct nb_buf *out);

@@ -14,13 +14,13 @@
 
 /*
  * Kinds of tables of NCCL's GIN interfaces; each kind has a transport of its
- * own. One kind moves data. The other, GIN v14, sets up device types other than
- * NCCL's proxy. NCCL calls both at the same time. A listener and a collComm
- * keep the transport of the table that made them.
+ * own. One kind moves data. The other, GIN v14 and v15, sets up device types
+ * other than NCCL's proxy. NCCL calls both at the same time. A listener and a
+ * collComm keep the transport of the table that made them.
  */
 enum nb_gin_face {
 	NB_GIN_DATA,  /* the tables GIN v11 to v13, and RMA */
-	NB_GIN_DEVICE /* only the table GIN v14 */
+	NB_GIN_DEVICE /* the tables GIN v14 and v15 */
 };
 
 int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id, nb_net_logger *logger,
@@ -34,6 +34,7 @@ int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle, voi
 int nb_gin_dereg_mr(void *coll, void *mhandle);
 int nb_gin_close_coll(void *coll);
 int nb_gin_close_listen(void *listen_comm);
+int nb_gin_get_rma_properties(void *coll, struct nb_rma_properties *p);
 
 int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void **ctx,
 			  void **dev_handle);

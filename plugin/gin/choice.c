@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens the wrapped plugin that moves GIN data, if there is one. The process
- * chooses once. This file also counts the
- * errors of a wrapped plugin.
+ * Opens the wrapped plugin that moves GIN data, if there is one. A
+ * process chooses its plugin once. This file also counts that plugin's errors.
  */
 #include "plugin/gin/choice.h"
 
@@ -10,7 +9,6 @@
 
 #include "plugin/gin/list.h"
 #include "plugin/net/net.h"
-#include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 #include "plugin/wrap/wrapped.h"
@@ -24,33 +22,33 @@ static struct {
 	 */
 	const struct nb_gin_ops *ops;
 	/*
-	 * functions of the wrapped plugin's GIN v14, or NULL; accessed
+	 * functions of the wrapped plugin's GIN v15 or v14, or NULL; accessed
 	 * atomically
 	 */
 	const struct nb_gin_ops *device;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * Open the wrapped plugin. @device is set to the functions of its GIN v14, or
- * to NULL.
+ * Open the wrapped plugin. @device is set to the functions of its GIN v15 or
+ * v14, or to NULL.
  */
 static const struct nb_gin_ops *gin_open_wrapped(const struct nb_gin_ops **device)
 {
 	const struct nb_gin_ops *ops;
 	const char *theirs = NULL;
-	int version = 14;
+	int version = 0;
 	void *lib;
 
 	*device = NULL;
 	if (nb_wrapped_open_late(NB_WRAPPED_GIN, NB_LIBRARY_TCP))
 		return NULL;
 	lib = nb_wrapped[NB_WRAPPED_GIN].file.handle;
-	*device = nb_gin_wrap_device(lib, &theirs);
+	*device = nb_gin_wrap_device(lib, &version, &theirs);
 	ops = nb_gin_wrap(lib, &version, &theirs);
 	if (!ops && !*device) {
 		nb_wrapped_leave_out(NB_WRAPPED_GIN,
-				     "the library has no complete GIN plugin of versions 11 to 14 "
-				     "and no RMA plugin of versions 13 to 15");
+				     "the library has no complete GIN plugin of versions 11 to 15 "
+				     "and no RMA plugin of versions 13 to 17");
 		return NULL;
 	}
 	if (nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs)) {
@@ -74,8 +72,6 @@ static void gin_choose_transport(bool usable)
 	if (!usable || !nb_gin_wanted())
 		return;
 	ops = gin_open_wrapped(&device);
-	if (ops || device)
-		nb_clock_init();
 	__atomic_store_n(&choice.device, device, __ATOMIC_RELEASE);
 	__atomic_store_n(&choice.ops, ops, __ATOMIC_RELEASE);
 }
@@ -138,7 +134,8 @@ void nb_gin_leave_out_device(void)
 	__atomic_store_n(&choice.device, NULL, __ATOMIC_RELEASE);
 	if (!nb_gin_ops_name())
 		nb_wrapped_leave_out(NB_WRAPPED_GIN,
-				     "the plugin has only GIN v14, which has no device for NCCL");
+				     "the plugin has only GIN v14 or v15, which has no device "
+				     "for NCCL");
 }
 
 void nb_gin_choice_forked(void)

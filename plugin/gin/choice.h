@@ -17,8 +17,8 @@ bool nb_gin_called(void);
 /* Returns the transport's functions, or NULL if there is no transport. */
 const struct nb_gin_ops *nb_gin_ops_used(void);
 /*
- * Returns the functions of the wrapped plugin's GIN v14, or NULL if it has
- * none.
+ * Returns the functions of the wrapped plugin's GIN v15 or v14, or NULL if it
+ * has neither.
  */
 const struct nb_gin_ops *nb_gin_device_ops_used(void);
 /* Returns the transport's name, or NULL if there is no transport. */
@@ -29,8 +29,8 @@ const char *nb_gin_ops_name(void);
  */
 void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc);
 /*
- * Record that the wrapped plugin's GIN v14 has no device for NCCL, so that it
- * is not called again.
+ * Record that the wrapped plugin's GIN v15 or v14 has no device for NCCL, so
+ * that it is not called again.
  */
 void nb_gin_leave_out_device(void);
 /* Returns how many offences of peers the transport has counted. */
@@ -48,7 +48,7 @@ int nb_gin_count_result(const char *what, int rc);
  */
 int nb_gin_count_lone_result(const char *what, int rc);
 
-/* plugin/abi/wrapped_gin.c defines nb_gin_wrap. */
+/* wrapped.c defines nb_gin_wrap. */
 
 /*
  * nb_gin_wrap - use a vendor's GIN or RMA plugin as the transport
@@ -56,20 +56,21 @@ int nb_gin_count_lone_result(const char *what, int rc);
  * @version: set to the interface version that is used
  *
  * Returns NULL if the library has no complete ncclGinPlugin_v11 to _v13 or
- * ncclRmaPlugin_v13 to _v15. A process has one such transport, which is never
+ * ncclRmaPlugin_v13 to _v17. A process has one such transport, which is never
  * freed.
  */
 const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version, const char **name);
 
 /*
- * nb_gin_wrap_device - use a wrapped plugin's GIN v14, or v13, for device types
- * other than NCCL's proxy
+ * nb_gin_wrap_device - use a wrapped plugin's GIN v15, v14 or v13 for device
+ * types other than NCCL's proxy
  * @lib: handle of its library, from dlopen
+ * @version: set to the interface version that is used
  * @name: set to the plugin's name
  *
  * Returns NULL if the library has no complete table. A process has one such
- * transport, which is never freed (plugin/abi/wrapped_gin_device.c).
+ * transport, which is never freed (wrapped_device.c).
  */
-const struct nb_gin_ops *nb_gin_wrap_device(void *lib, const char **name);
+const struct nb_gin_ops *nb_gin_wrap_device(void *lib, int *version, const char **name);
 
 #endif

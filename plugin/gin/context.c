@@ -122,6 +122,8 @@ int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void *
 		*dev_handle = NULL;
 	if (k.ncontexts < 1)
 		k.ncontexts = 1;
+	k.rank = ((struct nb_gin_coll *)coll)->rank;
+	k.nranks = ((struct nb_gin_coll *)coll)->nranks;
 	rc = nb_gin_context_add(coll, k.ncontexts, k.queue_depth, &x);
 	if (!rc && ops->create_context)
 		rc = nb_gin_count_lone_result(

@@ -93,8 +93,8 @@ static int props_of(const struct nb_gin_ops *ops, int dev, struct nb_net_props *
 
 /*
  * Count the devices that NCCL may use through a kind of table. If the type is
- * the proxy, report none through GIN v14, because NCCL uses an RMA plugin for
- * the proxy.
+ * the proxy, report none through GIN v14 and v15, because NCCL uses an RMA
+ * plugin for the proxy.
  */
 static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face, int *n)
 {
@@ -108,8 +108,8 @@ static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face, in
 }
 
 /*
- * NCCL calls no finalize for a GIN v14 without devices. If GIN v14 has no
- * devices, finalize the vendor's new instance and create no other. Keep the
+ * NCCL calls no finalize for a GIN v14 or v15 without devices. If this table has
+ * no devices, finalize the vendor's new instance and create no other. Keep the
  * instance if the query for devices fails, or if the table has had devices.
  * Returns true if the instance was finalized.
  */
@@ -227,6 +227,7 @@ int nb_gin_get_signals(struct nb_gin_signals *signals)
 
 	if (!signals || !ops)
 		return NB_NET_ARGUMENT;
+	memset(signals, 0, sizeof(*signals));
 	return nb_gin_count_result("getGinProperties", ops->signals(signals));
 }
 
@@ -296,7 +297,7 @@ static struct nb_gin_coll *coll_new(const struct nb_gin_mesh *mesh)
 	c->dev = (uint32_t)l->dev;
 	if (!props_of(c->ops, l->dev, &p))
 		c->speed = (uint32_t)p.speed;
-	c->born_ns = nb_clock_ns();
+	c->born_ns = nb_clock_system();
 	return c;
 }
 
@@ -312,9 +313,12 @@ static void gin_coll_free(struct nb_gin_coll *c)
 static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
 {
 	const struct nb_gin_ops *ops = c->ops;
+	static const uint32_t never;
 	const struct listener *l = mesh->listen_comm;
 	struct nb_gin_mesh m = *mesh;
 
+	if (!m.abort_flag)
+		m.abort_flag = &never;
 	m.ctx = instance_inner(mesh->ctx, ops);
 	m.listen_comm = l->inner;
 	m.arrived = signal_arrived;
@@ -389,4 +393,16 @@ int nb_gin_dereg_mr(void *coll, void *mhandle)
 
 	return c ? nb_gin_count_lone_result("deregMrSym", c->ops->dereg_mr(c->inner, mhandle))
 		 : NB_NET_ARGUMENT;
+}
+
+int nb_gin_get_rma_properties(void *coll, struct nb_rma_properties *p)
+{
+	const struct nb_gin_coll *c = coll;
+
+	if (!c || !p)
+		return NB_NET_ARGUMENT;
+	*p = (struct nb_rma_properties){ .flushes_all = false };
+	return c->ops->rma_properties ? nb_gin_count_result("getRmaProperties",
+							    c->ops->rma_properties(c->inner, p))
+				      : NB_NET_OK;
 }

@@ -8,14 +8,14 @@
  * GPU-initiated networking (GIN): kernels post one-sided puts and signals, and
  * a thread of NCCL passes them to a plugin. Our GIN plugin (calls.h) owns
  * contexts and operations, runs the programs of the hooks gin/..., and calls
- * the wrapped plugin to move the data (plugin/abi/wrapped_gin.c).
+ * the wrapped plugin to move the data (wrapped.c).
  *
  * The first init chooses the transport (choice.h). If there is none,
  * nb_gin_devices reports 0 devices, and NCCL uses another GIN plugin.
  * nb_gin_connect ignores the fields ctx, arrived and arg of its argument.
  */
 
-/* Get what GIN v14 asks for in addition to the properties. */
+/* Get what GIN v14 and v15 ask for in addition to the properties. */
 int nb_gin_get_signals(struct nb_gin_signals *signals);
 
 /*

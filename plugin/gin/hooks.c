@@ -13,7 +13,7 @@
 
 int nb_gin_run_connect(const struct nb_gin_coll *c, bool done)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_gin_connect ctx = {
 		COLL(c),	   .now_ns = now, .ns = done ? now - c->born_ns : 0,  .dev = c->dev,
 		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
@@ -56,7 +56,7 @@ uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 
 void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op, int error)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_gin_done ctx = {
 		COLL(c),
 		.now_ns = now,
@@ -78,7 +78,7 @@ void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op, in
 
 void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_gin_signal ctx = {
 		COLL(c),
 		.now_ns = now,
@@ -98,7 +98,7 @@ void nb_gin_run_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival 
 void nb_gin_run_close(const struct nb_gin_coll *c)
 {
 	const struct nb_gin_ops *ops = c->ops;
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_gin_close ctx = { COLL(c), .now_ns = now, .ns = now - c->born_ns };
 
 	for (int r = 0; r < c->nranks; r++) {

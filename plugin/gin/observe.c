@@ -57,7 +57,7 @@ void nb_gin_observe_done(const struct nb_gin_context *x, const struct nb_gin_op 
 	size_t at = nb_gin_lane_index(x, op->context, op->rank);
 	bool get = op->kind == NB_GIN_GET;
 	enum nb_trace_event event = get ? NB_TRACE_GIN_GET : NB_TRACE_GIN_PUT;
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	uint64_t ns = now > op->post_ns ? now - op->post_ns : 0;
 
 	if (op->kind == NB_GIN_FLUSH)
@@ -70,7 +70,7 @@ void nb_gin_observe_done(const struct nb_gin_context *x, const struct nb_gin_op 
 
 void nb_gin_observe_signal(const struct nb_gin_coll *c, const struct nb_gin_arrival *a)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct nb_trace_span s = {
 		.word = {
 			[NB_SPAN_WHAT] = span_what(NB_TRACE_GIN_SIGNAL, 0),

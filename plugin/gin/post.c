@@ -111,7 +111,7 @@ static int op_send(struct nb_gin_context *x, struct nb_gin_op *op)
 {
 	op->state = NB_GIN_POSTED;
 	if (op->post_ns)
-		op->sent_ns = nb_clock_ns();
+		op->sent_ns = nb_clock_system();
 	return nb_gin_count_result(op->kind == NB_GIN_SIGNAL ? "iputSignal" : "iput",
 				   x->coll->ops->post(x->coll->inner, x->inner, op));
 }
@@ -158,7 +158,7 @@ static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l, uint64
 static void context_release(struct nb_gin_context *x)
 {
 	struct nb_gin_lane **at = &x->held;
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 
 	while (*at) {
 		struct nb_gin_lane *l = *at;
@@ -201,7 +201,7 @@ static int op_decide(struct nb_gin_context *x, struct nb_gin_op *op)
 
 	if (!l->first && !nb_gin_timed())
 		return op_send(x, op);
-	now = op->post_ns = nb_clock_ns();
+	now = op->post_ns = nb_clock_system();
 	if (l->first && l->release_ns > now)
 		behind = l->release_ns - now;
 	if (op->kind <= NB_GIN_SIGNAL && nb_hooks_on(NB_HOOK_GIN_PUT))

@@ -9,7 +9,7 @@
 /*
  * NCCL's GIN and RMA interfaces with our types, in the form of their newest
  * versions. A wrapped plugin of any version is called through them
- * (plugin/abi/wrapped_gin.c). Functions return enum nb_net_result.
+ * (wrapped.c). Functions return enum nb_net_result.
  */
 
 enum {
@@ -22,13 +22,34 @@ enum {
 struct nb_gin_config {
 	/* 0 in queue_depth selects our default */
 	int nsignals, ncounters, ncontexts, queue_depth;
-	int traffic_class, backend_version, rank_stride;
+	int traffic_class, backend_version;
+	/*
+	 * the ranks of the collComm that the context reaches: those in @peers,
+	 * which NCCL frees after the call; or, if has_peers is false because
+	 * NCCL's version has none, each rank_stride-th, with 0 for 1
+	 */
+	bool has_peers;
+	const int *peers;
+	int npeers;
+	int rank_stride;
+	/* this rank and the size of the collComm, which plugin/gin sets */
+	int rank, nranks;
 };
 
-/* What a plugin's signals can do, in the layout of GIN v14's properties. */
+/* What a plugin's signals can do, in the layout of GIN v15's properties. */
 struct nb_gin_signals {
 	bool strong; /* a signal is visible only after all earlier puts */
 	bool va;     /* a signal may be at any registered address */
+	int barrier; /* 0: NCCL's usual barrier; 1: one that needs few signals */
+};
+
+/* What RMA v16 asks for a collComm. */
+struct nb_rma_properties {
+	/*
+	 * a signal from any peer makes the puts of all peers visible that have
+	 * been received before it
+	 */
+	bool flushes_all;
 };
 
 /* Memory that NCCL registers. */
@@ -57,6 +78,8 @@ struct nb_gin_mesh {
 	int nconnections, queue_depth;
 	int traffic_class;
 	void *listen_comm;
+	/* set by NCCL to abort; only wrapped plugins read it; NULL: none */
+	const volatile uint32_t *abort_flag;
 	/* called after each applied signal, if the transport tells of them */
 	nb_gin_arrived *arrived;
 	void *arg;
@@ -72,7 +95,7 @@ struct nb_gin_ops {
 	int (*finalize)(void *ctx); /* a transport may leave finalize NULL */
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
-	/* only GIN v14 has this function */
+	/* only GIN v14 and v15 have this function */
 	int (*signals)(struct nb_gin_signals *signals);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
@@ -85,6 +108,8 @@ struct nb_gin_ops {
 	int (*dereg_mr)(void *coll, void *mhandle);
 	int (*close_coll)(void *coll);
 	int (*close_listen)(void *listen_comm);
+	/* NULL: a signal flushes the puts of its own peer only */
+	int (*rma_properties)(void *coll, struct nb_rma_properties *p);
 	/*
 	 * Start an operation. The transport keeps @op until the operation is
 	 * complete. @ctx is a context from create_context, or NULL.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * The fence protocol: the slow path of a rank, and the coordinator. A shared
- * word is changed by compare-and-swap or has only one writer. Each commit has
- * its own generation G, and arming the same fence F again sets the same
- * fallback. A compare-and-swap from ARMED(G, F) to the fallback is therefore
- * correct at any time.
+ * word is changed by compare-and-swap or has only one writer. When a fence F is
+ * armed for generation G, no rank has announced F, and arming the same F and G
+ * again (nb_fence_commit, nb_change_catch_up) sets the same fallback. A
+ * compare-and-swap from ARMED(G, F) to the fallback is therefore correct at any
+ * time.
  */
 #include "plugin/job/fence.h"
 
+#include <assert.h>
 #include <sched.h>
 
 #include "plugin/job/step.h"
@@ -22,7 +24,7 @@ struct standing {
 	uint32_t state;	     /* state of the slot (enum nb_seg_slot_state) */
 };
 
-static uint64_t load64(const uint64_t *p)
+static uint64_t fence_load64(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
@@ -32,19 +34,9 @@ static void store64(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
-struct nb_record nb_record_here(const struct nb_segment *seg, struct nb_seg_comm *comm,
-				bool membarrier)
+static uint64_t record_load(const struct nb_seg_record *r)
 {
-	return (struct nb_record){ .nranks = NB_SEG_SLOTS,
-				   .seg = seg,
-				   .comm = comm,
-				   .word = &comm->record,
-				   .membarrier = membarrier };
-}
-
-static uint64_t record_load(const struct nb_record *r)
-{
-	return load64(&r->word->word);
+	return fence_load64(&r->word);
 }
 
 static bool swap_word(uint64_t *word, uint64_t from, uint64_t to)
@@ -53,17 +45,17 @@ static bool swap_word(uint64_t *word, uint64_t from, uint64_t to)
 					   __ATOMIC_SEQ_CST);
 }
 
-static bool record_swap(const struct nb_record *r, uint64_t from, uint64_t to)
+static bool record_swap(struct nb_seg_record *r, uint64_t from, uint64_t to)
 {
 	bool done;
 
-	NB_DONE(SWAP, from, done ? to : from, done = swap_word(&r->word->word, from, to));
+	NB_DONE(SWAP, from, done ? to : from, done = swap_word(&r->word, from, to));
 	return done;
 }
 
-static struct standing rank_standing(const struct nb_record *r, uint32_t rank)
+static struct standing rank_standing(const struct nb_seg_comm *c, uint32_t rank)
 {
-	const struct nb_seg_slot *slot = &r->comm->slot[rank];
+	const struct nb_seg_slot *slot = &c->slot[rank];
 	struct standing s;
 
 	/*
@@ -71,8 +63,8 @@ static struct standing rank_standing(const struct nb_record *r, uint32_t rank)
 	 * the announcement read here belongs to that wait or to a later
 	 * decision.
 	 */
-	s.waiting = load64(&slot->waiting);
-	s.announced = load64(&slot->announced);
+	s.waiting = fence_load64(&slot->waiting);
+	s.announced = fence_load64(&slot->announced);
 	s.generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
 	s.state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 	return s;
@@ -102,9 +94,9 @@ static void let_others_run(unsigned calls)
 }
 
 /* Abort: replace the armed @word by its fallback. */
-static bool abort_word(const struct nb_record *r, uint64_t word)
+static bool abort_word(struct nb_seg_record *r, uint64_t word)
 {
-	uint64_t back = load64(&r->word->fallback);
+	uint64_t back = fence_load64(&r->fallback);
 
 	/* only a faulty or hostile process writes an armed fallback */
 	if (nb_fence_word_state(back) == NB_FENCE_ARMED)
@@ -127,7 +119,7 @@ static bool first_past(const struct nb_fence_rank *f, uint64_t word)
  * aborted the fence. If @first, the slot announces the wait, so that the
  * coordinator may commit a fence at which this rank waits.
  */
-static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r, uint64_t word,
+static bool wait_decided(struct nb_fence_rank *f, struct nb_seg_record *r, uint64_t word,
 			 bool first, uint64_t deadline)
 {
 	bool changed = false;
@@ -157,24 +149,6 @@ void nb_fence_adopt(struct nb_fence_rank *f, uint32_t number)
 	NB_STEP(ADOPTED);
 }
 
-/*
- * Record the generation that all ranks start with, unless another rank has done
- * so. It runs before a communicator's first decision. An earlier arming is
- * aborted, because its fallback is empty. Returns true if the caller must read
- * the word again.
- */
-static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r, uint64_t word)
-{
-	NB_STEP(BEGIN);
-	if (nb_fence_word_state(word) == NB_FENCE_ARMED && load64(&r->word->fallback) == 0)
-		abort_word(r, word);
-	else if (word)
-		return f->begins = false;
-	else
-		record_swap(r, 0, nb_fence_word(NB_FENCE_COMMIT, f->first, 0));
-	return true;
-}
-
 void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks)
 {
 	f->odd |= NB_FENCE_CALLS;
@@ -184,8 +158,7 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks)
 
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 {
-	/* a rank needs neither the barrier nor the state of other ranks */
-	const struct nb_record here = { .word = f->record }, *r = &here;
+	struct nb_seg_record *r = f->record;
 	uint64_t deadline = 0;
 
 	*timed_out = false;
@@ -195,8 +168,6 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 		uint64_t word = record_load(r);
 		uint64_t fence = nb_fence_word_seq(word);
 
-		if (f->begins && begin_record(f, r, word))
-			continue;
 		switch (nb_fence_word_state(word)) {
 		case NB_FENCE_COMMIT:
 			if (k < fence)
@@ -227,28 +198,28 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
  * Returns true if the rank has made a decision, even if it has ended: later
  * ranks must not change past decisions.
  */
-static bool has_decided(const struct standing *s)
+static bool standing_decided(const struct standing *s)
 {
 	return s->state != NB_SLOT_FREE;
 }
 
-uint64_t nb_fence_announced(const struct nb_record *r)
+uint64_t nb_fence_announced(const struct nb_seg_comm *c)
 {
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct standing s = rank_standing(r, i);
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct standing s = rank_standing(c, i);
 
-		if (s.announced > most && has_decided(&s))
+		if (s.announced > most && standing_decided(&s))
 			most = s.announced;
 	}
 	return most;
 }
 
-bool nb_fence_adopted(const struct nb_record *r, uint32_t number)
+bool nb_fence_adopted(const struct nb_seg_comm *c, uint32_t number)
 {
-	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct standing s = rank_standing(r, i);
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct standing s = rank_standing(c, i);
 
 		if (s.state == NB_SLOT_LIVE && s.generation != number)
 			return false;
@@ -256,28 +227,30 @@ bool nb_fence_adopted(const struct nb_record *r, uint32_t number)
 	return true;
 }
 
-static bool has_passed(const struct nb_record *r, uint32_t i, uint64_t fence)
+static bool has_passed(const struct nb_seg_comm *c, uint32_t i, uint64_t fence)
 {
-	const struct standing s = rank_standing(r, i);
+	const struct standing s = rank_standing(c, i);
 
 	return s.state == NB_SLOT_GONE || (s.state == NB_SLOT_LIVE && s.announced > fence);
 }
 
-uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence)
+uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < r->nranks; i++)
-		n += has_passed(r, i, fence);
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		n += has_passed(c, i, fence);
 	return n;
 }
 
-uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence)
+static_assert(NB_SEG_SLOTS <= 64, "nb_fence_behind has a bit for each slot");
+
+uint64_t nb_fence_behind(const struct nb_seg_comm *c, uint64_t fence)
 {
 	uint64_t behind = 0;
 
-	for (uint32_t i = 0; i < r->nranks && i < 64; i++) {
-		const struct standing s = rank_standing(r, i);
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct standing s = rank_standing(c, i);
 
 		if (s.state == NB_SLOT_LIVE && s.announced <= fence)
 			behind |= UINT64_C(1) << i;
@@ -285,32 +258,32 @@ uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence)
 	return behind;
 }
 
-void nb_fence_recover(const struct nb_record *r)
+void nb_fence_recover(struct nb_seg_comm *c)
 {
-	uint64_t word = record_load(r);
+	uint64_t word = record_load(&c->record);
 
 	NB_STEP(RECOVER);
 	if (nb_fence_word_state(word) == NB_FENCE_ARMED)
-		abort_word(r, word);
+		abort_word(&c->record, word);
 }
 
-bool nb_fence_ready(const struct nb_record *r)
+bool nb_fence_ready(const struct nb_seg_comm *c)
 {
-	uint64_t word = record_load(r);
+	uint64_t word = record_load(&c->record);
 
 	return nb_fence_word_state(word) != NB_FENCE_COMMIT ||
-	       nb_fence_announced(r) <= nb_fence_word_seq(word) ||
-	       nb_fence_adopted(r, nb_fence_word_gen(word));
+	       nb_fence_announced(c) <= nb_fence_word_seq(word) ||
+	       nb_fence_adopted(c, nb_fence_word_gen(word));
 }
 
-enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number, uint64_t margin,
+enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number, uint64_t margin,
 				   uint64_t *word)
 {
-	uint64_t before = record_load(r);
-	uint64_t most = nb_fence_announced(r), fence = most + margin;
+	uint64_t before = record_load(&c->record);
+	uint64_t most = nb_fence_announced(c), fence = most + margin;
 
 	/* a rank has at most one pending generation */
-	if (!nb_fence_ready(r))
+	if (!nb_fence_ready(c))
 		return NB_FENCE_PENDING;
 	/*
 	 * if no rank has reached the previous fence, the new generation
@@ -322,30 +295,33 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number, u
 		return NB_FENCE_EXHAUSTED;
 	*word = nb_fence_word(NB_FENCE_ARMED, number, fence);
 	NB_STEP(READY);
-	store64(&r->word->fallback, before);
+	store64(&c->record.fallback, before);
 	NB_STEP(FALLBACK);
-	return record_swap(r, before, *word) ? NB_FENCE_COMMITTED : NB_FENCE_OVERRUN;
+	return record_swap(&c->record, before, *word) ? NB_FENCE_COMMITTED : NB_FENCE_OVERRUN;
 }
 
 /*
  * Returns true if fence numbers may skip values. A waiting rank has then
  * checked first_past.
  */
-static bool clock_jumps(const struct nb_record *r)
+static bool clock_jumps(const struct nb_seg_comm *c)
 {
-	return r->comm && __atomic_load_n(&r->comm->clock, __ATOMIC_ACQUIRE) == NB_CLOCK_CALLS;
+	return __atomic_load_n(&c->clock, __ATOMIC_ACQUIRE) == NB_CLOCK_CALLS;
 }
 
-enum nb_fence_position nb_fence_furthest(const struct nb_record *r, uint64_t word)
+enum nb_fence_position nb_fence_furthest(const struct nb_seg_comm *c, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
-	bool far = clock_jumps(r);
+	bool far = clock_jumps(c);
 	enum nb_fence_position worst = NB_FENCE_BELOW;
 
-	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct standing s = rank_standing(r, i);
+	/* the clock has ended since the fence was armed (nb_mask_stop_calls) */
+	if (nb_seg_clock(c) == NB_CLOCK_NONE)
+		return NB_FENCE_BEYOND;
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct standing s = rank_standing(c, i);
 
-		if (s.announced <= fence || !has_decided(&s))
+		if (s.announced <= fence || !standing_decided(&s))
 			continue;
 		if (s.announced > fence + 1 && !(s.waiting == word && far))
 			return NB_FENCE_BEYOND;
@@ -360,49 +336,49 @@ enum nb_fence_position nb_fence_furthest(const struct nb_record *r, uint64_t wor
  * may have read the record before the arming, or may soon announce that it
  * waits. Allow a millisecond for this.
  */
-static bool none_past(const struct nb_record *r, uint64_t word)
+static bool none_past(const struct nb_seg_comm *c, uint64_t word)
 {
 	uint64_t deadline = nb_clock_system() + 1000000;
-	enum nb_fence_position st = nb_fence_furthest(r, word);
+	enum nb_fence_position st = nb_fence_furthest(c, word);
 
 	while (st == NB_FENCE_AT && nb_clock_system() < deadline) {
 		let_others_run(0);
-		st = nb_fence_furthest(r, word);
+		st = nb_fence_furthest(c, word);
 	}
 	return st == NB_FENCE_BELOW;
 }
 
-enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)
+enum nb_fence_outcome nb_fence_decide(struct nb_seg_comm *c, uint64_t word, bool membarrier)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	uint32_t number = nb_fence_word_gen(word);
 
 	NB_STEP(ARMED);
-	if (r->membarrier && !nb_segment_membarrier(r->seg)) {
-		abort_word(r, word);
+	if (membarrier && !nb_segment_membarrier()) {
+		abort_word(&c->record, word);
 		return NB_FENCE_NO_BARRIER;
 	}
 	NB_STEP(BARRIER);
-	if (!none_past(r, word)) {
+	if (!none_past(c, word)) {
 		NB_STEP(OVERRUN);
-		abort_word(r, word);
+		abort_word(&c->record, word);
 		return NB_FENCE_OVERRUN;
 	}
 	NB_STEP(NONE_PAST);
-	return record_swap(r, word, nb_fence_word(NB_FENCE_COMMIT, number, fence))
+	return record_swap(&c->record, word, nb_fence_word(NB_FENCE_COMMIT, number, fence))
 		       ? NB_FENCE_COMMITTED
 		       : NB_FENCE_OVERRUN;
 }
 
 /* Arm a fence after all ranks have passed the previous fence. */
-static enum nb_fence_outcome arm_when_passed(const struct nb_record *r, uint32_t number,
+static enum nb_fence_outcome arm_when_passed(struct nb_seg_comm *c, uint32_t number,
 					     uint64_t margin, uint32_t timeout_ms, uint64_t *word)
 {
 	uint64_t deadline = nb_clock_system() + timeout_ms * UINT64_C(1000000);
 	enum nb_fence_outcome o;
 
 	for (unsigned calls = 0;; calls++) {
-		o = nb_fence_arm(r, number, margin, word);
+		o = nb_fence_arm(c, number, margin, word);
 		if (o != NB_FENCE_PENDING || nb_clock_system() >= deadline)
 			return o;
 		let_others_run(calls);
@@ -424,7 +400,7 @@ static uint64_t first_margin(const struct nb_fence_opts *opts)
 	return opts->near > least ? opts->near : least;
 }
 
-enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number,
+enum nb_fence_outcome nb_fence_commit(struct nb_seg_comm *c, uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {
@@ -432,18 +408,18 @@ enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number
 	unsigned last = 0;
 
 	result->tries = 0;
-	nb_fence_recover(r);
+	nb_fence_recover(c);
 	for (;;) {
 		enum nb_fence_outcome o;
 		uint64_t word = 0;
 
 		if (margin > opts->margin)
 			margin = opts->margin;
-		o = arm_when_passed(r, number, margin, opts->timeout_ms, &word);
+		o = arm_when_passed(c, number, margin, opts->timeout_ms, &word);
 		result->fence = nb_fence_word_seq(word);
 		result->tries++;
 		if (o == NB_FENCE_COMMITTED)
-			o = nb_fence_decide(r, word);
+			o = nb_fence_decide(c, word, opts->membarrier);
 		if (o != NB_FENCE_OVERRUN || opts->once)
 			return o;
 		if (margin == opts->margin && ++last == LAST_TRIES)

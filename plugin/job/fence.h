@@ -65,12 +65,6 @@ struct nb_fence_rank {
 	 */
 	bool follows;
 	/*
-	 * No rank has decided yet. The first rank to decide records @first as
-	 * the initial generation of all ranks.
-	 */
-	bool begins;
-	uint32_t first;
-	/*
 	 * number of decisions that called nb_fence_look, and of those that
 	 * waited in it
 	 */
@@ -93,8 +87,8 @@ static inline uint64_t nb_fence_calls(const struct nb_fence_rank *f)
 }
 
 /*
- * Announce decision @n if f->odd is not 0. Returns the record's word. With
- * NB_FENCE_CALLS, several decisions may announce the same number, and the next
+ * Announce decision @n of a rank that is not usual. Returns the record's word.
+ * With NB_FENCE_CALLS, several decisions may announce the same number, and the next
  * decision may skip numbers.
  */
 static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
@@ -135,31 +129,51 @@ static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
 }
 
 /*
+ * Returns true if nb_fence_enter_usual may begin the rank's decisions. They have
+ * their own numbers, or all 0 with NB_FENCE_NO_CLOCK.
+ */
+static inline bool nb_fence_usual(const struct nb_fence_rank *f)
+{
+	return !(f->odd & (NB_FENCE_FULL | NB_FENCE_CALLS));
+}
+
+/*
+ * nb_fence_enter of a usual rank. Inlined, because a call would cost each
+ * decision a nanosecond.
+ */
+NB_INLINE bool nb_fence_enter_usual(struct nb_fence_rank *f)
+{
+	uint64_t n = f->seq;
+
+	__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
+	/*
+	 * stop the compiler from reordering; the coordinator's membarrier stops
+	 * the CPU
+	 */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE) == f->seen;
+}
+
+/*
  * Begin a decision. *@k is set to its fence number: the decision number (f->seq
  * - 1) or the call number. Returns true if the current generation decides.
  * Returns false if nb_fence_look must find the generation. It takes no lock and
- * makes no system call. Inlined, because a call would cost each decision a
- * nanosecond.
+ * makes no system call.
  */
-NB_INLINE bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
+static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 {
-	uint64_t n = f->seq, word;
+	uint64_t n = f->seq;
+	bool same;
 
-	*k = n;
-	__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
-	if (__builtin_expect(f->odd, 0)) {
-		word = nb_fence_announce(f, n);
-		*k = nb_fence_clock(f, n);
+	if (nb_fence_usual(f)) {
+		same = nb_fence_enter_usual(f);
 	} else {
-		__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
-		/*
-		 * stop the compiler from reordering; the coordinator's
-		 * membarrier stops the CPU
-		 */
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		word = __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
+		same = nb_fence_announce(f, n) == f->seen;
 	}
-	return __builtin_expect(word == f->seen, 1);
+	*k = nb_fence_clock(f, n);
+	return same;
 }
 
 /* Returns true if the word has not changed since this decision began. */
@@ -192,24 +206,6 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
  */
 void nb_fence_adopt(struct nb_fence_rank *f, uint32_t number);
 
-/* A communicator's record in this host's segment, for the coordinator. */
-struct nb_record {
-	uint32_t nranks; /* number of slots in @comm */
-	const struct nb_segment *seg;
-	struct nb_seg_comm *comm;
-	struct nb_seg_record *word; /* the record in @comm */
-	/* some rank relies on the coordinator's memory barrier */
-	bool membarrier;
-};
-
-/*
- * nb_record_here - describe the record of @comm
- * @seg, @comm: borrowed while the result is used
- * @membarrier: false if every rank executes a memory fence in each decision
- */
-struct nb_record nb_record_here(const struct nb_segment *seg, struct nb_seg_comm *comm,
-				bool membarrier);
-
 /*
  * The coordinator calls the functions below while it holds the segment's lock.
  * The agent of a site calls those that only read the ranks.
@@ -230,7 +226,8 @@ struct nb_fence_opts {
 	 * first, so that the change applies at once
 	 */
 	bool idle;
-	bool once; /* try one fence only, which is farther ahead */
+	bool once;	 /* try one fence only, which is farther ahead */
+	bool membarrier; /* some rank relies on the coordinator's memory barrier */
 };
 
 enum nb_fence_outcome {
@@ -248,13 +245,12 @@ struct nb_fence_result {
 };
 
 /*
- * nb_fence_commit - move the communicator of @r to generation @number at a
- * fence
+ * nb_fence_commit - move communicator @c to generation @number at a fence
  *
  * It tries fences at growing distances. @number must be registered in the
- * segment and must not be the communicator's generation. It may take seconds.
+ * segment, and some rank must have another generation. It may take seconds.
  */
-enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number,
+enum nb_fence_outcome nb_fence_commit(struct nb_seg_comm *c, uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result);
 
@@ -264,19 +260,19 @@ enum nb_fence_outcome nb_fence_commit(const struct nb_record *r, uint32_t number
  * fence if no rank has reached that. Decide commits if no rank is past the
  * fence, else it restores the previous word.
  */
-enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number, uint64_t margin,
+enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number, uint64_t margin,
 				   uint64_t *word);
-enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word);
+enum nb_fence_outcome nb_fence_decide(struct nb_seg_comm *c, uint64_t word, bool membarrier);
 /*
  * Returns true if another fence can be armed: either all ranks or no rank must
  * use the generation committed last.
  */
-bool nb_fence_ready(const struct nb_record *r);
+bool nb_fence_ready(const struct nb_seg_comm *c);
 /* Undo an arming whose coordinator has died. */
-void nb_fence_recover(const struct nb_record *r);
+void nb_fence_recover(struct nb_seg_comm *c);
 
 /* Returns the largest number of decisions that a rank has begun. */
-uint64_t nb_fence_announced(const struct nb_record *r);
+uint64_t nb_fence_announced(const struct nb_seg_comm *c);
 /*
  * Returns the position of the furthest rank relative to the fence of the armed
  * word @word. A rank that waits at the fence has not decided yet and counts as
@@ -288,19 +284,19 @@ enum nb_fence_position {
 	NB_FENCE_AT,
 	NB_FENCE_BEYOND /* a rank has decided past the fence */
 };
-enum nb_fence_position nb_fence_furthest(const struct nb_record *r, uint64_t word);
+enum nb_fence_position nb_fence_furthest(const struct nb_seg_comm *c, uint64_t word);
 /*
  * Returns true if every living rank has adopted generation @number. An
  * announcement at the fence is not enough, because the rank may not have read
  * the word yet, or may not have found the generation that the word names.
  */
-bool nb_fence_adopted(const struct nb_record *r, uint32_t number);
+bool nb_fence_adopted(const struct nb_seg_comm *c, uint32_t number);
 /* Returns how many ranks have begun decision @fence or have ended. */
-uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence);
+uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence);
 /*
  * Returns the living ranks that have not begun decision @fence. Bit i is the
  * rank in slot i; only the first 64 slots have bits.
  */
-uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence);
+uint64_t nb_fence_behind(const struct nb_seg_comm *c, uint64_t fence);
 
 #endif

@@ -56,23 +56,25 @@ static bool number_wanted(const struct nb_seg *mem, uint64_t number)
 {
 	if (!number)
 		return false;
-	if (nb_seg_baseline(__atomic_load_n(&mem->baseline, __ATOMIC_ACQUIRE)) == number)
+	if (nb_seg_baseline(mem) == number)
 		return true;
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(mem); i < n; i++) {
 		const struct nb_seg_comm *c = &mem->comm[i];
 
-		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
-		    (c->first == number || word_has(&c->record.word, number) ||
-		     word_has(&c->record.fallback, number)))
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
+			continue;
+		/* the ranks that have yet to register are compared with the first */
+		if ((c->first == number && nb_seg_registered(c) < c->nranks) ||
+		    word_has(&c->record.word, number) || word_has(&c->record.fallback, number))
 			return true;
 	}
 	return false;
 }
 
 /*
- * Returns the next number whose table entry no process needs. Ranks that reach
- * a fence late, and processes that look up the baseline, need old numbers. If
- * all entries are needed, the oldest is overwritten.
+ * Returns the next number whose table entry no process needs, or 0 if all entries
+ * are needed: ranks that reach a fence late, and processes that look up the
+ * baseline, need old numbers.
  */
 static uint64_t next_number(const struct nb_seg *mem)
 {
@@ -84,7 +86,7 @@ static uint64_t next_number(const struct nb_seg *mem)
 		if (!number_wanted(mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
 			return n + i;
 	}
-	return n;
+	return 0;
 }
 
 int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE], bool fresh,
@@ -102,6 +104,11 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE], b
 			return 0;
 	}
 	n = next_number(s->mem);
+	if (!n && s->mem->next_gen)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "communicators need all %d generations of the job segment's table: "
+			       "destroy communicators that are not used any more",
+			       NB_SEG_GENS);
 	if (!n || n > NB_FENCE_MAX_GEN)
 		return nb_fail(err, NB_E_LIMIT, 0, "the job has used up its %u generation numbers",
 			       NB_FENCE_MAX_GEN);

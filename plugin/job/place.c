@@ -5,13 +5,10 @@
  *
  * The processes of a job must meet in one directory, although each may find
  * another one usable: a disk may become full, or get room again, between two
- * starts. So a process first looks where a process of the job lives. Two
- * processes that find none may still create segments in two directories. After
- * it has attached, each looks at the other directories again. Of two processes,
- * at least one sees the other: each has registered before it looks. A process
- * moves up to an earlier directory at once. It moves down only to a process
- * that has not moved up in PATIENCE_MS, because that one has looked before. It
- * then stays there, since the others of the earlier directory will come, too.
+ * starts. So a process first looks where a process of the job lives. If two
+ * processes that start together find none and create segments in two
+ * directories, each misses the ranks of the other, and their communicator
+ * keeps NCCL's choices (nb_startup_count).
  *
  * A later directory may have a job of the same name that did not come from the
  * first one. The segment's place tells these jobs apart.
@@ -23,9 +20,8 @@
 #include <string.h>
 
 #include "plugin/job/registry.h"
-#include "plugin/runtime/clock.h"
 
-enum { ATTEMPTS = 16, PATIENCE_MS = 50, NONE = -1 };
+enum { NONE = -1 };
 
 struct choice {
 	const struct nb_jobdir_search *search;
@@ -56,13 +52,12 @@ static bool lives_in(const struct choice *c, int i, bool *other)
 	return lives && !*other;
 }
 
-/* Returns the directory from @from to @to - 1 in which the job lives, or NONE.
- */
-static int find_job(const struct choice *c, int from, int to)
+/* Returns the first directory in which the job lives, or NONE. */
+static int find_job(const struct choice *c)
 {
 	bool other;
 
-	for (int i = from; i < to; i++)
+	for (int i = c->first; i < NB_JOBDIR_CANDIDATES; i++)
 		if (lives_in(c, i, &other))
 			return i;
 	return NONE;
@@ -102,61 +97,16 @@ static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir, struc
 	return 0;
 }
 
-/* Attach in the first directory that can be used. The rest is as above. */
-static int attach_first(const struct choice *c, int *at, struct nb_jobdir *dir,
-			struct nb_segment **out, struct nb_err *err)
-{
-	for (*at = c->first; *at < NB_JOBDIR_CANDIDATES; ++*at) {
-		int rc = attach_in(c, *at, dir, out, err);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/*
- * Returns the directory to which this process, attached in directory @at, has
- * to move, or NONE.
- */
-static int where_to_move(const struct choice *c, int at)
-{
-	int up = find_job(c, c->first, at);
-	int down = up < 0 ? find_job(c, at + 1, NB_JOBDIR_CANDIDATES) : NONE;
-	bool other;
-
-	if (down < 0)
-		return up;
-	nb_clock_sleep(PATIENCE_MS * UINT64_C(1000000));
-	return lives_in(c, down, &other) ? down : NONE;
-}
-
 /* Returns 1 if it has attached, else as attach_in. */
 static int meet(const struct choice *c, struct nb_jobdir *dir, struct nb_segment **out,
 		struct nb_err *err)
 {
-	int move = find_job(c, c->first, NB_JOBDIR_CANDIDATES);
-	int before = NONE; /* the directory that this process has left */
+	const int at = find_job(c);
+	int rc = at >= 0 ? attach_in(c, at, dir, out, err) : 0;
 
-	for (int n = 0;; n++) {
-		int at = move, rc = 0;
-
-		if (move >= 0)
-			rc = attach_in(c, move, dir, out, err);
-		if (!rc)
-			rc = attach_first(c, &at, dir, out, err);
-		if (rc <= 0)
-			return rc;
-		if ((before >= 0 && at > before) || n == ATTEMPTS)
-			return rc;
-		move = where_to_move(c, at);
-		if (move < 0)
-			return rc;
-		before = at;
-		nb_segment_detach(*out);
-		*out = NULL;
-		nb_jobdir_close(dir);
-	}
+	for (int i = c->first; !rc && i < NB_JOBDIR_CANDIDATES; i++)
+		rc = attach_in(c, i, dir, out, err);
+	return rc;
 }
 
 /*
@@ -179,7 +129,7 @@ static uint64_t __attribute__((noinline)) place_of(const struct choice *c, const
 }
 
 /* Find the first directory that can be used; the others are reported. */
-static void begin(struct choice *c, bool make)
+static void choice_begin(struct choice *c, bool make)
 {
 	struct nb_jobdir dir;
 
@@ -196,8 +146,8 @@ bool nb_place_find(const struct nb_jobdir_search *search, struct nb_jobdir *dir)
 	struct choice c = { .search = search };
 	int at;
 
-	begin(&c, false);
-	at = find_job(&c, c.first, NB_JOBDIR_CANDIDATES);
+	choice_begin(&c, false);
+	at = find_job(&c);
 	dir->dirfd = -1;
 	return at >= 0 && nb_jobdir_try(search, (unsigned)at, false, dir);
 }
@@ -210,7 +160,7 @@ int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags, struct 
 	int rc;
 
 	*out = NULL;
-	begin(&c, true);
+	choice_begin(&c, true);
 	rc = c.first < NB_JOBDIR_CANDIDATES ? meet(&c, dir, out, err) : 0;
 	if (rc)
 		return rc > 0 ? 0 : rc;

@@ -39,7 +39,7 @@ static int free_slot(const struct nb_seg_comm *c)
  */
 static struct nb_seg_comm *find_comm(struct nb_seg *mem, const struct nb_seg_comm *like)
 {
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(mem); i < n; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
 		if (registry_load32(&c->in_use) && c->comm_id == like->comm_id &&
@@ -63,6 +63,8 @@ static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_seg_comm
 		c->nranks = like->nranks;
 		c->nnodes = like->nnodes;
 		c->first = like->first;
+		if (i >= nb_seg_ncomms(mem))
+			store32(&mem->ncomms, i + 1);
 		store32(&c->in_use, 1);
 		return c;
 	}
@@ -77,7 +79,7 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 			  !memcmp(da, db, sizeof(da)));
 }
 
-int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id, uint32_t nranks,
+int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_id, uint32_t nranks,
 		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err)
 {
@@ -106,8 +108,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id, uint32_
 	c->slot[i].pid = (uint32_t)getpid();
 	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
 	c->slot[i].generation = same ? c->first : first;
-	if (has_id)
-		nb_startup_compare(s, c, (uint32_t)i, same, first);
+	nb_startup_compare(s, c, (uint32_t)i, same, first);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;
 	*slot = (uint32_t)i;
@@ -132,7 +133,7 @@ void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t s
 
 static void free_slots_of(struct nb_segment *s, uint32_t proc)
 {
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
 		struct nb_seg_comm *c = &s->mem->comm[i];
 
 		if (!registry_load32(&c->in_use))
@@ -155,10 +156,9 @@ static void reap_dead(struct nb_segment *s, enum nb_care care)
 		free_slots_of(s, i);
 		memset(p, 0, sizeof(*p));
 	}
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++)
 		if (registry_load32(&s->mem->comm[i].in_use))
 			free_if_left(&s->mem->comm[i]);
-	nb_startup_reap(s);
 }
 
 void nb_segment_reap(struct nb_segment *s)
@@ -174,6 +174,22 @@ uint32_t nb_segment_procs(const struct nb_segment *s)
 		n += !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
 		     (i == s->proc || nb_segment_entry_alive(s, i, NB_THOROUGH));
 	return n;
+}
+
+bool nb_segment_leads(const struct nb_segment *s, const struct nb_seg_comm *c)
+{
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		uint32_t at = c->slot[i].proc % NB_SEG_PROCS;
+
+		if (registry_load32(&c->slot[i].state) != NB_SLOT_LIVE)
+			continue;
+		if (at == s->proc)
+			return true;
+		if (s->mem->proc[at].flags & NB_SEG_PROC_CONTROL &&
+		    nb_segment_entry_alive(s, at, NB_QUICK))
+			return false;
+	}
+	return false;
 }
 
 bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start)
@@ -219,7 +235,6 @@ static void begin_run(struct nb_segment *s)
 {
 	nb_segment_reap(s);
 	__atomic_store_n(&s->mem->baseline, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->mem->all_lost, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mem->agent.change, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mem->agent.back_from, 0, __ATOMIC_RELEASE);
 	s->mem->agent.runs++;
@@ -259,7 +274,7 @@ int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job, 
 
 static bool has_ranks(const struct nb_segment *s, uint32_t proc)
 {
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
 		if (!registry_load32(&c->in_use))

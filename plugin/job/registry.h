@@ -45,18 +45,17 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start
 
 /*
  * nb_segment_join - find or create a communicator's entry and take a slot
- * @has_id: false: NCCL gives no identity, so ranks share an entry in order of
- *   arrival
+ * @has_id: what gives the identity; not NB_ID_NONE
  * @first: initial generation of a new entry; its digest is compared with an
  *   existing entry's
  *
  * *@slot is the slot's index; the slot is zeroed and LIVE. If the rank's digest
  * or settings (startup.h) differ from the entry's, the entry is marked, and all
- * its ranks then decide without policies. (*comm)->slot[*slot].generation is
- * the rank's initial generation. Returns NB_E_LIMIT if no entry or slot is
- * free.
+ * its ranks then decide without policies (NB_ID_PROFILER: with their own).
+ * (*comm)->slot[*slot].generation is the rank's initial generation. Returns
+ * NB_E_LIMIT if no entry or slot is free.
  */
-int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id, uint32_t nranks,
+int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_id, uint32_t nranks,
 		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err);
 /* Release the slot. The last rank frees the entry. */

@@ -29,12 +29,9 @@ static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
 static_assert(sizeof(struct nb_seg_record) == 64, "one cache line");
 static_assert(sizeof(struct nb_seg_proc) == 128, "the same in all versions");
 static_assert(offsetof(struct nb_seg, proc) == 64, "the same in all versions");
-static_assert(offsetof(struct nb_seg, stranger) == 32, "the same in all");
-static_assert(offsetof(struct nb_seg, stranger_ns) == 40, "the same in all");
-static_assert(offsetof(struct nb_seg, strangers) == 48, "the same in all");
 static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
 
-static uint32_t load32(const uint32_t *p)
+static uint32_t segment_load32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -97,7 +94,7 @@ uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		n += load32(&comm->slot[i].state) != NB_SLOT_FREE;
+		n += segment_load32(&comm->slot[i].state) != NB_SLOT_FREE;
 	return n;
 }
 
@@ -241,54 +238,6 @@ fail:
 	return false;
 }
 
-static bool put_word(int fd, uint64_t v, size_t at)
-{
-	return !nb_past_file_limit((off_t)at, sizeof(v)) &&
-	       pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
-}
-
-/*
- * Returns true if no other living process has left the mark of an unidentified
- * peer.
- */
-static bool only_stranger(int fd, uint64_t ns)
-{
-	uint64_t had[2]; /* PID and PID namespace in the existing mark */
-
-	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) != (ssize_t)sizeof(had))
-		return false;
-	return !had[0] ||
-	       (had[1] == ns && (had[0] == (uint64_t)getpid() || !nb_process_alive(had[0], 0)));
-}
-
-/*
- * Leave a mark in a segment that we cannot use. It has the same offsets in all
- * versions of the segment.
- */
-static void mark_stranger(int fd, uint64_t ns)
-{
-	struct flock one = {
-		.l_type = F_WRLCK,
-		.l_whence = SEEK_SET,
-		.l_start = offsetof(struct nb_seg, stranger),
-		.l_len = sizeof(uint64_t),
-	};
-
-	/*
-	 * More than one such process may exist, so set a flag that is never
-	 * cleared: the death of one process must not hide another.
-	 */
-	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
-		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
-	/*
-	 * if this write fails, the other processes do not learn of this process
-	 */
-	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
-		(void)put_word(fd, (uint64_t)getpid(), offsetof(struct nb_seg, stranger));
-	one.l_type = F_UNLCK;
-	(void)fcntl(fd, F_OFD_SETLK, &one);
-}
-
 /* Returns true if @name is still the name of the open file @fd. */
 static bool still_there(int dirfd, const char *name, int fd)
 {
@@ -298,7 +247,7 @@ static bool still_there(int dirfd, const char *name, int fd)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static bool is_ours(int fd, struct stat *st)
+static bool segment_is_ours(int fd, struct stat *st)
 {
 	return !fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
 	       !(st->st_mode & 077);
@@ -321,7 +270,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name, int f
 	bool ok = false;
 	int rc;
 
-	if (!is_ours(fd, &st)) {
+	if (!segment_is_ours(fd, &st)) {
 		snprintf(s->why, sizeof(s->why), "%s is not a file of uid %u with mode 0600", name,
 			 (unsigned)geteuid());
 		close(fd);
@@ -336,7 +285,6 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name, int f
 				 "%s is locked by another process for more than %d ms", name,
 				 ATTACH_MS);
 		s->stranger = true;
-		mark_stranger(fd, s->ns);
 		close(fd);
 		return -1;
 	}
@@ -361,7 +309,6 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name, int f
 	case NB_SEG_FOREIGN:
 	case NB_SEG_UNKNOWN:
 		s->stranger = true;
-		mark_stranger(fd, s->ns);
 		snprintf(s->why, sizeof(s->why),
 			 "%s is in use by processes with another version of ncclbpf (allowed: "
 			 "segment version %d)",
@@ -435,9 +382,8 @@ static bool register_membarrier(void)
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-bool nb_segment_membarrier(const struct nb_segment *s)
+bool nb_segment_membarrier(void)
 {
-	(void)s;
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
@@ -504,7 +450,6 @@ int nb_segment_full(struct nb_segment *s, struct nb_err *err)
 	snprintf(s->why, sizeof(s->why), "%s has no room for another process (%d are registered)",
 		 s->name, NB_SEG_PROCS);
 	s->stranger = true;
-	mark_stranger(s->fd, s->ns);
 	unmap_segment(s);
 	return open_private(s) ? 0 : fail_memory(err);
 }
@@ -512,7 +457,7 @@ int nb_segment_full(struct nb_segment *s, struct nb_err *err)
 void nb_segment_remove_if_last(const struct nb_segment *s)
 {
 	size_t stem = strlen(s->name) - strlen(".seg");
-	char board[sizeof(s->name) + 8];
+	char mailbox[sizeof(s->name) + 8];
 
 	if (!s->shared)
 		return;
@@ -523,8 +468,8 @@ void nb_segment_remove_if_last(const struct nb_segment *s)
 		return;
 	unlinkat(s->dirfd, s->name, 0);
 	/* also remove the controllers' mailbox in the same directory */
-	snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
-	unlinkat(s->dirfd, board, 0);
+	snprintf(mailbox, sizeof(mailbox), "%.*s.loop", (int)stem, s->name);
+	unlinkat(s->dirfd, mailbox, 0);
 }
 
 /*
@@ -547,7 +492,7 @@ static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 	uint32_t owner = mem->ring_owner[ring] - 1;
 	const struct nb_seg_comm *c = &mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
 
-	return load32(&c->in_use) && c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
+	return segment_load32(&c->in_use) && c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
 }
 
 /* Returns an unused ring, else the first one whose rank has ended, or -1. */

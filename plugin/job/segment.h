@@ -23,11 +23,12 @@ struct nb_segment {
 	char name[128];
 	uint64_t place; /* nb_seg.place of a segment that we create */
 	bool shared;
-	bool stranger; /* other processes share a segment that we cannot use */
+	bool stranger; /* other processes share a segment that this one cannot use */
 	/* ranks of this process rely on a coordinator's membarrier(2) */
 	bool membarrier;
 	uint32_t proc; /* index of this process's entry */
 	bool left;     /* at exit: the entry may be another process's by now */
+	bool stuck;    /* a rank has waited for the lock in vain; accessed atomically */
 	uint64_t ns;   /* nb_pid_namespace of this process */
 	char why[256]; /* why the segment is not shared with other processes */
 	pthread_mutex_t mutex;
@@ -44,8 +45,7 @@ int nb_segment_open(struct nb_segment **out, int dirfd, const char *job, uint64_
 		    bool membarrier, struct nb_err *err);
 void nb_segment_opened(struct nb_segment *s);
 /*
- * Switch to private memory because no entry is free, and leave a mark for the
- * other processes. Returns NB_E_NOMEM if @s has no memory.
+ * Switch to private memory because no entry is free. Returns NB_E_NOMEM if @s has no memory.
  */
 int nb_segment_full(struct nb_segment *s, struct nb_err *err);
 /*
@@ -89,13 +89,19 @@ struct nb_job nb_segment_job(const struct nb_segment *s);
  * Run a memory barrier on every CPU that runs a thread of a registered process.
  * Returns false if the kernel refuses.
  */
-bool nb_segment_membarrier(const struct nb_segment *s);
+bool nb_segment_membarrier(void);
 
 /*
  * Returns true if the process of entry @i is alive. It does not work for our
  * own entry.
  */
 bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i, enum nb_care care);
+/*
+ * Returns true if this process does the control threads' common work for communicator @c: of the
+ * living processes with a control thread it has the first rank. All processes would do it alike,
+ * at a cost that grows with the square of their number. Any thread; needs no lock.
+ */
+bool nb_segment_leads(const struct nb_segment *s, const struct nb_seg_comm *c);
 /* Returns how many slots of @comm are or were in use (LIVE or GONE). */
 uint32_t nb_seg_registered(const struct nb_seg_comm *comm);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Start-up agreement. When a process registers a rank, it compares its
- * settings. A process that cannot register leaves a mark, which its peers read
- * before their first decision. Other processes may overwrite this data at any
- * time, so it is only compared and shown.
+ * settings. A rank that cannot register is missing at its peers' first
+ * decision. Other processes may overwrite this data at any time, so it is only
+ * compared and shown.
  */
 #include "plugin/job/startup.h"
 
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/liveness.h"
 #include "core/job/segment/agree.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
@@ -38,17 +37,27 @@ uint32_t nb_startup_version(const char *text)
 	return v;
 }
 
-static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
+/*
+ * Let NCCL decide for all ranks: commit generation 0 (no policies) from decision 0 on. Not if the
+ * ranks may have decided (NB_ID_PROFILER): they only show that they differ.
+ */
+static void use_no_policy(struct nb_seg_comm *c)
 {
 	uint64_t none = 0;
 
+	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
+	if (c->has_id == NB_ID_PROFILER)
+		return;
+	__atomic_compare_exchange_n(&c->record.word, &none, nb_fence_word(NB_FENCE_COMMIT, 0, 0),
+				    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
+{
 	c->differ_slot[0] = a;
 	c->differ_slot[1] = b;
 	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
-	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
-	/* commit generation 0 (no policies) from decision 0 on for all ranks */
-	__atomic_compare_exchange_n(&c->record.word, &none, nb_fence_word(NB_FENCE_COMMIT, 0, 0),
-				    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	use_no_policy(c);
 }
 
 static const struct nb_seg_proc *proc_of(const struct nb_segment *s, const struct nb_seg_slot *slot)
@@ -100,12 +109,13 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		mark_mismatch(c, NB_DIFFER_POLICIES, k, i);
 }
 
-void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a, uint32_t b)
+void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, const uint32_t slot[2],
+		       const uint32_t value[2])
 {
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
-	c->differ_value[0] = c->differ_value[1] = 0;
-	mark_mismatch(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
+	memcpy(c->differ_value, value, sizeof(c->differ_value));
+	mark_mismatch(c, NB_DIFFER_SETTING + (uint32_t)what, slot[0], slot[1]);
 }
 
 /* Counts the registered ranks, and in *@see those that see API calls. */
@@ -145,136 +155,43 @@ void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size)
 	uint32_t see, n = ranks_with_calls(c, &see);
 
 	*text = '\0';
-	if (nb_startup_clock(c) == NB_CLOCK_NONE)
-		snprintf(
-			text, size,
-			"NCCL 2.29 and later may ask some tuners only, and %u of %u ranks "
-			"count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
-			"and leave NCCLBPF_API_CLOCK unset",
-			n - see, n);
-}
-
-/* token in a mark that is being written; the token of no process */
-enum { CLAIMED = 1 };
-
-static const struct nb_seg_proc *self_of(const struct nb_segment *s)
-{
-	return &s->mem->proc[s->proc % NB_SEG_PROCS];
-}
-
-void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
-{
-	for (int i = 0; i < NB_SEG_LOST; i++) {
-		struct nb_seg_lost *l = &s->mem->lost[i];
-		uint64_t none = 0;
-
-		if (!__atomic_compare_exchange_n(&l->token, &none, CLAIMED, false, __ATOMIC_SEQ_CST,
-						 __ATOMIC_SEQ_CST))
-			continue;
-		__atomic_store_n(&l->comm_id, comm_id, __ATOMIC_SEQ_CST);
-		l->proc = s->proc;
-		__atomic_store_n(&l->token, self_of(s)->token, __ATOMIC_SEQ_CST);
+	if (nb_startup_clock(c) != NB_CLOCK_NONE)
 		return;
+	if (see < n)
+		snprintf(text, size,
+			 "NCCL may ask some tuners only, and %u of %u ranks count no API calls: "
+			 "set NCCL_PROFILER_PLUGIN=ncclbpf and unset NCCLBPF_API_CLOCK in all "
+			 "processes",
+			 n - see, n);
+	else
+		snprintf(text, size,
+			 "ranks missed API calls, because NCCL's event mask was set by somebody "
+			 "else (RAS: CONTROL PROFILER_MASK); new communicators can change");
+}
+
+const struct nb_seg_proc *nb_startup_other(const struct nb_segment *s)
+{
+	const struct nb_seg_proc *proc = s->mem->proc;
+	uint32_t mine = __atomic_load_n(&proc[s->proc % NB_SEG_PROCS].first, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; mine && i < NB_SEG_PROCS; i++) {
+		uint32_t first = __atomic_load_n(&proc[i].first, __ATOMIC_RELAXED);
+
+		if (first && first != mine && nb_segment_entry_alive(s, i, NB_QUICK))
+			return &proc[i];
 	}
-	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1, __ATOMIC_SEQ_CST);
+	return NULL;
 }
 
-/*
- * Set the mark before reading the baseline. A coordinator that reads the
- * baseline later sees the mark. The compare-and-swap of a coordinator that read
- * the baseline earlier fails.
- */
-void nb_startup_bar(struct nb_segment *s)
-{
-	nb_startup_lose(s, NB_SEG_UNNAMED);
-	__atomic_fetch_add(&s->mem->baseline, UINT64_C(1) << 32, __ATOMIC_SEQ_CST);
-}
-
-void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
-{
-	for (int i = 0; i < NB_SEG_LOST; i++) {
-		struct nb_seg_lost *l = &s->mem->lost[i];
-
-		if (__atomic_load_n(&l->token, __ATOMIC_SEQ_CST) != self_of(s)->token ||
-		    __atomic_load_n(&l->comm_id, __ATOMIC_SEQ_CST) != comm_id)
-			continue;
-		__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
-		return;
-	}
-}
-
-void nb_startup_reap(struct nb_segment *s)
-{
-	for (int i = 0; i < NB_SEG_LOST; i++) {
-		struct nb_seg_lost *l = &s->mem->lost[i];
-		uint64_t token = __atomic_load_n(&l->token, __ATOMIC_SEQ_CST);
-
-		if (token > CLAIMED && s->mem->proc[l->proc % NB_SEG_PROCS].token != token)
-			__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
-	}
-}
-
-/*
- * Returns true if the process that left the mark is alive. A process of another
- * PID namespace counts as alive.
- */
-static bool stranger_lives(const struct nb_segment *s)
-{
-	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
-	uint64_t ns = __atomic_load_n(&s->mem->stranger_ns, __ATOMIC_SEQ_CST);
-
-	if (__atomic_load_n(&s->mem->strangers, __ATOMIC_SEQ_CST))
-		return true;
-	if (!pid)
-		return false;
-	return ns != s->ns || nb_process_alive(pid, 0);
-}
-
-static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
-{
-	uint64_t more = __atomic_load_n(&mem->all_lost, __ATOMIC_SEQ_CST);
-
-	if (more & (comm_id == NB_SEG_UNNAMED ? 2 : 1))
-		return true;
-	for (int i = 0; i < NB_SEG_LOST; i++)
-		if (__atomic_load_n(&mem->lost[i].token, __ATOMIC_SEQ_CST) > CLAIMED &&
-		    __atomic_load_n(&mem->lost[i].comm_id, __ATOMIC_SEQ_CST) == comm_id)
-			return true;
-	return false;
-}
-
-bool nb_startup_barred(const struct nb_segment *s)
-{
-	return is_lost(s->mem, NB_SEG_UNNAMED);
-}
-
-bool nb_startup_missing(const struct nb_seg_comm *c)
-{
-	return c->has_id && c->nnodes < 2 && nb_seg_registered(c) < c->nranks;
-}
-
-enum nb_differ nb_startup_apart(const struct nb_segment *s, const struct nb_seg_comm *c)
-{
-	/*
-	 * other hosts cannot see these marks, and all ranks of a communicator
-	 * must start with the same policies
-	 */
-	if (!c->has_id || c->nranks < 2 || c->nnodes > 1)
-		return NB_DIFFER_NOT;
-	if (is_lost(s->mem, c->comm_id))
-		return NB_DIFFER_LOST;
-	if (s->stranger || stranger_lives(s))
-		return NB_DIFFER_STRANGER;
-	return NB_DIFFER_NOT;
-}
-
-void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why)
+void nb_startup_count(struct nb_seg_comm *c)
 {
 	uint32_t none = 0;
 
-	__atomic_compare_exchange_n(&c->differs, &none, (uint32_t)why, false, __ATOMIC_SEQ_CST,
+	if (c->has_id != NB_ID_TUNER || c->nnodes > 1 || nb_seg_registered(c) >= c->nranks)
+		return;
+	__atomic_compare_exchange_n(&c->differs, &none, NB_DIFFER_MISSING, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
+	use_no_policy(c);
 }
 
 bool nb_startup_for_good(const struct nb_seg_comm *c)
@@ -291,7 +208,7 @@ static void say_rank(const struct nb_seg_slot *slot, char *text, size_t size)
 		snprintf(text, size, "process %u", slot->pid);
 }
 
-static void say_value(const char *how, uint32_t v, char *text, size_t size)
+static void startup_say_value(const char *how, uint32_t v, char *text, size_t size)
 {
 	if (!strcmp(how, "v")) {
 		snprintf(text, size, "%u.%u.%u", v >> 20, v >> 10 & 1023, v & 1023);
@@ -338,7 +255,7 @@ static void say_difference(const struct nb_segment *s, const struct nb_seg_comm 
 		if (why == NB_DIFFER_POLICIES)
 			say_policies(s, v, value[i], sizeof(value[i]));
 		else
-			say_value(settings[n].values, v, value[i], sizeof(value[i]));
+			startup_say_value(settings[n].values, v, value[i], sizeof(value[i]));
 	}
 	if (why != NB_DIFFER_POLICIES)
 		what = settings[n].text;
@@ -348,8 +265,6 @@ static void say_difference(const struct nb_segment *s, const struct nb_seg_comm 
 const char *nb_startup_remedy(const struct nb_seg_comm *c)
 {
 	switch (__atomic_load_n(&c->differs, __ATOMIC_ACQUIRE)) {
-	case NB_DIFFER_LOST:
-	case NB_DIFFER_STRANGER:
 	case NB_DIFFER_MISSING:
 		return "give all ranks of the host ncclbpf, the same NCCLBPF_JOB and "
 		       "NCCLBPF_SOCKET_DIR, and a directory there with room for the segment";
@@ -364,16 +279,13 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c, ch
 		     size_t size)
 {
 	uint32_t why = __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE);
-	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
 	uint32_t here = nb_seg_registered(c);
 	uint32_t missing = here < c->nranks ? c->nranks - here : 0;
 
 	*text = '\0';
 	if (!__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
-	if (why == NB_DIFFER_LOST)
-		snprintf(text, size, "a rank could not register in the job segment");
-	else if (why == NB_DIFFER_MISSING && missing && !s->shared)
+	if (why == NB_DIFFER_MISSING && missing && !s->shared)
 		snprintf(text, size,
 			 "%u of %u ranks had not registered before the first decision: "
 			 "this process shares no job segment, %s",
@@ -381,20 +293,14 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c, ch
 	else if (why == NB_DIFFER_MISSING && missing)
 		snprintf(text, size,
 			 "%u of %u ranks had not registered before the first decision: "
-			 "their processes have no ncclbpf, NCCLBPF_DISABLE=1, another NCCLBPF_JOB "
-			 "or NCCLBPF_SOCKET_DIR, or could not share the job segment",
+			 "their processes have no ncclbpf or another version, NCCLBPF_DISABLE=1, "
+			 "another NCCLBPF_JOB or NCCLBPF_SOCKET_DIR, or could not share "
+			 "the job segment",
 			 missing, c->nranks);
 	else if (why == NB_DIFFER_MISSING)
 		snprintf(text, size,
 			 "a rank made its first decision before all %u ranks had registered",
 			 c->nranks);
-	else if (why == NB_DIFFER_STRANGER && s->stranger)
-		snprintf(text, size, "%s", s->why);
-	else if (why == NB_DIFFER_STRANGER)
-		snprintf(text, size,
-			 "process %llu of the job shares no segment with the others: "
-			 "that process runs another version of ncclbpf, or could not register",
-			 (unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);
 }
@@ -405,7 +311,7 @@ bool nb_startup_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 	uint32_t here = nb_seg_registered(c);
 
 	*why = '\0';
-	if (nb_startup_for_good(c) || nb_startup_apart(s, c) != NB_DIFFER_NOT) {
+	if (nb_startup_for_good(c)) {
 		nb_startup_text(s, c, why, NB_STARTUP_WHY);
 		if (!*why)
 			snprintf(why, NB_STARTUP_WHY,

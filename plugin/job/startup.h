@@ -13,8 +13,10 @@ struct nb_segment;
 /*
  * Start-up agreement. Before a communicator's first decision, the ranks of this
  * host detect whether they start with different policies, settings or versions.
- * NCCL calls init on all ranks before any decision, so every rank sees a mark
- * that another rank left in init.
+ * NCCL 2.28 and later call the tuner's init on all ranks before any decision, so
+ * every rank sees which ranks have registered. Earlier releases give no identity
+ * (NB_ID_NONE), or one that ranks learn one by one (NB_ID_PROFILER). Their ranks
+ * need no agreement: all start with NCCLBPF_POLICY, whatever the job has changed.
  */
 
 /*
@@ -31,46 +33,26 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 			uint32_t first);
 
 /*
- * Mark that the ranks in slots @a and @b of one process started with a
- * different setting @what.
+ * Mark that the ranks in two slots of one process started with different values
+ * of setting @what.
  */
-void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a, uint32_t b);
+void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, const uint32_t slot[2],
+		       const uint32_t value[2]);
 
 /*
- * Leave a mark that a rank of @comm_id could not register, for the rank's
- * peers. The caller does not hold the segment's lock.
+ * Returns a living process of the job that started with another NCCLBPF_POLICY than this one, or
+ * NULL. Ranks that nobody compares, because NCCL has not told the tuner who they are, may then
+ * start differently.
  */
-void nb_startup_lose(struct nb_segment *s, uint64_t comm_id);
+const struct nb_seg_proc *nb_startup_other(const struct nb_segment *s);
+
 /*
- * Leave a mark for a communicator without identity, whose ranks cannot
- * recognise the mark. The baseline cannot change until
- * nb_startup_lost_is_gone(NB_SEG_UNNAMED), so all ranks of that communicator
- * start with the same baseline.
+ * Count the ranks before a rank's first decision. If a rank of this host has not
+ * registered, NCCL decides for all: its process does not load ncclbpf or
+ * disables it, has another version or job name, or shares no segment. All ranks
+ * count the same, because NCCL has initialised all of them.
  */
-void nb_startup_bar(struct nb_segment *s);
-/* Returns true if such a mark exists. The caller holds the segment's lock. */
-bool nb_startup_barred(const struct nb_segment *s);
-/*
- * Remove the mark of a communicator that has ended. The caller holds the
- * segment's lock.
- */
-void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
-/*
- * Remove the marks of processes that are no longer registered. The caller holds
- * the segment's lock.
- */
-void nb_startup_reap(struct nb_segment *s);
-/*
- * Returns why the ranks of @c cannot start with the same policies, apart from
- * compared settings. NB_DIFFER_NOT: they can.
- */
-enum nb_differ nb_startup_apart(const struct nb_segment *s, const struct nb_seg_comm *c);
-/*
- * Returns true if a rank of this host has not registered before the first
- * decision. Its process does not load ncclbpf or disables it, has another job
- * name, or shares no segment.
- */
-bool nb_startup_missing(const struct nb_seg_comm *c);
+void nb_startup_count(struct nb_seg_comm *c);
 /*
  * nb_startup_clock - returns the events that number the fences of @c
  *
@@ -86,8 +68,6 @@ enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c);
  * Write why the communicator has no clock, and what to do, or "" if it has one.
  */
 void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size);
-/* Record @why in the communicator's entry as the difference. */
-void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Returns what to do about the difference. */
 const char *nb_startup_remedy(const struct nb_seg_comm *c);
 /* Returns true if the ranks would still differ after any change of policies. */

@@ -21,7 +21,6 @@
  */
 #define NB_STEP_ROWS(STEP)                                           \
 	STEP(ANNOUNCED)                                              \
-	STEP(BEGIN) /* a rank is about to make its first decision */ \
 	STEP(WAITING)                                                \
 	STEP(PATIENCE) /* a waiting rank's time-out has ended */     \
 	STEP(RELEASED) /* a waiting rank has seen the word change */ \

@@ -17,14 +17,14 @@
 
 void nb_net_run_listen(const struct nb_net_conn *c)
 {
-	struct ncclbpf_net_listen ctx = { CONN(c), .now_ns = nb_clock_ns(), .speed = c->speed };
+	struct ncclbpf_net_listen ctx = { CONN(c), .now_ns = nb_clock_system(), .speed = c->speed };
 
 	nb_hooks_run(NB_HOOK_NET_LISTEN, &ctx, sizeof(ctx));
 }
 
 int nb_net_run_connect(const struct nb_net_conn *c, bool done)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_net_connect ctx = {
 		PEER(c),	   .now_ns = now, .ns = done ? now - c->born_ns : 0,
 		.speed = c->speed, .done = done,  .traffic_class = NB_NET_CLASS_NONE,
@@ -36,7 +36,7 @@ int nb_net_run_connect(const struct nb_net_conn *c, bool done)
 
 void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_net_accept ctx = {
 		PEER(c),	   .now_ns = now, .ns = now - since, .listener = c->listener,
 		.speed = c->speed,
@@ -48,7 +48,7 @@ void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 void nb_net_run_posted(struct nb_net_request *r)
 {
 	if (!r->start_ns) /* no program was attached when NCCL made the call */
-		r->start_ns = nb_clock_ns();
+		r->start_ns = nb_clock_system();
 	if (r->kind == NB_NET_SEND && nb_hooks_on(NB_HOOK_NET_ISEND)) {
 		struct ncclbpf_net_isend ctx = { REQUEST(r), .now_ns = r->start_ns };
 
@@ -64,7 +64,7 @@ void nb_net_run_posted(struct nb_net_request *r)
 
 void nb_net_run_test(const struct nb_net_request *r, int error)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_net_test ctx = {
 		REQUEST(r),	   .now_ns = now,   .ns = r->start_ns ? now - r->start_ns : 0,
 		.polls = r->polls, .kind = r->kind, .error = error,
@@ -75,7 +75,7 @@ void nb_net_run_test(const struct nb_net_request *r, int error)
 
 void nb_net_run_close(const struct nb_net_conn *c)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 	struct ncclbpf_net_close ctx = {
 		PEER(c),
 		.now_ns = now,

@@ -67,7 +67,7 @@ static const struct nb_net_ops *net_open_wrapped(void)
 	if (!ops) {
 		nb_wrapped_leave_out(
 			NB_WRAPPED_NET,
-			"the library has no complete net interface of versions 5 to 12");
+			"the library has no complete net interface of versions 6 to 12");
 		return NULL;
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
@@ -93,7 +93,6 @@ static void net_choose_transport(bool usable)
 
 	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
-	nb_clock_init();
 	ops = net_open_wrapped();
 	__atomic_store_n(&net.ops, ops, __ATOMIC_RELEASE);
 	if (!ops)
@@ -194,6 +193,12 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 		*to = NULL;
 	if (!net.ops) /* nb_net_devices reports no device */
 		return NB_NET_OK;
+	/*
+	 * NCCL before v11 never finalizes the context, and its connections use
+	 * it: another one would take its place
+	 */
+	if (!to && nobody.inner)
+		return NB_NET_OK;
 	c = to ? calloc(1, sizeof(*c)) : &nobody;
 	if (!c)
 		return NB_NET_OK;
@@ -280,7 +285,7 @@ static struct nb_net_conn *conn_new(enum nb_net_kind kind, int dev, uint64_t com
 		c->speed = (uint32_t)p.speed;
 	c->comm_id = comm_id;
 	c->id = __atomic_add_fetch(&net.conns, 1, __ATOMIC_RELAXED);
-	c->born_ns = nb_clock_ns();
+	c->born_ns = nb_clock_system();
 	for (size_t i = 0; i < n; i++)
 		c->request[i].conn = c;
 	return c;
@@ -545,7 +550,7 @@ static struct nb_net_request *request_begin(struct nb_net_conn *c, enum nb_net_k
 	if (!r)
 		return NULL;
 	r->inner = NULL;
-	r->start_ns = post_hooked() ? nb_clock_ns() : 0;
+	r->start_ns = post_hooked() ? nb_clock_system() : 0;
 	return r;
 }
 

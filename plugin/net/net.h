@@ -8,7 +8,7 @@
 /*
  * The net plugin. Its functions (calls.h) record connections and requests, run
  * the programs of the hooks net/..., and call the wrapped net plugin to move
- * the data (plugin/abi/wrapped_net.c).
+ * the data (wrapped.c).
  *
  * The first init opens the plugin that NCCLBPF_CHAIN_NET names, or
  * libnccl-net-tcp.so. If that fails, NCCL_NET_PLUGIN does not name this
@@ -40,11 +40,13 @@ const struct nb_net_ops *nb_net_ops_used(void);
 uint64_t nb_net_counted(enum nb_net_count what);
 
 /*
+ * wrapped.c defines the two functions below.
+ *
  * nb_net_wrap - use a vendor's net plugin as the transport
  * @lib: handle of its library, from dlopen
  * @version: set to the interface version that is used
  *
- * Returns NULL if the library has no complete ncclNetPlugin_v5 to _v12. A
+ * Returns NULL if the library has no complete ncclNetPlugin_v6 to _v12. A
  * process has one such transport, which is never freed.
  */
 const struct nb_net_ops *nb_net_wrap(void *lib, int *version, const char **name);

@@ -9,7 +9,7 @@
 /*
  * NCCL's net interface with our types, in the form of its newest version. A
  * wrapped net plugin of any version is called through it
- * (plugin/abi/wrapped_net.c).
+ * (wrapped.c).
  */
 
 /* The values of ncclResult_t that a net plugin returns. */

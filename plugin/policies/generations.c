@@ -20,14 +20,6 @@
 
 struct nb_gens nb_gens;
 
-bool nb_gen_has(const struct nb_gen *g, const struct nb_policy *p)
-{
-	for (uint32_t i = 0; g && i < g->npolicies; i++)
-		if (g->policy[i].policy == p)
-			return true;
-	return false;
-}
-
 int nb_gens_position(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < nb_gens.baseline->npolicies; i++)
@@ -243,8 +235,11 @@ void nb_gens_tell_baseline(uint32_t number)
 
 void nb_gens_number(void)
 {
-	uint32_t number = 0;
+	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+	uint32_t number = 0, first;
 
+	memcpy(&first, nb_gens.first->digest, sizeof(first));
+	__atomic_store_n(&self->first, first | 1, __ATOMIC_RELAXED);
 	if (nb_segment_lock(nb_self.seg, 3000, NULL))
 		return;
 	nb_segment_gen(nb_self.seg, nb_gens.baseline->digest, false, &number, NULL);
@@ -255,6 +250,20 @@ void nb_gens_number(void)
 	nb_gens_remember(number, nb_gens.baseline);
 	nb_history_note(number, nb_gens.baseline, false);
 	nb_unlock(NB_LOCK_STATE);
+}
+
+void nb_gens_tell_missing(struct nb_comm *c)
+{
+	uint32_t number = __atomic_load_n(&c->missing, __ATOMIC_RELAXED);
+
+	if (!number || c->told_missing)
+		return;
+	c->told_missing = true;
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx: this process does not hold generation %llu, to which its "
+	       "ranks have moved: NCCL decides for this rank alone, and ranks may decide "
+	       "differently; ncclbpf-shell check agreement compares them",
+	       (unsigned long long)c->init.comm_id, (unsigned long long)nb_history_number(number));
 }
 
 void nb_gens_free(void)

@@ -63,6 +63,12 @@ void nb_gens_sweep(void);
 void nb_gens_number(void);
 /* Write the number of this process's baseline into the segment. */
 void nb_gens_tell_baseline(uint32_t number);
+/*
+ * Log once that a rank had to adopt a generation that this process does not
+ * hold, and uses no policy.
+ */
+struct nb_comm;
+void nb_gens_tell_missing(struct nb_comm *c);
 /* Free all generations. No communicator may exist. */
 void nb_gens_free(void);
 
@@ -79,8 +85,6 @@ void nb_gens_publish(uint32_t number, const struct nb_gen *g);
  */
 const char *nb_gens_policy_name(uint32_t number, int index);
 
-/* Returns true if generation @g has policy @p. @g may be NULL. */
-bool nb_gen_has(const struct nb_gen *g, const struct nb_policy *p);
 /* Returns the position (from 0) of a policy in the baseline, or -1. */
 int nb_gens_position(const struct nb_policy *p);
 

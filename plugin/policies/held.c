@@ -150,10 +150,10 @@ static void drop_held(struct nb_held *h)
 	memmove(h, h + 1, (nb_held.n - i) * sizeof(*h));
 }
 
-/* Drop older policies of the same name that no generation uses. */
-static void drop_older(const char *name)
+/* Drop the policies before the index @end that have this name and that no generation uses. */
+static void drop_older(const char *name, uint32_t end)
 {
-	for (uint32_t i = nb_held.n; i-- > 0;) {
+	for (uint32_t i = end; i-- > 0;) {
 		const struct nb_policy *p = nb_held.at[i].policy;
 
 		if (!strcmp(p->img->name, name) && !nb_held_in_use(p) &&
@@ -163,24 +163,43 @@ static void drop_older(const char *name)
 	}
 }
 
-/*
- * Warn about programs of SEC("env"): their results may differ between ranks,
- * since some variables differ on purpose. The caller does not hold the lock.
- */
-static void warn_of_env(const struct nb_policy *p)
+static void warn_of_env_program(const struct nb_policy *p, uint32_t i,
+				struct nb_verify_opts *limits)
 {
-	for (uint32_t i = 0; i < p->img->nprogs; i++) {
-		const struct nb_prog *prog = &p->img->progs[i];
-		struct nb_verdict *v;
+	const struct nb_prog *prog = &p->img->progs[i];
+	struct nb_err err = { .code = 0 };
+	struct nb_verdict *v;
 
-		if (prog->hook != NB_HOOK_ENV || nb_verify_env(&v, p->img, i, NULL) || !v)
-			continue;
+	if (prog->hook != NB_HOOK_ENV)
+		return;
+	if (nb_verify_env(&v, p->img, i, limits, &err) ||
+	    (v && !nb_finding_about_ranks(&v->finding)))
+		nb_log(NB_LOG_WARN,
+		       "policy %s: it is not known whether program %s of SEC(\"env\") "
+		       "lets ranks find different variables: %s",
+		       p->img->name, prog->name, v ? v->finding.known : err.text);
+	else if (v)
 		nb_log(NB_LOG_WARN,
 		       "policy %s: program %s of SEC(\"env\") "
 		       "may let ranks find different variables: %s",
 		       p->img->name, prog->name, v->finding.known);
-		nb_verdict_free(v);
-	}
+	nb_verdict_free(v);
+}
+
+/*
+ * Warn about programs of SEC("env"): their results may differ between ranks,
+ * since some variables differ on purpose. This shares the policy's limit of
+ * work with the verification of its programs. The caller does not hold the
+ * lock.
+ */
+static void warn_of_env(const struct nb_policy *p)
+{
+	struct nb_verify_opts limits = { .policy_insns = (uint32_t)nb_params.num[NB_P_MAX_VERIFY] };
+
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		limits.policy_spent += p->effort[i].stats.work;
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		warn_of_env_program(p, i, &limits);
 }
 
 /*
@@ -217,17 +236,35 @@ static int make_policy(const void *bytes, size_t size, struct nb_buf *finding_te
 	return rc;
 }
 
+void nb_held_renew(const struct nb_gen *g, const struct nb_gen *before)
+{
+	/* backwards: of two policies of one name, the one in the common order becomes the newest */
+	for (uint32_t i = g->npolicies; i-- > 0;) {
+		struct nb_policy *p = g->policy[i].policy;
+		struct nb_held *h = nb_gen_has(before, p) ? NULL : held_of_digest(p->img->digest);
+		struct nb_held *last = nb_held.at + nb_held.n - 1;
+		struct nb_held keep;
+
+		if (!h || nb_held_find(p->img->name, NULL) == h)
+			continue;
+		keep = *h;
+		memmove(h, h + 1, (size_t)(last - h) * sizeof(*h));
+		*last = keep;
+	}
+}
+
 static int hold_policy(struct nb_policy *p, const char *name, enum nb_policy_source source,
 		       struct nb_held **out, struct nb_err *err)
 {
 	if (name && strcmp(p->img->name, name))
 		return nb_fail(err, NB_E_ARG, 1, "the image is of policy %s, not of %.64s",
 			       p->img->name, name);
+	nb_gens_sweep();
+	*out = held_of_digest(p->img->digest);
+	drop_older(p->img->name, *out ? (uint32_t)(*out - nb_held.at) : nb_held.n);
 	*out = held_of_digest(p->img->digest);
 	if (*out)
 		return 0;
-	nb_gens_sweep();
-	drop_older(p->img->name);
 	if (nb_held.n == NB_MAX_HELD)
 		return nb_fail(err, NB_E_FULL, 0,
 			       "%d policies are held (allowed: %d): unload one with policy unload",

@@ -16,7 +16,8 @@
 /*
  * nb_held_find - find a held policy
  * @name: the policy's name, or at least 8 hexadecimal digits at the start of
- *   its digest; if several policies have the name, the one loaded last is found
+ *   its digest; if several policies have the name, the newest is found: the one that was
+ *   loaded, or that a change began to use, last
  *
  * Returns a borrowed pointer, valid until the lock is released. Returns NULL
  * with NB_E_NOENT (the hint suggests similar names), or with NB_E_ARG if
@@ -30,14 +31,21 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err);
  * @finding_text, @finding_json: as in struct nb_policy_opts; may be NULL
  *
  * The lock is released during verification. If the policy is held already,
- * *@out is that policy. An older policy of the same name stays as long as a
- * generation uses it. *@out is a borrowed pointer, valid until the lock is
- * released. Returns an error of nb_policy_new, NB_E_FULL (NB_MAX_HELD policies
- * are held), or NB_E_ARG (the image has another name).
+ * *@out is that policy, at its place, because the change that loaded it may yet be refused
+ * or a dry run. An older policy of the same name stays as long as a generation uses it. *@out is a
+ * borrowed pointer, valid until the lock is released. Returns an error of
+ * nb_policy_new, NB_E_FULL (NB_MAX_HELD policies are held), or NB_E_ARG (the
+ * image has another name).
  */
 int nb_held_add(const void *bytes, size_t size, const char *name, enum nb_policy_source source,
 		struct nb_buf *finding_text, struct nb_buf *finding_json, struct nb_held **out,
 		struct nb_err *err);
+
+/*
+ * Make the policies the newest of their names that the new baseline @g uses and the one @before
+ * did not.
+ */
+void nb_held_renew(const struct nb_gen *g, const struct nb_gen *before);
 
 /*
  * Forget a policy. Returns NB_E_NOENT, or NB_E_BUSY if NCCLBPF_POLICY names the

@@ -25,7 +25,7 @@ struct nb_held {
 enum { NB_MAX_HELD = 64 };
 
 struct nb_held_list {
-	/* policies in the order of loading, the oldest first */
+	/* policies, the newest (nb_held_find) last */
 	struct nb_held at[NB_MAX_HELD];
 	uint32_t n;
 };

@@ -84,18 +84,10 @@ bool nb_history_keeps(const struct nb_gen *g)
 	return false;
 }
 
-static bool gen_has_policy(const struct nb_gen *g, const struct nb_policy *p)
-{
-	for (uint32_t i = 0; g && i < g->npolicies; i++)
-		if (g->policy[i].policy == p)
-			return true;
-	return false;
-}
-
 bool nb_history_has(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		if (gen_has_policy(nb_history.entry[i].gen, p))
+		if (nb_gen_has(nb_history.entry[i].gen, p))
 			return true;
 	return false;
 }
@@ -103,7 +95,7 @@ bool nb_history_has(const struct nb_policy *p)
 void nb_history_forget(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		if (gen_has_policy(nb_history.entry[i].gen, p))
+		if (nb_gen_has(nb_history.entry[i].gen, p))
 			nb_history.entry[i].gen = NULL;
 }
 

@@ -2,13 +2,11 @@
 /*
  * Records the descriptor to which each host map of this process is attached.
  * A descriptor stays open, so that host maps of policies loaded later are
- * attached to it as well. A change maps its pages before it takes the lock,
- * and exchanges them under the lock.
+ * attached to it as well.
  */
 #include "plugin/policies/host.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,12 +19,9 @@ struct attachment {
 	/* name of the host maps; "" if the entry is unused */
 	char name[NB_MAP_NAME];
 	int fd; /* -1: detached */
-	/* number of the commit that attached or detached the maps */
-	uint64_t commit;
 };
 
 static struct attachment attachments[NB_MAX_HOST_MAPS];
-static uint64_t commits;
 
 static struct attachment *entry_of(const char *name)
 {
@@ -142,31 +137,6 @@ static int show_all(const char *name, int fd, int before, struct nb_err *err)
 	return rc;
 }
 
-/* ---- changes ---- */
-
-struct staged {
-	struct nb_map *map; /* one reference */
-	void *pages;	    /* prepared pages; NULL once they are shown */
-	/* the pages come from the descriptor; false: the map shows zeroes */
-	bool fits;
-};
-
-struct nb_host_change {
-	char name[NB_MAP_NAME];
-	/* descriptor to show, or -1; after the commit the attachment owns it */
-	int fd;
-	/* descriptor shown before the commit, or -1 */
-	int before;
-	/*
-	 * number of this commit, and number of the commit that attached @before
-	 */
-	uint64_t commit, commit_before;
-	bool detach, committed;
-	struct nb_err unfit; /* why an older policy's map does not fit */
-	struct staged at[NB_MAX_HELD];
-	uint32_t n;
-};
-
 static int refuse_detach(const char *name, struct nb_err *err)
 {
 	return nb_fail(err, NB_E_NOENT, 0, "no host map %.64s is attached", name);
@@ -179,210 +149,28 @@ static int refuse_limit(struct nb_err *err)
 		       NB_MAX_HOST_MAPS);
 }
 
-/* Check that the change is possible now. The caller holds the lock. */
-static int check_change(const struct nb_host_change *c, struct nb_err *err)
-{
-	if (c->detach)
-		return *c->name && attachment_of(c->name) ? 0 : refuse_detach(c->name, err);
-	if (!count_host_maps(c->name))
-		return refuse_name(c->name, err);
-	return place_for(c->name) ? 0 : refuse_limit(err);
-}
-
-static void collect_maps(struct nb_host_change *c)
-{
-	for (uint32_t i = 0; i < nb_held.n; i++) {
-		struct nb_map *m = host_map_of(nb_held.at[i].policy, c->name);
-
-		if (m)
-			c->at[c->n++] = (struct staged){ nb_map_get(m), NULL, false };
-	}
-}
-
-/*
- * Show what was prepared for the map. Nothing is prepared for a policy that was
- * loaded since. Returns 1 if the map shows the change, 0 if it does not fit.
- */
-static int prepare_pages(struct nb_host_change *c, struct nb_err *err)
-{
-	struct nb_err why = { 0 };
-	int rc = 0;
-
-	for (uint32_t i = 0; i < c->n && !rc; i++) {
-		struct staged *s = &c->at[i];
-
-		rc = nb_map_host_prepare(s->map, c->fd, &s->pages, &why);
-		s->fits = !rc;
-		if (rc == NB_E_ARG && i + 1 < c->n) {
-			c->unfit = why;
-			rc = nb_map_host_prepare(s->map, -1, &s->pages, &why);
-		}
-	}
-	if (rc && err)
-		*err = why;
-	return rc;
-}
-
-int nb_host_stage(struct nb_host_change **out, const char *name, int fd, struct nb_err *err)
-{
-	struct nb_host_change *c = calloc(1, sizeof(*c));
-	int rc;
-
-	*out = NULL;
-	if (!c) {
-		if (fd >= 0)
-			close(fd);
-		return nb_fail(err, NB_E_NOMEM, 0, "map %.64s: no memory", name);
-	}
-	snprintf(c->name, sizeof(c->name), "%s", name);
-	c->fd = fd;
-	c->before = -1;
-	c->detach = fd < 0;
-	nb_lock(NB_LOCK_STATE);
-	rc = strlen(name) >= NB_MAP_NAME ? refuse_name(name, err) : check_change(c, err);
-	if (!rc)
-		collect_maps(c);
-	nb_unlock(NB_LOCK_STATE);
-	if (!rc)
-		rc = prepare_pages(c, err);
-	if (rc)
-		nb_host_change_free(c);
-	else
-		*out = c;
-	return rc;
-}
-
-static struct staged *staged_of(struct nb_host_change *c, const struct nb_map *m)
-{
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->at[i].map == m && c->at[i].pages)
-			return &c->at[i];
-	return NULL;
-}
-
-/*
- * Show what was prepared for the map. The map of a policy that was loaded since
- * has nothing prepared. Returns 1 if the map shows the change, 0 if it does not
- * fit.
- */
-static int exchange_one(struct nb_host_change *c, struct nb_map *m, struct nb_err *err)
-{
-	struct staged *s = staged_of(c, m);
-	void *pages;
-	int rc;
-
-	if (!s) {
-		rc = show(m, c->fd, err);
-		if (rc == NB_E_ARG)
-			c->unfit = *err;
-		return rc == NB_E_ARG ? 0 : rc ? rc : 1;
-	}
-	pages = s->pages;
-	s->pages = NULL;
-	rc = nb_map_host_show(m, pages, s->fits && !c->detach, err);
-	return rc ? rc : s->fits;
-}
-
-/* Returns how many maps show the change. On failure all show @before again. */
-static int exchange(struct nb_host_change *c, int before, struct nb_err *err)
-{
-	struct nb_err why = { 0 };
-	int shown = 0;
-
-	for (uint32_t i = 0; i < nb_held.n; i++) {
-		struct nb_map *m = host_map_of(nb_held.at[i].policy, c->name);
-		int rc = m ? exchange_one(c, m, &why) : 0;
-
-		if (rc < 0) {
-			show_again(c->name, before, i + 1);
-			if (err)
-				*err = why;
-			return rc;
-		}
-		shown += rc;
-	}
-	return shown;
-}
-
-/* Record that the maps called @name show @fd, or zeroes if it is negative. */
-static void record(struct attachment *a, const char *name, int fd, uint64_t commit)
-{
-	snprintf(a->name, sizeof(a->name), "%s", name);
-	a->fd = fd;
-	a->commit = commit;
-}
-
-int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
+int nb_host_show(const char *name, int fd, struct nb_err *err)
 {
 	struct attachment *a;
-	bool same;
-	int rc, before;
+	int before, shown;
 
-	if (c->committed)
-		return nb_fail(err, NB_E_ARG, 0, "map %s: committed already", c->name);
-	rc = check_change(c, err);
-	if (rc)
-		return rc;
-	a = place_for(c->name);
-	same = !strcmp(a->name, c->name);
-	before = same ? a->fd : -1;
-	rc = exchange(c, before, err);
-	if (rc < 0)
-		return rc;
-	if (c->unfit.code)
-		nb_log_err("an older policy's host map stays zero", &c->unfit);
-	if (a->name[0] && !same && a->fd >= 0)
-		close(a->fd); /* an entry whose name no policy has any more */
-	c->commit_before = same ? a->commit : 0;
-	c->commit = ++commits;
-	record(a, c->name, c->fd, c->commit);
-	c->fd = -1;
-	c->before = before;
-	c->committed = true;
-	return rc;
-}
-
-int nb_host_undo(struct nb_host_change *c, struct nb_err *err)
-{
-	struct attachment *a = entry_of(c->name);
-	int rc;
-
-	if (!c->committed)
-		return 0;
-	if (!a || a->commit != c->commit)
-		return nb_fail(err, NB_E_STALE, 0,
-			       "map %s: another client has changed it since, "
-			       "so this change is not undone",
-			       c->name);
-	rc = show_all(c->name, c->before, a->fd, err);
-	if (rc < 0)
-		return rc;
-	if (a->fd >= 0)
+	if (fd < 0 && !(*name && attachment_of(name)))
+		return refuse_detach(name, err);
+	if (fd >= 0 && !count_host_maps(name))
+		return refuse_name(name, err);
+	a = place_for(name);
+	if (!a)
+		return refuse_limit(err);
+	before = attachment_of(name) ? a->fd : -1;
+	shown = show_all(name, fd, before, err);
+	if (shown < 0)
+		return shown;
+	/* the descriptor of this name, or of a name that no policy has any more */
+	if (a->name[0] && a->fd >= 0)
 		close(a->fd);
-	record(a, c->name, c->before, c->commit_before);
-	c->before = -1;
-	c->committed = false;
-	return 0;
-}
-
-const char *nb_host_change_name(const struct nb_host_change *c)
-{
-	return c->name;
-}
-
-void nb_host_change_free(struct nb_host_change *c)
-{
-	if (!c)
-		return;
-	for (uint32_t i = 0; i < c->n; i++) {
-		nb_map_host_drop(c->at[i].map, c->at[i].pages);
-		nb_map_put(c->at[i].map);
-	}
-	if (c->fd >= 0)
-		close(c->fd);
-	if (c->before >= 0)
-		close(c->before);
-	free(c);
+	snprintf(a->name, sizeof(a->name), "%s", name);
+	a->fd = fd;
+	return shown;
 }
 
 void nb_host_join(const struct nb_policy *p)

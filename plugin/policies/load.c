@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
-#include "core/bpf/image/image.h"
+#include "core/bpf/image/param.h"
 #include "core/load/object.h"
 #include "plugin/policies/held.h"
 #include "plugin/runtime/digest.h"
@@ -33,6 +33,8 @@ struct nb_load nb_load;
 
 struct entry {
 	char path[PATH_MAX];
+	/* values of parameters, behind the path in @path; NULL: none */
+	const char *params;
 	/* name of the policy, derived from the file name */
 	char name[NB_IMAGE_NAME];
 	bool pinned;
@@ -45,6 +47,7 @@ struct bytes {
 };
 
 /*
+ * An entry is PATH, PATH?NAME=VALUE,NAME=VALUE or either of them with a pin behind it.
  * Returns the length of the first entry of @list. Colons separate entries,
  * except the colon of a digest pin.
  */
@@ -98,7 +101,7 @@ static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 
 static int parse_entry(struct entry *e, const char *text, size_t size, struct nb_err *err)
 {
-	char *pin;
+	char *pin, *params;
 
 	memset(e, 0, sizeof(*e));
 	if (!size)
@@ -117,6 +120,11 @@ static int parse_entry(struct entry *e, const char *text, size_t size, struct nb
 				"%.200s: 64 hexadecimal digits expected after @sha256:", e->path);
 		e->pinned = true;
 		*pin = '\0';
+	}
+	params = strchr(e->path, '?');
+	if (params) {
+		*params = '\0';
+		e->params = params + 1;
 	}
 	name_from_path(e->path, e->name);
 	return 0;
@@ -281,6 +289,29 @@ static int entry_image(const struct entry *e, struct bytes *image, struct nb_err
 	return rc;
 }
 
+/* Replace an image by the same image with the entry's values of parameters. */
+static int set_params(const struct entry *e, struct bytes *image, struct nb_err *err)
+{
+	struct nb_image *img;
+	struct nb_buf out;
+	int rc;
+
+	if (!e->params)
+		return 0;
+	rc = nb_image_read(&img, image->p, image->size, err);
+	if (rc)
+		return rc;
+	nb_buf_init(&out, NB_IMAGE_MAX_SIZE);
+	rc = nb_image_set(&out, img, e->params, err);
+	nb_image_free(img);
+	if (!rc) {
+		free(image->p);
+		image->p = nb_buf_take(&out, &image->size);
+	}
+	nb_buf_fini(&out);
+	return rc;
+}
+
 /* Load one entry and hold its policy. The caller holds the lock. */
 static int load_entry(const struct entry *e, struct nb_policy **out, struct nb_err *err)
 {
@@ -290,10 +321,11 @@ static int load_entry(const struct entry *e, struct nb_policy **out, struct nb_e
 
 	nb_unlock(NB_LOCK_STATE);
 	rc = entry_image(e, &image, err);
+	if (!rc)
+		rc = set_params(e, &image, err);
 	nb_lock(NB_LOCK_STATE);
-	if (rc)
-		return rc;
-	rc = nb_held_add(image.p, image.size, NULL, NB_SOURCE_ENV, NULL, NULL, &held, err);
+	if (!rc)
+		rc = nb_held_add(image.p, image.size, NULL, NB_SOURCE_ENV, NULL, NULL, &held, err);
 	free(image.p);
 	if (!rc)
 		*out = nb_policy_get(held->policy);

@@ -103,7 +103,6 @@ int nb_held_map_find(const char *name, struct nb_map_ref *out, struct nb_err *er
 {
 	const char *slash = strchr(name, '/');
 	char policy[NB_IMAGE_NAME + 8];
-	struct nb_err why = { 0 };
 	struct nb_held *h;
 	int m;
 
@@ -112,12 +111,9 @@ int nb_held_map_find(const char *name, struct nb_map_ref *out, struct nb_err *er
 		return find_bare(name, out, err);
 	snprintf(policy, sizeof(policy), "%.*s",
 		 (int)(slash - name < NB_IMAGE_NAME ? slash - name : NB_IMAGE_NAME), name);
-	h = nb_held_find(policy, &why);
-	if (!h) {
-		if (err)
-			*err = why;
-		return why.code;
-	}
+	h = nb_held_find(policy, err);
+	if (!h)
+		return err ? err->code : NB_E_NOENT;
 	m = nb_policy_map(h->policy, slash + 1);
 	if (m < 0) {
 		nb_fail(err, NB_E_NOENT, 0, "policy %s has no map %.64s", h->policy->img->name,

@@ -11,9 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/change/change.h"
 #include "plugin/change/divergence.h"
 #include "plugin/change/sync.h"
 #include "plugin/comm/overdue.h"
+#include "plugin/control/commands/commands.h"
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
 #include "plugin/env/override.h"
@@ -56,6 +58,7 @@ void nb_process_tick(void)
 	for (struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		nb_comm_tell_mismatch(c);
 		nb_comm_tell_fleet(c);
+		nb_gens_tell_missing(c);
 		nb_overdue_look(c);
 	}
 	nb_wrapped_log();
@@ -63,6 +66,7 @@ void nb_process_tick(void)
 	nb_unlock(NB_LOCK_STATE);
 	nb_no_agent_tick();
 	nb_divergence_tick();
+	nb_change_catch_up();
 	nb_controllers_tick();
 	nb_events_tick();
 	nb_events_tell();
@@ -185,7 +189,7 @@ static void start_control(void)
 	if (!wants_control())
 		return;
 	if (check_threads(&err) ||
-	    nb_control_start(&made_now, nb_process_tick, &nb_self.dir, &err)) {
+	    nb_control_start(&made_now, nb_command_handlers, nb_process_tick, &nb_self.dir, &err)) {
 		nb_log_err("no control socket", &err);
 		nb_self_no_control();
 	}

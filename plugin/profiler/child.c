@@ -163,7 +163,7 @@ static __attribute__((noinline)) void child_no_room(uint64_t parent, bool held, 
 
 uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d)
 {
-	uint64_t n = 0, parent, now = nb_clock_ns();
+	uint64_t n = 0, parent, now = nb_clock_system();
 	struct nb_child_slot *c;
 	bool held;
 
@@ -204,7 +204,7 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of, uint32_t chan
 	const uint32_t kind = NB_EVENT_KERNEL_CH;
 	uint64_t token = (uint64_t)(uintptr_t)context;
 	struct nb_pcomm *pc = nb_pcomm_of(token);
-	uint64_t n = 0, parent = 0, now;
+	uint64_t n = 0, parent = 0, now, tick;
 	struct nb_child_slot *c;
 	bool held = false;
 
@@ -213,7 +213,8 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of, uint32_t chan
 		return 0;
 	}
 	nb_pcomm_connected(pc);
-	now = nb_clock_ns();
+	now = nb_clock_system();
+	tick = has_timer ? nb_gpu_clock_tick(&pc->clock, timer, now) : 0;
 	if (of && !parent_join(of, true, &parent, &held))
 		return nb_event_handle(pc, kind, 0);
 	c = child_take_next(pc, token, &n, now);
@@ -223,12 +224,13 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of, uint32_t chan
 	}
 	SET(c->parent, parent);
 	SET(c->start, now);
-	SET(c->timer, timer);
+	SET(c->timer, timer * tick);
 	SET(c->timer_stop, 0);
+	SET(c->tick, tick);
 	SET(c->bytes, 0);
 	SET(c->peer, 0);
 	SET(c->what, (uint64_t)kind | (uint64_t)channel << C_CHANNEL |
-			     (uint64_t)has_timer << C_TIMER | (uint64_t)held << C_HELD);
+			     (uint64_t)(tick != 0) << C_TIMER | (uint64_t)held << C_HELD);
 	__atomic_store_n(&c->word, n << SLOT_AT_NUMBER | SLOT_OPEN, __ATOMIC_RELEASE);
 	return nb_event_handle(pc, kind, n);
 }
@@ -261,7 +263,7 @@ static int step_wait_of(int state)
  */
 static void step_set_state(struct nb_child_slot *c, int state, uint64_t bytes)
 {
-	uint64_t now = nb_clock_ns(), was = GET(c->wait);
+	uint64_t now = nb_clock_system(), was = GET(c->wait);
 	int next = step_wait_of(state);
 
 	if (was)
@@ -288,8 +290,9 @@ void nb_events_record(void *eh, int state, uint64_t value, bool has)
 		nb_events_lose(c && nb_slot_over(word, n) ? NB_LOST_ORDER : NB_LOST_STALE);
 		return;
 	}
-	if (kind == NB_EVENT_KERNEL_CH && state == KERNEL_STOP && has)
-		SET(c->timer_stop, value);
+	if (kind == NB_EVENT_KERNEL_CH && state == KERNEL_STOP && has &&
+	    GET(c->what) >> C_TIMER & 1)
+		SET(c->timer_stop, value * GET(c->tick));
 	else if (kind == NB_EVENT_PROXY_STEP)
 		step_set_state(c, state, has ? value : 0);
 }
@@ -401,7 +404,7 @@ void nb_child_stop(uint64_t h)
 	 * of the cost
 	 */
 	now = GET(c->timer_stop) && !child_hooked() && !nb_trace_ring_wanted() ? GET(c->start)
-									       : nb_clock_ns();
+									       : nb_clock_system();
 	if (child_hooked())
 		child_run_programs(pc, c, now);
 	if (nb_trace_ring_wanted())

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairs of handles for a wrapped profiler. Free entries wait in a queue for
- * several threads: a bounded ring whose cells have sequence numbers. Entries
- * that were never used are taken first. A thread owns an entry from taking it
+ * Pairs of handles for a wrapped profiler. Threads take the entries in turn and
+ * pass over those whose events are open. A thread owns an entry from taking it
  * until it stores the tag. Readers check the tag before and after reading.
  */
 #include "plugin/profiler/event_pairs.h"
@@ -14,38 +13,27 @@
 #include "plugin/runtime/relaxed.h"
 
 enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
-enum { STEALS = 8 };
+/* open entries in a row that a thread passes over, twice, before it takes one away */
+enum { OPEN_MOST = 256 };
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 
 /*
  * An entry's tag: bit 0 is set while its event is open; the other bits are the
- * pair's number.
+ * pair's number, or 0 while a thread owns the entry.
  */
-enum { TAG_OPEN = 1 };
+enum { TAG_OPEN = 1, TAG_TAKEN = TAG_OPEN };
 
 struct place {
-	/* accessed atomically; 0: the entry is free or being written */
-	uint64_t tag;
+	uint64_t tag; /* accessed atomically; 0: the entry was never used */
 	/* part of the pair's number; only the entry's owner uses it */
 	uint64_t turn;
 	uint64_t ours, owner; /* accessed atomically */
 	void *its;	      /* accessed atomically */
 };
 
-struct cell {
-	uint64_t turn; /* accessed atomically */
-	uint32_t place;
-};
-
 struct pool {
 	struct place place[NB_EVENT_PAIRS];
-	struct cell cell[NB_EVENT_PAIRS];
-	/* number of entries taken for the first time; accessed atomically */
-	uint64_t fresh;
-	/* index of the next entry to steal; accessed atomically */
-	uint64_t hand;
-	uint64_t head __attribute__((aligned(64))); /* accessed atomically */
-	uint64_t tail __attribute__((aligned(64))); /* accessed atomically */
+	uint64_t next __attribute__((aligned(64))); /* accessed atomically */
 };
 
 /* the table of pairs, which is allocated once; accessed atomically */
@@ -88,8 +76,6 @@ static bool make_pool(void)
 	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return false;
-	for (uint32_t i = 0; i < NB_EVENT_PAIRS; i++)
-		p->cell[i].turn = i;
 	if (!__atomic_compare_exchange_n(&pool, &none, p, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		munmap(p, sizeof(*p));
@@ -128,95 +114,48 @@ bool nb_event_pair_comm_end(uint64_t context, void **its)
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static bool pool_push(struct pool *p, uint32_t place)
+/* Take the entry if its event is closed, or open (@open). */
+static bool take_entry(struct place *p, bool open)
 {
-	uint64_t at = GET(p->tail);
+	uint64_t tag = GET(p->tag);
 
-	for (;;) {
-		struct cell *c = &p->cell[at % NB_EVENT_PAIRS];
-		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
-
-		if (turn == at) {
-			if (!__atomic_compare_exchange_n(&p->tail, &at, at + 1, true,
-							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-				continue;
-			SET(c->place, place);
-			__atomic_store_n(&c->turn, at + 1, __ATOMIC_RELEASE);
-			return true;
-		}
-		if ((int64_t)(turn - at) < 0)
-			/*
-			 * the queue is full: there are more entries than cells
-			 */
-			return false;
-		at = GET(p->tail);
-	}
+	return tag != TAG_TAKEN && (tag & TAG_OPEN) == open &&
+	       __atomic_compare_exchange_n(&p->tag, &tag, TAG_TAKEN, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
-static bool pool_pop(struct pool *p, uint32_t *place)
+/* Take the first closed entry of OPEN_MOST from @from on. Returns NB_EVENT_PAIRS if none is. */
+static uint32_t take_closed(uint64_t from)
 {
-	uint64_t at = GET(p->head);
-
-	for (;;) {
-		struct cell *c = &p->cell[at % NB_EVENT_PAIRS];
-		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
-
-		if (turn == at + 1) {
-			if (!__atomic_compare_exchange_n(&p->head, &at, at + 1, true,
-							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-				continue;
-			*place = GET(c->place);
-			__atomic_store_n(&c->turn, at + NB_EVENT_PAIRS, __ATOMIC_RELEASE);
-			return true;
-		}
-		if ((int64_t)(turn - (at + 1)) < 0)
-			return false; /* the queue of free entries is empty */
-		at = GET(p->head);
-	}
-}
-
-/* Take an entry away from an event that was never stopped. */
-static bool pool_steal(struct pool *p, uint32_t *place)
-{
-	for (int i = 0; i < STEALS; i++) {
-		uint32_t at = (uint32_t)__atomic_fetch_add(&p->hand, 1, __ATOMIC_RELAXED) %
-			      NB_EVENT_PAIRS;
-		uint64_t tag = GET(p->place[at].tag);
-
-		if (!(tag & TAG_OPEN) ||
-		    !__atomic_compare_exchange_n(&p->place[at].tag, &tag, 0, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		*place = at;
-		return true;
-	}
-	return false;
+	for (uint64_t n = from; n < from + OPEN_MOST; n++)
+		if (take_entry(&pool->place[n % NB_EVENT_PAIRS], false))
+			return n % NB_EVENT_PAIRS;
+	return NB_EVENT_PAIRS;
 }
 
 uint32_t nb_event_pair_take(bool *stolen)
 {
-	struct pool *p = pool;
-	uint32_t place;
+	uint64_t first = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+	uint32_t place = take_closed(first);
 
 	*stolen = false;
-	if (GET(p->fresh) < NB_EVENT_PAIRS) {
-		uint64_t n = __atomic_fetch_add(&p->fresh, 1, __ATOMIC_RELAXED);
-
-		if (n < NB_EVENT_PAIRS)
-			return (uint32_t)n;
-	}
-	if (pool_pop(p, &place)) {
-		/* clear the tag, so that the entry's old number is invalid */
-		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
+	if (place == NB_EVENT_PAIRS)
+		/* the events that follow pass over these entries, too */
+		place = take_closed(__atomic_fetch_add(&pool->next, OPEN_MOST, __ATOMIC_RELAXED) +
+				    OPEN_MOST - 1);
+	if (place != NB_EVENT_PAIRS)
 		return place;
-	}
-	*stolen = pool_steal(p, &place);
-	return *stolen ? place : NB_EVENT_PAIRS;
+	/*
+	 * So many in a row were open when their turn came again: they are never
+	 * stopped. Take one away, because NCCL's thread waits.
+	 */
+	*stolen = take_entry(&pool->place[first % NB_EVENT_PAIRS], true);
+	return *stolen ? first % NB_EVENT_PAIRS : NB_EVENT_PAIRS;
 }
 
 void nb_event_pair_drop(uint32_t place)
 {
-	pool_push(pool, place);
+	__atomic_store_n(&pool->place[place].tag, 0, __ATOMIC_RELEASE);
 }
 
 uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
@@ -227,7 +166,7 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 	p->turn++;
 	number = (p->turn << PLACE_BITS | place) & NUMBER_MASK;
 	/*
-	 * store the values after the tag was cleared, so that a reader of a new
+	 * store the values after the entry was taken, so that a reader of a new
 	 * value sees that the tag has changed
 	 */
 	__atomic_store_n(&p->ours, pair->ours, __ATOMIC_RELEASE);
@@ -252,14 +191,10 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop, struct nb_event_pa
 	out->ours = __atomic_load_n(&p->ours, __ATOMIC_ACQUIRE);
 	out->owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
 	out->its = __atomic_load_n(&p->its, __ATOMIC_ACQUIRE);
-	if (stop) {
-		if (!__atomic_compare_exchange_n(&p->tag, &tag, number << 1, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return false;
-		pool_push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
-	} else if (GET(p->tag) >> 1 != number) {
-		return false; /* another thread has reused the entry */
-	}
+	if (stop ? !__atomic_compare_exchange_n(&p->tag, &tag, number << 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)
+		 : GET(p->tag) >> 1 != number)
+		return false; /* another thread has stopped the event, or reused the entry */
 	if (!nb_event_pair_context(out->owner, &its))
 		out->its = NULL;
 	return true;

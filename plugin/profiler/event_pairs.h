@@ -9,8 +9,8 @@
  * Handles for events that two profilers observe: ours and a wrapped one. NCCL
  * keeps only one handle for an event, but each profiler returns one. NCCL
  * therefore gets the number of a pair of handles. A pair stays valid after its
- * event has stopped, because children may follow; the pair that stopped longest
- * ago is reused first. Unknown numbers are ignored, as unknown handles are
+ * event has stopped, because children may follow, until its entry's turn comes
+ * again: about 65,000 pairs after it was taken. Unknown numbers are ignored, as unknown handles are
  * (state.h).
  */
 struct nb_event_pair {

@@ -16,6 +16,7 @@
 #include "plugin/profiler/pools.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -29,7 +30,9 @@ static const uint32_t CONNECT_EVENTS = 65536;
 /* The context of a communicator that the profiler does not keep. */
 enum { UNSEEN = 1 };
 
+/* What this thread initialised last, and its token while no tuner has its name. */
 static __thread struct nb_pcomm *last;
+static __thread uint64_t unnamed;
 
 uint32_t nb_events_abi(void)
 {
@@ -87,12 +90,12 @@ static struct nb_pcomm *find_pcomm(void)
 static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 {
 	nb_tel_clear(&pc->tel);
-	/* do not touch memory of unused rows: most jobs never measure */
-	for (uint32_t i = 0; i < NB_TEL_ROWS; i++)
-		if (GET(pc->tel.row[i].key))
-			SET(pc->tel.row[i].key, 0);
+	nb_tel_forget(&pc->tel);
 	SET(pc->events, 0);
 	SET(pc->connected, 0);
+	SET(pc->calls, 0);
+	pc->bcast_root = -1;
+	SET(pc->tasks, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
 	SET(pc->decided, NULL);
 	SET(pc->ring, NULL);
@@ -102,7 +105,9 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->nodes, init->nodes);
 	SET(pc->abi, init->abi);
 	SET(pc->mask, init->mask);
+	SET(pc->wrote, NB_MASK_NONE);
 	snprintf(pc->name, sizeof(pc->name), "%s", init->name ? init->name : "");
+	nb_gpu_clock_reset(&pc->clock, nb_nccl_is_rccl());
 }
 
 void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usable)
@@ -111,11 +116,10 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usabl
 	struct nb_pcomm *pc = NULL;
 
 	last = NULL;
+	unnamed = 0;
 	pthread_mutex_lock(&nb_prof.lock);
-	if (!GET(nb_prof.nonce)) {
-		nb_clock_init();
+	if (!GET(nb_prof.nonce))
 		make_nonce();
-	}
 	SET(nb_prof.abi, init->abi);
 	if (usable)
 		SET(nb_prof.api_clock, (uint32_t)nb_params.num[NB_P_API_CLOCK]);
@@ -129,6 +133,7 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init, bool usabl
 					 (uint64_t)pc->index << NB_HANDLE_COMM | contexts,
 				 __ATOMIC_RELEASE);
 		last = pc;
+		unnamed = init->abi >= NB_PROFILER_NAMES ? GET(pc->token) : 0;
 		/*
 		 * without the control socket nobody can enable telemetry later
 		 */
@@ -189,6 +194,19 @@ void nb_events_finalize(void *context)
 	nb_events_tell();
 }
 
+bool nb_events_name(uint32_t ranks, uint32_t nodes, uint64_t *comm_id)
+{
+	uint64_t token = unnamed;
+
+	unnamed = 0;
+	if (!token || !last || __atomic_load_n(&last->token, __ATOMIC_ACQUIRE) != token ||
+	    (uint32_t)GET(last->ranks) != ranks || (uint32_t)GET(last->nodes) != nodes ||
+	    !GET(last->comm_id))
+		return false;
+	*comm_id = GET(last->comm_id);
+	return true;
+}
+
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 {
 	if (!last || GET(last->ranks) >= 0)
@@ -202,7 +220,8 @@ bool nb_events_sees_calls(uint64_t comm_id)
 	return last && comm_id && comm_id == GET(last->comm_id) && nb_mask_by_calls(last->abi);
 }
 
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot, const struct nb_packed *ring)
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_comm *entry, struct nb_seg_slot *slot,
+			  const struct nb_packed *ring)
 {
 	/*
 	 * versions 1 to 4 of both interfaces pass no identity, so match by
@@ -214,8 +233,12 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot, const stru
 	SET(last->ring, slot ? ring : NULL);
 	if (!slot || !nb_events_sees_calls(comm_id))
 		return;
+	/* under the lock, so that no mask without the calls is written from now on */
+	pthread_mutex_lock(&nb_prof.lock);
+	SET(last->entry, entry);
 	__atomic_store_n(&last->slot, slot, __ATOMIC_RELEASE);
-	nb_events_ask();
+	nb_mask_write();
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_tell_decisions(struct nb_seg_slot *slot)
@@ -268,13 +291,13 @@ static void sweep_one(struct nb_pcomm *pc, void *arg)
 
 void nb_events_tick(void)
 {
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 
-	nb_clock_refine();
 	if (!GET(nb_prof.nonce))
 		return;
 	if (nb_pools_announced())
 		nb_pools_look();
+	nb_mask_stop_calls();
 	if (nb_events_chained() || GET(nb_prof.connect) || nb_pools_announced())
 		nb_events_ask();
 	nb_events_each(sweep_one, &now);

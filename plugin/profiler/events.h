@@ -12,7 +12,7 @@
 
 /* NCCL's description of a new communicator. */
 struct nb_pcomm_init {
-	uint32_t abi; /* version of the profiler interface, 1 to 6 */
+	uint32_t abi; /* version of the profiler interface, 1 to 7 */
 	int *mask;    /* activation mask of the process; may be NULL */
 	const char *name;
 	uint64_t comm_id;
@@ -82,6 +82,18 @@ void nb_events_forked(void);
 /* Withdraw at exit what other processes would count. It frees nothing. */
 void nb_events_leave(void);
 
+/* The first version of the profiler interface whose init names communicators. */
+enum { NB_PROFILER_NAMES = 4 };
+
+/*
+ * nb_events_name - the identity of the communicator whose tuner is initialised
+ *
+ * NCCL calls the inits of profiler and tuner for one communicator in one thread,
+ * with no other init between them. Returns false, with *@comm_id unchanged, if
+ * that is not certain: the thread's last init was of another size, its
+ * communicator has ended or was named before, or the version names none.
+ */
+bool nb_events_name(uint32_t ranks, uint32_t nodes, uint64_t *comm_id);
 /*
  * Set the numbers of ranks and nodes, which the tuner knows and versions 1 to 3
  * of the profiler interface do not pass.
@@ -93,13 +105,14 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
  */
 bool nb_events_sees_calls(uint64_t comm_id);
 /*
- * Connect this thread's communicator with its rank's slot in the segment, or
- * with NULL if it has none. The profiler reads the number of decisions from the
+ * Connect this thread's communicator with its entry and its rank's slot in the
+ * segment, or with NULL if it has none. The profiler reads the number of decisions from the
  * slot, and the decisions from @ring, which is NULL or stays mapped until the
  * process ends. If nb_events_sees_calls, the profiler counts the calls in the
  * slot, in which the rank has registered with nb_comm_init.calls.
  */
-void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot, const struct nb_packed *ring);
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_comm *entry, struct nb_seg_slot *slot,
+			  const struct nb_packed *ring);
 /* Use slot->decisions as the number of decisions of @slot's rank. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
 /* Stop using @slot, because its rank makes no more calls. */

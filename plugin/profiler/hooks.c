@@ -10,13 +10,15 @@ static uint32_t byte_at(uint64_t what, int bit)
 	return (uint32_t)(what >> bit) & 255;
 }
 
+enum { SEND = 6 }; /* number of the function (core/defs/profiler.h) */
+
 /*
- * Convert a number of an algorithm or protocol: NB_WORD_NONE becomes -1,
- * because NCCL chose none.
+ * Convert a number of an algorithm or protocol: NB_WORD_NONE and
+ * NB_WORD_SYMMETRIC become -1, because NCCL chose none.
  */
 static int32_t word_or_none(uint32_t word)
 {
-	return word == NB_WORD_NONE ? -1 : (int32_t)word;
+	return word >= NB_WORD_SYMMETRIC ? -1 : (int32_t)word;
 }
 
 static uint32_t positive_or_0(int32_t n)
@@ -35,12 +37,13 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.gpu_ns = s->ns[NB_TEL_KERNEL],
 			.proxy_ns = s->ns[NB_TEL_NETWORK],
 			.exec_ns = s->ns[NB_TEL_EXEC],
-			.send = s->func == 6,
+			.send = s->func == SEND,
 			.peer = s->peer,
 			.ranks = positive_or_0(s->ranks),
 			.channels = s->channels,
 			.rank = s->rank,
 			.source = s->source,
+			.tag = s->tag,
 		};
 
 		nb_hooks_run(NB_HOOK_P2P_DONE, &c, sizeof(c));
@@ -62,6 +65,7 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.proto = word_or_none(s->proto),
 			.rank = s->rank,
 			.source = s->source,
+			.tag = s->tag,
 		};
 
 		nb_hooks_run(NB_HOOK_COLL_DONE, &c, sizeof(c));

@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
+#include "core/job/segment/format.h"
 #include "core/spec/spec.h"
 #include "plugin/hooks/hooks.h"
 #include "plugin/profiler/pools.h"
 #include "plugin/profiler/state.h"
+#include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
 
 /* Who asks for kernels. */
@@ -18,6 +20,14 @@ enum kernel_reason {
 	BY_CONNECT = 8,
 	BY_WRAPPED = 16
 };
+
+/* With one of these events in its mask NCCL reports the calls of its API. */
+#define TELLS_CALLS                                                             \
+	(NB_EVENT_BIT(COLL_API) | NB_EVENT_BIT(COLL) | NB_EVENT_BIT(PROXY_OP) | \
+	 NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH))
+
+/* The events that NCCL is asked for or not as one: its phases need the kernel itself. */
+#define KERNELS (NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(KERNEL_PHASE))
 
 /* Returns the events that version @abi of the interface has, as bits. */
 uint32_t nb_events_known(uint32_t abi)
@@ -47,6 +57,41 @@ static bool calls_counted(void)
 		if (nb_pcomm_living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
 			return true;
 	return false;
+}
+
+/* Returns true if NCCL reports no calls with this mask, which somebody else has set. */
+static bool hides_calls(const struct nb_pcomm *pc)
+{
+	const int *mask = nb_pcomm_living(pc) ? GET(pc->mask) : NULL;
+	int wrote = __atomic_load_n(&pc->wrote, __ATOMIC_ACQUIRE);
+
+	return mask && wrote != NB_MASK_NONE && GET(*mask) != wrote &&
+	       !((uint32_t)GET(*mask) & TELLS_CALLS);
+}
+
+/*
+ * Without NB_CLOCK_CALLS no fence is armed, and without calls no rank reaches one
+ * that was. It takes no lock, because NCCL's threads call it too.
+ */
+void nb_mask_stop_calls(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = __atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+
+		if (!pc || !GET(pc->slot) || !hides_calls(pc) ||
+		    !__atomic_exchange_n(&pc->slot, NULL, __ATOMIC_ACQ_REL))
+			continue;
+		__atomic_store_n(&GET(pc->entry)->clock, NB_CLOCK_NONE, __ATOMIC_SEQ_CST);
+		n++;
+	}
+	if (n)
+		nb_log(NB_LOG_WARN,
+		       "profiler: somebody else has set NCCL's event mask (RAS: CONTROL "
+		       "PROFILER_MASK), so API calls were missed: %u ranks of this process "
+		       "cannot change their policies while their communicators live",
+		       n);
 }
 
 /* Returns the events that programs on @hooks need, as bits. */
@@ -101,26 +146,97 @@ static uint32_t events_needed(void)
 }
 
 /*
+ * Returns the events that the wrapped profiler needs, as bits. NCCL itself adds
+ * the kernels to the phases, but only at an init.
+ */
+static uint32_t others_need(void)
+{
+	uint32_t mask = 0;
+
+	if (GET(nb_prof.chained))
+		mask = (uint32_t)GET(nb_prof.chained_mask) & GET(nb_prof.chained_known);
+	return mask & NB_EVENT_BIT(KERNEL_PHASE) ? mask | NB_EVENT_BIT(KERNEL_CH) : mask;
+}
+
+/*
  * Returns the mask for NCCL: the events that we need and those of the wrapped
  * profiler.
  */
 uint32_t nb_mask_for(uint32_t abi)
 {
-	uint32_t other = GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
+	uint32_t other = others_need();
+	uint32_t never = GET(nb_prof.batched) ? KERNELS : 0;
 
 	return (GET(nb_prof.need) | GET(nb_prof.connect) | other) & nb_events_known(abi) &
-	       ~GET(nb_prof.withheld);
+	       ~GET(nb_prof.withheld) & ~never;
+}
+
+/*
+ * Note that *pc->mask has been written. It comes after the write: a thread that still reads the
+ * old value here may find the new mask, which reports the calls if they are counted (hides_calls).
+ */
+static void note_wrote(struct nb_pcomm *pc, int mask)
+{
+	__atomic_store_n(&pc->wrote, mask, __ATOMIC_RELEASE);
+}
+
+/* Returns true if @pc needs another mask than was written: *@want. */
+static bool needs_mask(const struct nb_pcomm *pc, int *want)
+{
+	if (!nb_pcomm_living(pc) || !GET(pc->mask))
+		return false;
+	*want = (int)nb_mask_for(GET(pc->abi));
+	return GET(pc->wrote) != *want;
+}
+
+/*
+ * Write the mask of @pc if it needs another one than was written. A mask that
+ * somebody else has set in between stays.
+ */
+void nb_mask_update(const struct nb_pcomm *pc)
+{
+	int *mask, want;
+
+	if (!needs_mask(pc, &want))
+		return;
+	pthread_mutex_lock(&nb_prof.lock);
+	if (!needs_mask(pc, &want))
+		goto unlock;
+	nb_mask_stop_calls();
+	mask = GET(pc->mask);
+	SET(*mask, want);
+	/* other communicators may have the same mask */
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *other = nb_prof.comm[i];
+
+		if (nb_pcomm_living(other) && GET(other->mask) == mask)
+			note_wrote(other, want);
+	}
+unlock:
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_remask(void *context)
 {
-	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
+	nb_mask_update(nb_pcomm_of((uint64_t)(uintptr_t)context));
+}
 
-	int *mask = nb_pcomm_living(pc) ? GET(pc->mask) : NULL;
-	int want = mask ? (int)nb_mask_for(GET(pc->abi)) : 0;
+bool nb_mask_overridden(struct nb_mask_override *o)
+{
+	bool found = false;
 
-	if (mask && GET(*mask) != want)
-		SET(*mask, want);
+	pthread_mutex_lock(&nb_prof.lock);
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS && !found; i++) {
+		const struct nb_pcomm *pc = nb_prof.comm[i];
+
+		if (!nb_pcomm_living(pc) || !pc->mask)
+			continue;
+		o->wrote = (uint32_t)GET(pc->wrote);
+		o->is = (uint32_t)GET(*pc->mask);
+		found = o->is != o->wrote;
+	}
+	pthread_mutex_unlock(&nb_prof.lock);
+	return found;
 }
 
 /*
@@ -148,14 +264,12 @@ unsigned nb_events_unconnected(void)
  */
 static uint32_t kernel_reasons(uint32_t connect)
 {
-	uint32_t bit = NB_EVENT_BIT(KERNEL_CH), other = 0;
+	uint32_t bit = NB_EVENT_BIT(KERNEL_CH);
 
-	if (GET(nb_prof.chained))
-		other = (uint32_t)GET(nb_prof.chained_mask);
 	return (nb_tel_wanted() & NB_TEL_GPU ? BY_TELEMETRY : 0) |
 	       (hooks_need(GET(nb_hooks.used)) & bit ? BY_HOOKS : 0) |
 	       (traces_need(nb_trace_ring_wanted()) & bit ? BY_TRACES : 0) |
-	       (connect & bit ? BY_CONNECT : 0) | (other & bit ? BY_WRAPPED : 0);
+	       (connect & bit ? BY_CONNECT : 0) | (others_need() & bit ? BY_WRAPPED : 0);
 }
 
 /* A communicator that NCCL has not connected. */
@@ -218,7 +332,7 @@ static void kernels_decide(uint32_t connect)
 			want.host = pools_of_host();
 		SET(nb_prof.refused, !nb_pools_take(&want));
 	}
-	SET(nb_prof.withheld, reasons && !GET(nb_prof.refused) ? 0 : NB_EVENT_BIT(KERNEL_CH));
+	SET(nb_prof.withheld, reasons && !GET(nb_prof.refused) ? 0 : KERNELS);
 	nb_prof.kernels_for = reasons;
 	nb_prof.kernels_of = want.here;
 	nb_prof.kernels_beside = want.unseen;
@@ -237,22 +351,32 @@ bool nb_events_refused(struct nb_err *why)
 }
 
 /*
- * Write NCCL's mask, which NCCL reads with relaxed atomics. The caller holds
- * nb_prof.lock.
+ * Write NCCL's masks that need another value than was written; NCCL reads them
+ * with relaxed atomics. A mask that somebody else has set in between stays. The
+ * caller holds nb_prof.lock.
  */
 void nb_mask_write(void)
 {
 	uint32_t connect =
 		GET(nb_prof.connect_left) && nb_events_unconnected() ? NB_EVENT_BIT(KERNEL_CH) : 0;
+	uint32_t need;
 
+	nb_mask_stop_calls();
+	need = events_needed();
+	/* broadcasts of several roots are found by their calls, which NCCL delivers anyway */
+	if ((need | connect | others_need()) & NB_EVENT_BIT(KERNEL_CH) && GET(nb_prof.abi) >= 6)
+		need |= NB_EVENT_BIT(COLL_API);
 	kernels_decide(connect);
-	SET(nb_prof.need, events_needed() & ~GET(nb_prof.withheld));
+	SET(nb_prof.need, need & ~GET(nb_prof.withheld));
 	SET(nb_prof.connect, connect & ~GET(nb_prof.withheld));
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
+		int want;
 
-		if (nb_pcomm_living(pc) && pc->mask)
-			SET(*pc->mask, (int)nb_mask_for(pc->abi));
+		if (!needs_mask(pc, &want))
+			continue;
+		SET(*pc->mask, want);
+		note_wrote(pc, want);
 	}
 }
 
@@ -261,6 +385,11 @@ void nb_events_telemetry(unsigned what)
 	pthread_mutex_lock(&nb_prof.lock);
 	SET(nb_trace.telemetry, what & NB_TEL_ON ? what : 0);
 	nb_prof.kernels_for &= ~(uint32_t)BY_TELEMETRY;
+	nb_mask_stop_calls();
+	/* also where somebody else has set the mask */
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (nb_prof.comm[i])
+			SET(nb_prof.comm[i]->wrote, NB_MASK_NONE);
 	nb_mask_write();
 	pthread_mutex_unlock(&nb_prof.lock);
 }

@@ -49,11 +49,41 @@ uint32_t nb_events_known(uint32_t abi);
  */
 void nb_events_remask(void *context);
 
+/* A mask in which NCCL has other events than were written. */
+struct nb_mask_override {
+	uint32_t wrote, is; /* bit sets of events */
+};
 /*
- * Recompute the needed events and write all masks. The caller holds
- * nb_prof.lock.
+ * Returns true if somebody else has set NCCL's mask: NCCL's RAS does by its
+ * command CONTROL PROFILER_MASK (2.31 and later), and again after the init of
+ * each profiler. Any thread may call it, except within one of NCCL's calls. A
+ * mask that NCCL's thread is writing just now may be reported.
+ */
+bool nb_mask_overridden(struct nb_mask_override *o);
+/*
+ * nb_mask_stop_calls - end the clock of communicators whose API calls went uncounted
+ *
+ * If somebody else has set a mask with which NCCL reports no API calls, the counts
+ * stop at one call on all ranks, or almost so. Each process would continue at
+ * another call: when it next writes its mask. So the counts stop for good, and the
+ * communicators have no clock any more (NB_CLOCK_NONE): a fence that is armed fails,
+ * and no rank reaches one that was committed. It runs before each write of a mask,
+ * before this process stages a change, and in each tick; two foreign writes between
+ * two ticks go unnoticed. Any thread may call it.
+ */
+void nb_mask_stop_calls(void);
+
+/*
+ * Recompute the needed events and write the masks that change. The caller
+ * holds nb_prof.lock.
  */
 void nb_mask_write(void);
+struct nb_pcomm;
+/*
+ * Write the mask of one communicator, after what it depends on has changed. It takes nb_prof.lock
+ * if the mask changes.
+ */
+void nb_mask_update(const struct nb_pcomm *pc);
 /* Returns the mask for NCCL if its interface has version @abi. */
 uint32_t nb_mask_for(uint32_t abi);
 /* Returns true if fences count API calls instead of decisions. */

@@ -7,12 +7,15 @@
 
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/spans.h"
+#include "plugin/runtime/log.h"
 
 /*
  * The largest size that counts as valid. The sum over all ranks still fits into
  * 64 bits.
  */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
+
+enum { BROADCAST = 0 }; /* number of the function (core/defs/nccl.h) */
 
 /*
  * Drop a kernel that NCCL reports only because it connects its profiler
@@ -34,6 +37,8 @@ uint64_t nb_events_pass(void *context, unsigned event)
 
 	if (!pc || GET(pc->token) != token || event >= NB_NEVENTS)
 		return 0;
+	if (event == NB_EVENT_KERNEL_PHASE)
+		return 0; /* it has no children */
 	if (event == NB_EVENT_KERNEL_CH && GET(nb_prof.connect))
 		pass_connect(pc);
 	return nb_event_handle(pc, event, 0);
@@ -63,6 +68,32 @@ static void count_api_call(struct nb_pcomm *pc)
 		__atomic_store_n(&slot->calls, GET(slot->calls) + 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * From 2.29 on, NCCL runs grouped broadcasts of several roots as one kernel, and
+ * its host does not count the works of that kernel. NCCL would then wait for ever
+ * for the kernels that it is asked for later, so it is asked for none any more.
+ */
+static void note_broadcast(struct nb_pcomm *pc, int32_t root)
+{
+	bool other = pc->bcast_root >= 0 && pc->bcast_root != root;
+
+	pc->bcast_root = root;
+	if (!other || GET(nb_prof.batched))
+		return;
+	SET(nb_prof.batched, 1);
+	nb_mask_update(pc);
+	nb_log(NB_LOG_WARN, "profiler: no GPU times from now on: NCCL 2.29 and later lose count of "
+			    "kernels after broadcasts of several roots; NCCL_ALLGATHERV_ENABLE=0 "
+			    "helps");
+}
+
+/* Counts the calls that telemetry sees, and the collectives that NCCL makes of them. */
+static void count_while_on(uint64_t *n)
+{
+	if (nb_tel_wanted() & NB_TEL_ON)
+		__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+}
+
 uint64_t nb_events_start(void *context, const struct nb_descr *d)
 {
 	uint64_t token = (uint64_t)(uintptr_t)context;
@@ -75,6 +106,8 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	switch (d->event) {
 	case NB_EVENT_COLL:
 	case NB_EVENT_P2P:
+		if (d->event == NB_EVENT_COLL)
+			count_while_on(&pc->tasks);
 		if (GET(pc->abi) < 4)
 			learn_identity(pc, d);
 		if (d->bytes > MOST_BYTES) {
@@ -94,6 +127,9 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 					      d->has_timer);
 	case NB_EVENT_COLL_API:
 		count_api_call(pc);
+		count_while_on(&pc->calls);
+		if (GET(pc->abi) >= 6 && d->func == BROADCAST)
+			note_broadcast(pc, d->peer);
 		if (!(nb_trace_ring_wanted() >> NB_EVENT_COLL_API & 1))
 			return nb_event_handle(pc, d->event, 0);
 		return nb_child_start(pc, token, d);

@@ -21,13 +21,14 @@
 #include <unistd.h>
 
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/relaxed.h"
 #include "plugin/runtime/room.h"
 
 #define POOL_PREFIX "ncclbpf-pools-"
 #define MIB (UINT64_C(1) << 20)
-/* Size of a pool of NCCL 2.28.9, in whole pages. */
-#define POOL_SIZE UINT64_C(34213888)
+/* Size of a pool of NCCL 2.28.9 with its 64 channels, in whole pages. */
+#define SIZE_OF_64 UINT64_C(34213888)
 /* The pools may use 1/POOL_SHARE of the space or memory that is left. */
 #define POOL_SHARE 2
 
@@ -86,7 +87,8 @@ static struct {
 
 void nb_pools_version(int version)
 {
-	__atomic_store_n(&pools.absent, version >= 23100, __ATOMIC_RELAXED);
+	/* it is not known whether RCCL of 2.31 has pools */
+	__atomic_store_n(&pools.absent, version >= 23100 && !nb_nccl_is_rccl(), __ATOMIC_RELAXED);
 }
 
 unsigned nb_pools_announced(void)
@@ -97,6 +99,12 @@ unsigned nb_pools_announced(void)
 void nb_pools_why(struct nb_err *err)
 {
 	*err = pools.why;
+}
+
+/* Returns the size of a pool, which has entries for each channel: RCCL's is twice NCCL's. */
+static uint64_t pool_size(void)
+{
+	return SIZE_OF_64 * (nb_nccl_channels() / 64);
 }
 
 static uint64_t in_mib(uint64_t bytes)
@@ -266,13 +274,13 @@ static bool fits_file_size(void)
 	struct nb_err err;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= POOL_SHARE * POOL_SIZE)
+	    limit.rlim_cur >= POOL_SHARE * pool_size())
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: this process may write files of %llu MiB (ulimit -f), "
 		"and NCCL needs one of %llu MiB a rank with a margin as large",
 		(unsigned long long)in_mib(limit.rlim_cur),
-		(unsigned long long)whole_mib(POOL_SIZE));
+		(unsigned long long)whole_mib(pool_size()));
 	nb_hint(&err, "start the job with ulimit -f unlimited");
 	return refuse(LIMIT_FILE_SIZE, &err);
 }
@@ -323,7 +331,7 @@ static bool fits_memory(const struct nb_room *room, uint64_t need, unsigned shar
 		"no GPU times: %s leaves %llu of %llu MiB, and NCCL needs %llu MiB a rank: "
 		"%llu MiB%s",
 		room->limit, (unsigned long long)in_mib(room->left),
-		(unsigned long long)in_mib(room->all), (unsigned long long)whole_mib(POOL_SIZE),
+		(unsigned long long)in_mib(room->all), (unsigned long long)whole_mib(pool_size()),
 		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err, "raise that limit (docker run -m)");
 	return refuse(LIMIT_MEMORY, &err);
@@ -348,7 +356,7 @@ static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 	if (r->shm_error) {
 		nb_fail(&err, NB_E_FULL, 0,
 			"no GPU times: /dev/shm, where NCCL needs %llu MiB a rank: %s",
-			(unsigned long long)whole_mib(POOL_SIZE), strerror(r->shm_error));
+			(unsigned long long)whole_mib(pool_size()), strerror(r->shm_error));
 		nb_hint(&err, "mount a tmpfs there");
 		return refuse(LIMIT_SHM, &err);
 	}
@@ -361,7 +369,7 @@ static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 		"no GPU times: /dev/shm has %llu of %llu MiB left, and NCCL needs "
 		"%llu MiB a rank: %llu MiB%s",
 		(unsigned long long)in_mib(left), (unsigned long long)in_mib(all),
-		(unsigned long long)whole_mib(POOL_SIZE),
+		(unsigned long long)whole_mib(pool_size()),
 		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err,
 		"give the container --shm-size=%llug, in Kubernetes an emptyDir of medium "
@@ -373,7 +381,7 @@ static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 /* Create, allocate and map a file as NCCL does. Returns 0 or an errno. */
 static int try_pool(unsigned pools_here)
 {
-	size_t mapped = (size_t)pools_here * 2 * POOL_SHARE * POOL_SIZE;
+	const size_t size = pool_size(), mapped = (size_t)pools_here * 2 * POOL_SHARE * size;
 	char path[128];
 	int fd, rc = 0;
 	void *p;
@@ -383,18 +391,18 @@ static int try_pool(unsigned pools_here)
 	if (fd < 0)
 		return errno;
 	unlink(path);
-	for (int n = 0; fallocate(fd, 0, 0, (off_t)POOL_SIZE);) {
+	for (int n = 0; fallocate(fd, 0, 0, (off_t)size);) {
 		rc = errno;
 		if (rc != EINTR || ++n == POOL_ATTEMPTS)
 			goto out;
 		rc = 0;
 	}
-	p = mmap(NULL, POOL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED) {
 		rc = errno;
 		goto out;
 	}
-	munmap(p, POOL_SIZE);
+	munmap(p, size);
 	/* address space alone */
 	p = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -416,7 +424,7 @@ static bool fits_system(const struct nb_pools_want *want)
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: cannot allocate and map a file of %llu MiB in /dev/shm, which NCCL "
 		"needs for each rank: %s",
-		(unsigned long long)whole_mib(POOL_SIZE), strerror(rc));
+		(unsigned long long)whole_mib(pool_size()), strerror(rc));
 	nb_hint(&err, "mount a tmpfs there that this user may write to");
 	return refuse(LIMIT_SYSTEM, &err);
 }
@@ -446,8 +454,9 @@ void nb_pools_look(void)
 static bool fits_in(const struct pools_room *r, unsigned least, unsigned share)
 {
 	uint64_t n = r->announced > least ? r->announced : least;
+	uint64_t need = n * pool_size();
 
-	return fits_shm(r, n * POOL_SIZE, share) && fits_memory(&r->memory, n * POOL_SIZE, share);
+	return fits_shm(r, need, share) && fits_memory(&r->memory, need, share);
 }
 
 static bool fits(unsigned least)
@@ -484,7 +493,7 @@ static bool sees_all(unsigned unseen)
 		"no GPU times: the profiler's table of communicators is full, and NCCL "
 		"would allocate %llu MiB of /dev/shm for each rank of %u communicators "
 		"that are not in it",
-		(unsigned long long)whole_mib(POOL_SIZE), unseen);
+		(unsigned long long)whole_mib(pool_size()), unseen);
 	nb_hint(&err, "destroy communicators that are not used any more");
 	return refuse(LIMIT_COMMS, &err);
 }

@@ -128,7 +128,11 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
 
 	if (nb_slot_state(word) != SLOT_STOPPED || nb_slot_children(word))
 		return false;
-	return expect ? nb_slot_kernels(word) >= expect : !(what >> W_LATE & 1);
+	if (expect)
+		return nb_slot_kernels(word) >= expect;
+	if (what >> W_MAYBE & 1)
+		return nb_slot_kernels(word) >= nb_slot_byte(what, W_CHANNELS);
+	return !(what >> W_LATE & 1);
 }
 
 /*

@@ -31,7 +31,7 @@ static uint64_t task_done_ns(const struct nb_op_slot *s, const struct nb_sample 
 	uint64_t proxy = GET(s->proxy_last);
 
 	if (o->source == NB_SOURCE_GPU)
-		return nb_clock_ns();
+		return nb_clock_system();
 	t = kernel > t ? kernel : t;
 	return proxy > t ? proxy : t;
 }
@@ -62,7 +62,7 @@ static void note_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	for (int i = 0; i < BACK && n > 0 && from; i++, n--) {
 		for (int w = 0; w < NB_PACKED_WORDS; w++)
 			packed.word[w] = GET(from[(n - 1) % NB_RING].word[w]);
-		if (!nb_unpack(&packed, n - 1, &d))
+		if (!nb_unpack(&packed, &nb_seg_chunks(from)[(n - 1) % NB_RING], n - 1, &d))
 			return;
 		/* NCCL may make one decision for several merged collectives */
 		if ((uint64_t)d.coll != func || d.bytes < p->word[NB_SPAN_BYTES] ||
@@ -71,6 +71,7 @@ static void note_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 			continue;
 		p->word[NB_SPAN_DECIDED] = n;
 		memcpy(&p->word[NB_SPAN_DECISION], packed.word, sizeof(packed.word));
+		p->word[NB_SPAN_CHUNK] = nb_packed_tag(n - 1) | d.chunk_size;
 		if (d.bytes == p->word[NB_SPAN_BYTES])
 			return;
 	}
@@ -99,7 +100,10 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	w[NB_SPAN_EXEC] = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
 	w[NB_SPAN_SOURCE] = o->source;
 	w[NB_SPAN_DONE] = task_done_ns(s, o);
-	note_decision(pc, s, &p);
+	w[NB_SPAN_TAG] = o->tag;
+	/* the tuner does not choose symmetric kernels */
+	if (o->algo != NB_WORD_SYMMETRIC)
+		note_decision(pc, s, &p);
 	nb_trace_ring_add(&p);
 }
 

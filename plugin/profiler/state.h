@@ -8,9 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plugin/profiler/gpu_clock.h"
 #include "plugin/trace/telemetry.h"
 #include "plugin/trace/trace.h"
 
+struct nb_seg_comm;
 struct nb_seg_slot;
 
 /*
@@ -33,11 +35,16 @@ struct nb_descr {
 	/* the communicator's identity in versions 1 to 3, else 0 */
 	uint64_t comm;
 	uint64_t seq, bytes, timer;
-	/* numbers of the words; NB_WORD_NONE if not known */
+	/* numbers of the words; NB_WORD_NONE if not known (trace.h) */
 	uint32_t func, algo, proto, datatype;
 	int32_t rank, peer, step;
 	pid_t pid; /* process that owns the parent; 0 if unknown */
 	uint32_t channel, channels, send;
+	/*
+	 * the application's tag of the call (ncclCollConfig_t.userProfilerTag,
+	 * v7); 0: none
+	 */
+	uint64_t tag;
 	bool has_timer;
 };
 
@@ -64,6 +71,7 @@ uint64_t nb_events_lost(enum nb_lost why);
 void nb_events_tell(void);
 
 enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
+static_assert(NB_MAX_PCOMMS == NB_HANDLE_COMMS, "a handle has a communicator's index");
 
 /*
  * Slot of a collective, send or receive. All fields are atomic. Layout of word:
@@ -86,19 +94,25 @@ struct nb_op_slot {
 	uint64_t parent; /* handle of the API call that made the task, or 0 */
 	/* number of the tuner's decisions when the task started */
 	uint64_t decided;
-	uint64_t pad;
+	uint64_t tag; /* the application's tag, or 0 */
 };
+static_assert(sizeof(struct nb_op_slot) == 128, "two cache lines");
 
 /* Slot of a proxy operation, a proxy step, a channel's kernel or a group. */
 struct nb_child_slot {
 	uint64_t word;
 	uint64_t parent; /* handle of the parent event */
+	/* CPU time of the start; GPU times of start and stop, in ns (gpu_clock.h) */
 	uint64_t start, timer, timer_stop;
 	uint64_t since, wait; /* current state of a step, and when it began */
 	uint64_t waits[4];    /* ns that a step spent in each kind of wait */
 	uint64_t bytes, what, peer;
-	uint64_t pad[2];
+	uint64_t tick; /* of a kernel's clock, in ns; both of its times have it */
+	uint64_t pad;
 };
+
+/* No mask has these bits. */
+enum { NB_MASK_NONE = -1 };
 
 /* The profiler's record of one rank of one communicator. */
 struct nb_pcomm {
@@ -120,7 +134,11 @@ struct nb_pcomm {
 	 * atomically
 	 */
 	uint64_t connected;
-	uint64_t pad0[2];
+	/*
+	 * API calls and collectives that NCCL reported while telemetry was on;
+	 * accessed atomically
+	 */
+	uint64_t calls, tasks;
 	uint64_t next_child; /* accessed atomically */
 	uint64_t base_child;
 	uint64_t pad1[6];
@@ -136,15 +154,24 @@ struct nb_pcomm {
 	const struct nb_packed *ring;
 	/* slot that counts API calls, or NULL; accessed atomically */
 	struct nb_seg_slot *slot;
+	struct nb_seg_comm *entry;  /* of the slot; accessed atomically */
 	int32_t rank, ranks, nodes; /* accessed atomically */
+	/* of the last call of a broadcast, or -1; of the thread that calls */
+	int32_t bcast_root;
 	char name[64];
 	int *mask;
+	/* what was written to *mask last, or NB_MASK_NONE; accessed atomically */
+	int wrote;
+	struct nb_gpu_clock clock;
 	struct nb_tel tel;
 	struct nb_op_slot coll[NB_COLL_SLOTS];
 	struct nb_child_slot child[NB_CHILD_SLOTS];
 };
 
-/* Bit positions in field "what" of struct nb_op_slot. */
+/*
+ * Bit positions in field "what" of struct nb_op_slot. W_MAYBE is set if kernels
+ * may follow that the task does not wait for.
+ */
 enum {
 	W_FUNC = 0,
 	W_ALGO = 8,
@@ -152,7 +179,8 @@ enum {
 	W_CHANNELS = 24,
 	W_EXPECT = 32,
 	W_LATE = 40,
-	W_P2P = 41
+	W_P2P = 41,
+	W_MAYBE = 42
 };
 /*
  * Bit positions in field "what" of struct nb_child_slot. C_HELD is set if the
@@ -186,6 +214,10 @@ struct nb_prof {
 	 * them; accessed atomically
 	 */
 	uint32_t withheld;
+	/* a communicator has run broadcasts of several roots: NCCL is asked for
+	 * no kernels any more; accessed atomically
+	 */
+	uint32_t batched;
 	/* kernels are wanted and withheld for lack of room; accessed atomically
 	 */
 	uint32_t refused;
@@ -204,10 +236,11 @@ struct nb_prof {
 	/* a wrapped profiler is called, too; accessed atomically */
 	uint32_t chained;
 	/*
-	 * the wrapped profiler's mask, which it writes at any time; accessed
-	 * atomically
+	 * the wrapped profiler's mask, which it writes at any time, and the events
+	 * that its version has; accessed atomically
 	 */
 	int chained_mask;
+	uint32_t chained_known;
 	pid_t pid;
 	/* bits that all handles contain; 0 until the nonce is chosen */
 	uint64_t nonce;

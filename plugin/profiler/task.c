@@ -11,8 +11,6 @@
 #include "plugin/profiler/spans.h"
 #include "plugin/runtime/hot.h"
 
-/* nb_clock may step back by at most this time during an event. */
-static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
 /* If a task has proxy operations, the first begins within this time. */
 static const uint64_t QUIET_NS = 200000000;
 /* A kernel waits for the GPU for at most this time. */
@@ -20,17 +18,17 @@ static const uint64_t PATIENCE_NS = 60000000000;
 
 /*
  * Compute the time between two events. @from is UINT64_MAX if there was no
- * event. Returns false if the time is not known or the clock stepped back.
+ * event. Returns false if the time is not known or negative.
  */
 static bool sample_span(uint64_t from, uint64_t to, uint64_t *ns)
 {
 	if (from == UINT64_MAX || !to)
 		return false;
-	if (to < from && from - to > CLOCK_BACK_NS) {
+	if (to < from) {
 		nb_events_lose(NB_LOST_CLOCK);
 		return false;
 	}
-	*ns = to < from ? 0 : to - from;
+	*ns = to - from;
 	return true;
 }
 
@@ -72,6 +70,7 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool wh
 	o.ranks = GET(pc->ranks);
 	o.nodes = GET(pc->nodes);
 	o.peer = (int32_t)GET(s->peer);
+	o.tag = GET(s->tag);
 	o.has[NB_TEL_ENQUEUE] = sample_span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
 	gpu = whole && GET(s->gpu_most);
 	if (gpu)
@@ -211,15 +210,22 @@ static uint64_t tuner_decisions(const struct nb_pcomm *pc)
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d)
 {
 	uint32_t need = GET(nb_prof.need);
-	uint64_t n, expect = 0, now = nb_clock_ns();
+	uint64_t n, expect = 0, now = nb_clock_system();
+	bool maybe = false;
 	struct nb_op_slot *s = task_take_next(pc, token, &n, now);
 
 	if (!s) {
 		nb_events_lose(NB_LOST_FULL);
 		return nb_event_handle(pc, d->event, 0);
 	}
-	if (GET(pc->abi) >= 4 && need & NB_EVENT_BIT(KERNEL_CH))
-		expect = d->channels;
+	if (GET(pc->abi) >= 4 && need & NB_EVENT_BIT(KERNEL_CH)) {
+		/*
+		 * NCCL reports each replay of a CUDA graph, but not the kernels
+		 * of symmetric ones: waiting for these would fill the slots
+		 */
+		maybe = d->algo == NB_WORD_SYMMETRIC && d->channels;
+		expect = maybe ? 0 : d->channels;
+	}
 	SET(s->start, now);
 	SET(s->touched, now);
 	SET(s->stop, 0);
@@ -234,6 +240,7 @@ uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_desc
 	SET(s->seq, d->seq);
 	SET(s->bytes, whole_bytes(pc, d));
 	SET(s->peer, (uint64_t)(uint32_t)d->peer);
+	SET(s->tag, d->tag);
 	SET(s->what,
 	    (uint64_t)d->func << W_FUNC | (uint64_t)d->algo << W_ALGO |
 		    (uint64_t)d->proto << W_PROTO | (uint64_t)d->channels << W_CHANNELS |
@@ -241,7 +248,8 @@ uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_desc
 		    (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
 					  NB_EVENT_BIT(PROXY_STEP)))
 			    << W_LATE |
-		    (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P);
+		    (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P |
+		    (maybe ? UINT64_C(1) << W_MAYBE : 0));
 	__atomic_store_n(&s->word, n << SLOT_AT_NUMBER | SLOT_OPEN, __ATOMIC_RELEASE);
 	return nb_event_handle(pc, d->event, n);
 }
@@ -262,7 +270,7 @@ void nb_task_stop(uint64_t h)
 		nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE : NB_LOST_STALE);
 		return;
 	}
-	now = nb_clock_ns();
+	now = nb_clock_system();
 	SET(s->stop, now);
 	while (nb_slot_number(word) == n && nb_slot_state(word) == SLOT_OPEN) {
 		uint64_t to = (word & ~(uint64_t)SLOT_STATE) | SLOT_STOPPED;
@@ -284,7 +292,9 @@ bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now)
 	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
 		struct nb_op_slot *s = &pc->coll[i];
 		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
-		uint64_t quiet = nb_slot_byte(GET(s->what), W_EXPECT) ? PATIENCE_NS : QUIET_NS;
+		uint64_t what = GET(s->what);
+		bool kernels = nb_slot_byte(what, W_EXPECT) || what >> W_MAYBE & 1;
+		uint64_t quiet = kernels ? PATIENCE_NS : QUIET_NS;
 
 		if (nb_slot_state(word) == SLOT_FREE || nb_slot_state(word) == SLOT_DONE)
 			continue;

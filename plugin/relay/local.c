@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A client of control sockets. It finds sockets by name in the job directory,
- * connects, says hello, sends a line and perhaps an object in a sealed memory
- * file, and reads the reply's lines.
+ * connects, sends lines and perhaps an object in a sealed memory file, and reads
+ * the replies' lines and objects.
  */
 #include "plugin/relay/local.h"
 
@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,76 +24,66 @@
 
 enum { SEND_MS = 5000, MAX_LINE = (1 << 20) + 1 };
 
-static DIR *open_dir(const struct nb_jobdir *place, struct nb_err *err)
+int nb_local_each(const struct nb_jobdir *place, nb_local_each_fn *fn, void *arg,
+		  struct nb_err *err)
 {
 	int fd = openat(place->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct nb_jobdir_process of;
+	const struct dirent *e;
 
 	if (!d) {
 		nb_fail(err, NB_E_IO, 0, "job directory %s: %s", place->dir, strerror(errno));
 		if (fd >= 0)
 			close(fd);
-	}
-	return d;
-}
-
-int nb_local_list(const struct nb_jobdir *place, struct nb_json *j, struct nb_err *err)
-{
-	DIR *d = open_dir(place, err);
-	const struct dirent *e;
-	struct nb_jobdir_process of;
-
-	if (!d)
 		return NB_E_IO;
-	while ((e = readdir(d))) {
-		if (!nb_jobdir_parse(place, e->d_name, &of) ||
-		    nb_jobdir_served(place, e->d_name) != 1)
-			continue;
-		nb_json_obj(j);
-		nb_json_key(j, "rank");
-		if (of.rank >= 0)
-			nb_json_i64(j, of.rank);
-		else
-			nb_json_null(j);
-		nb_json_ki64(j, "pid", of.pid);
-		nb_json_ku64(j, "ns", of.ns);
-		nb_json_end_obj(j);
 	}
+	while ((e = readdir(d)))
+		if (nb_jobdir_parse(place, e->d_name, &of) && !fn(arg, e->d_name, &of))
+			break;
 	closedir(d);
 	return 0;
 }
 
+/* The search for the socket of a process. */
+struct find {
+	const struct nb_jobdir *place;
+	const struct nb_local_id *who;
+	char name[NB_JOBDIR_NAME];
+	unsigned n; /* number of sockets that fit */
+};
+
+static bool find_one(void *arg, const char *name, const struct nb_jobdir_process *of)
+{
+	struct find *f = arg;
+
+	if (of->pid == f->who->pid &&
+	    (f->who->ns ? of->ns == f->who->ns : nb_jobdir_served(f->place, name) == 1)) {
+		snprintf(f->name, sizeof(f->name), "%s", name);
+		f->n++;
+	}
+	return true;
+}
+
 /*
  * Find the name of the socket of the process with @who's namespace and PID.
- * Returns false if there is none, or if several namespaces have that PID and
- * @who names none.
+ * It fails if there is none, or if several namespaces have that PID and @who
+ * names none.
  */
-static bool find_name(const struct nb_jobdir *place, const struct nb_local_id *who, char name[256],
-		      struct nb_err *err)
+static int find_name(struct find *f, struct nb_err *err)
 {
-	DIR *d = open_dir(place, err);
-	struct nb_jobdir_process of;
-	const struct dirent *e;
-	unsigned n = 0;
+	int rc = nb_local_each(f->place, find_one, f, err);
 
-	if (!d)
-		return false;
-	while ((e = readdir(d)))
-		if (nb_jobdir_parse(place, e->d_name, &of) && of.pid == who->pid &&
-		    (who->ns ? of.ns == who->ns : nb_jobdir_served(place, e->d_name) == 1)) {
-			snprintf(name, 256, "%s", e->d_name);
-			n++;
-		}
-	closedir(d);
-	if (!n)
-		nb_fail(err, NB_E_NOTARGET, 0, "no process of job %s has PID %d on this site",
-			place->job, who->pid);
-	else if (n > 1)
-		nb_fail(err, NB_E_NOTARGET, 0,
-			"%u processes of job %s have PID %d on this site, in PID namespaces "
-			"of their own: name one by pid=NAMESPACE.PID",
-			n, place->job, who->pid);
-	return n == 1;
+	if (rc || f->n == 1)
+		return rc;
+	if (!f->n)
+		return nb_fail(err, NB_E_NOTARGET, 0,
+			       "no process of job %s has PID %d on this site", f->place->job,
+			       f->who->pid);
+	return nb_fail(err, NB_E_NOTARGET, 0,
+		       "%u processes of job %s have PID %d on this site, in PID namespaces "
+		       "of their own: name one by pid=NAMESPACE.PID",
+		       f->n, f->place->job, f->who->pid);
 }
 
 uint64_t nb_local_until(int ms)
@@ -119,13 +109,13 @@ static int wait_for(int fd, short events, int ms)
 	return rc;
 }
 
-static int send_all(struct nb_local *l, const char *p, size_t size, int fd, struct nb_err *err)
+int nb_local_send(struct nb_local *l, const char *line, size_t size, int fd, struct nb_err *err)
 {
 	while (size) {
-		ssize_t n = nb_wire_send(l->fd, p, size, fd);
+		ssize_t n = nb_wire_send(l->fd, line, size, fd);
 
 		if (n > 0) {
-			p += n;
+			line += n;
 			size -= (size_t)n;
 			/*
 			 * the kernel sends the descriptor with the first byte
@@ -144,22 +134,6 @@ static int send_all(struct nb_local *l, const char *p, size_t size, int fd, stru
 				       "the process does not read its control socket");
 	}
 	return 0;
-}
-
-int nb_local_send(struct nb_local *l, const char *line, size_t size, const void *object,
-		  size_t object_size, struct nb_err *err)
-{
-	int fd = -1, rc;
-
-	if (object_size) {
-		fd = nb_wire_object_file(object, object_size);
-		if (fd < 0)
-			return nb_fail(err, NB_E_IO, 0, "memory file: %s", strerror(errno));
-	}
-	rc = send_all(l, line, size, fd, err);
-	if (fd >= 0)
-		close(fd);
-	return rc;
 }
 
 /*
@@ -195,7 +169,7 @@ int nb_local_line(struct nb_local *l, uint64_t until, size_t *size, struct nb_er
 		rc = receive(l);
 		if (rc < 0)
 			return nb_fail(err, NB_E_NOTARGET, 0,
-				       "the process closed its control socket");
+				       "the process closed its control socket: has it ended?");
 		if (!rc && wait_for(l->fd, POLLIN, left_ms(until)) <= 0)
 			return 0;
 	}
@@ -207,12 +181,43 @@ void nb_local_drop(struct nb_local *l, size_t size)
 	l->in.size -= size;
 }
 
-static int connect_name(struct nb_local *l, const struct nb_jobdir *place, const char *name,
-			uint64_t until, struct nb_err *err)
+int nb_local_object(struct nb_local *l, void **bytes, size_t *size, size_t most, struct nb_err *err)
+{
+	struct stat st;
+
+	*bytes = NULL;
+	*size = 0;
+	if (l->object < 0)
+		return 0;
+	if (fstat(l->object, &st) || st.st_size < 0 || (size_t)st.st_size > most)
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the size of the object sent with the reply is unknown or above "
+			       "%zu bytes",
+			       most);
+	*bytes = malloc((size_t)st.st_size + 1);
+	if (!*bytes)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for an object");
+	if (pread(l->object, *bytes, (size_t)st.st_size, 0) != st.st_size) {
+		free(*bytes);
+		*bytes = NULL;
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the object beside the reply cannot be read whole");
+	}
+	*size = (size_t)st.st_size;
+	close(l->object);
+	l->object = -1;
+	return 0;
+}
+
+int nb_local_connect(struct nb_local *l, const struct nb_jobdir *place, const char *name,
+		     uint64_t until, struct nb_err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int rc;
 
+	l->fd = l->object = -1;
+	nb_buf_init(&l->in, 4 << 20);
+	snprintf(l->name, sizeof(l->name), "%s", name);
 	if (!nb_jobdir_address(place, name, a.sun_path))
 		return nb_fail(err, NB_E_IO, 0, "control socket %s/%s: the path is too long",
 			       place->dir, name);
@@ -223,6 +228,10 @@ static int connect_name(struct nb_local *l, const struct nb_jobdir *place, const
 	while ((rc = connect(l->fd, (struct sockaddr *)&a, sizeof(a))) && errno == EAGAIN &&
 	       left_ms(until))
 		nb_clock_sleep(10000000);
+	if (rc && errno == EAGAIN)
+		return nb_fail(err, NB_E_TIMEOUT, 0,
+			       "control socket %s accepts no connection: is the process stopped?",
+			       name);
 	if (rc)
 		return nb_fail(err, NB_E_NOTARGET, 0, "control socket %s: %s", name,
 			       strerror(errno));
@@ -250,15 +259,14 @@ int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, const stru
 		   uint64_t until, struct nb_err *err)
 {
 	static const char hello[] = "hello 1\n";
-	char name[256] = "";
+	struct find f = { .place = place, .who = who };
 	int rc;
 
 	l->fd = l->object = -1;
-	nb_buf_init(&l->in, 4 << 20);
-	if (!find_name(place, who, name, err))
-		return NB_E_NOTARGET;
-	rc = connect_name(l, place, name, until, err);
-	return rc ? rc : nb_local_send(l, hello, sizeof(hello) - 1, NULL, 0, err);
+	rc = find_name(&f, err);
+	if (!rc)
+		rc = nb_local_connect(l, place, f.name, until, err);
+	return rc ? rc : nb_local_send(l, hello, sizeof(hello) - 1, -1, err);
 }
 
 int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
@@ -266,17 +274,13 @@ int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
 	size_t size = 0;
 	int rc = nb_local_line(l, until, &size, err);
 
-	if (!rc)
-		return nb_fail(err, NB_E_TIMEOUT, 0,
-			       "the process did not answer hello within %d ms: it may be stopped",
-			       NB_LOCAL_HELLO_MS);
-	if (rc < 0)
+	if (rc <= 0)
 		return rc;
 	if (!memmem(l->in.data, size, "\"ok\":true", 9))
 		return nb_fail(err, NB_E_PROTOCOL, 0, "the process refused hello: %.*s",
 			       (int)(size > 200 ? 200 : size - 1), l->in.data);
 	nb_local_drop(l, size);
-	return 0;
+	return 1;
 }
 
 void nb_local_close(struct nb_local *l)

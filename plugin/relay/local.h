@@ -7,16 +7,17 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
 #include "plugin/runtime/jobdir.h"
 
 /*
- * The relay's end of a control socket. Each connection carries one request. The
- * calls block at most for the time-outs of plugin/relay/local.c.
+ * A client of control sockets (docs/protocol.md), for the relay and for the
+ * site's orders. Each connection carries one request after the other. The calls
+ * block at most until their deadlines, or for the time-outs of local.c.
  */
 struct nb_local {
-	int fd;	    /* socket of the connection; -1: it is closed */
-	int object; /* descriptor that came with a reply, or -1 */
+	char name[NB_JOBDIR_NAME]; /* of the socket */
+	int fd;			   /* socket of the connection; -1: it is closed */
+	int object;		   /* descriptor that came with a reply, or -1 */
 	struct nb_buf in;
 };
 
@@ -24,11 +25,12 @@ struct nb_local {
 enum { NB_LOCAL_CONNECT_MS = 1000, NB_LOCAL_HELLO_MS = 5000 };
 
 /*
- * Write {"rank":…,"pid":…,"ns":…} for each control socket of the job into the
- * open array of @j.
+ * Call @fn for the control socket of each process of the job, until it returns
+ * false. @name: file name of the socket. Returns 0 or NB_E_IO.
  */
-int nb_local_list(const struct nb_jobdir *place, struct nb_json *j, struct nb_err *err);
-
+typedef bool nb_local_each_fn(void *arg, const char *name, const struct nb_jobdir_process *of);
+int nb_local_each(const struct nb_jobdir *place, nb_local_each_fn *fn, void *arg,
+		  struct nb_err *err);
 /*
  * Returns the time @ms from now, as a deadline for the functions below. Several
  * calls may share a deadline.
@@ -43,22 +45,24 @@ struct nb_local_id {
 const char *nb_local_id_parse(struct nb_local_id *out, const char *text);
 
 /*
+ * Connect to the socket @name. @until: deadline if the process's backlog is
+ * full. Returns 0, NB_E_TIMEOUT (the backlog stays full), NB_E_NOTARGET or
+ * NB_E_IO. The caller closes @l in any case.
+ */
+int nb_local_connect(struct nb_local *l, const struct nb_jobdir *place, const char *name,
+		     uint64_t until, struct nb_err *err);
+/*
  * nb_local_begin - connect to process @who and send hello
- * @until: deadline if the process's backlog is full
  *
- * Returns 0, NB_E_NOTARGET or NB_E_IO. nb_local_greeted waits for the answer
- * and returns 0, NB_E_NOTARGET, NB_E_TIMEOUT or NB_E_PROTOCOL. The caller
- * closes @l in any case.
+ * Returns as nb_local_connect does. nb_local_greeted waits for the answer and
+ * returns 1, 0 (none until @until), NB_E_NOTARGET or NB_E_PROTOCOL.
  */
 int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, const struct nb_local_id *who,
 		   uint64_t until, struct nb_err *err);
 int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err);
 void nb_local_close(struct nb_local *l);
-/*
- * Send @line of @size bytes and, if @object_size is not 0, an object with it.
- */
-int nb_local_send(struct nb_local *l, const char *line, size_t size, const void *object,
-		  size_t object_size, struct nb_err *err);
+/* Send @line of @size bytes, and the descriptor @fd with it unless it is -1. */
+int nb_local_send(struct nb_local *l, const char *line, size_t size, int fd, struct nb_err *err);
 /*
  * Wait until @until for the next line. Returns 1 if l->in.data has a line of
  * *@size bytes, including its line feed. Returns 0 if there is no line yet.
@@ -67,5 +71,12 @@ int nb_local_send(struct nb_local *l, const char *line, size_t size, const void 
  */
 int nb_local_line(struct nb_local *l, uint64_t until, size_t *size, struct nb_err *err);
 void nb_local_drop(struct nb_local *l, size_t size);
+/*
+ * Read the whole object that came with a reply, at most @most bytes. The caller
+ * frees *@bytes, which is NULL if none came. Returns 0, NB_E_PROTOCOL or
+ * NB_E_NOMEM.
+ */
+int nb_local_object(struct nb_local *l, void **bytes, size_t *size, size_t most,
+		    struct nb_err *err);
 
 #endif

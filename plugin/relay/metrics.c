@@ -171,7 +171,7 @@ static void explain(struct nb_metrics *m, int status, bool whole)
 			      m->shell, status);
 }
 
-/* Run the shell and keep its text. */
+/* Run the shell and keep its output. */
 static void renew(struct nb_metrics *m)
 {
 	uint64_t end = nb_clock_system() + SHELL_MS * UINT64_C(1000000);
@@ -276,9 +276,9 @@ static void notify(void *arg, struct MHD_Connection *c, void **at,
 	make_room(m);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *size, void **state)
+static enum MHD_Result metrics_handle(void *arg, struct MHD_Connection *c, const char *url,
+				      const char *method, const char *version, const char *data,
+				      size_t *size, void **state)
 {
 	static const char only[] = "GET /metrics is the only request\n";
 	const union MHD_ConnectionInfo *at =
@@ -340,11 +340,11 @@ int nb_metrics_start(struct nb_metrics **out, const struct nb_listen_config *at,
 
 		nb_listen_address(at, false, fd, "/metrics", m->address, sizeof(m->address));
 		m->daemon = MHD_start_daemon(
-			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, handle, m,
-			MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS,
-			MHD_OPTION_NOTIFY_CONNECTION, notify, m, MHD_OPTION_CONNECTION_TIMEOUT,
-			(unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
-			MHD_OPTION_END);
+			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
+			metrics_handle, m, MHD_OPTION_LISTEN_SOCKET, fd,
+			MHD_OPTION_CONNECTION_LIMIT, (unsigned)SLOTS, MHD_OPTION_NOTIFY_CONNECTION,
+			notify, m, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
 		if (!m->daemon) {
 			nb_listen_drop(fd, inode);
 			fd = nb_fail(err, NB_E_IO, 0, "the HTTP server does not start");

@@ -8,19 +8,22 @@
 #include "plugin/relay/relay.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
 
 #include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/job/wire/object.h"
 #include "core/job/wire/wire.h"
 #include "plugin/relay/local.h"
 #include "plugin/relay/peer.h"
+#include "plugin/runtime/clock.h"
 
 enum {
 	CONNECTIONS = 64,
@@ -29,11 +32,16 @@ enum {
 	/* size limit of a body, which is a line and an object */
 	BODY_SIZE = (8 << 20) + NB_WIRE_LINE,
 	REPLY_MS = 30000,
+	MOST_MS = 24 * 3600 * 1000,
 	/*
 	 * size limit of the replies of all processes together; errors do not
 	 * count
 	 */
 	REPLIES_SIZE = 64 << 20,
+	/* tenths of the asker's limit: connections, the answers to hello, all */
+	CONNECT_TENTHS = 2,
+	HELLO_TENTHS = 5,
+	REPLY_TENTHS = 9,
 	/* interval of line feeds, which detect a dead client */
 	STREAM_MS = 1000,
 	PROCESSES = 512,
@@ -62,7 +70,26 @@ struct exchange {
 	bool control;
 	struct nb_err refused;
 	struct nb_buf body;
+	uint64_t began_ns;
+	uint64_t limit_ms; /* ms= of the request: time limit of the shell that asks; 0: none */
 };
+
+/*
+ * Returns when a wait of at most @ms ends. After @tenths of the asker's limit it ends in any
+ * case, so that one process that does not answer takes no other's reply away.
+ */
+static uint64_t wait_until(const struct exchange *x, int ms, unsigned tenths)
+{
+	uint64_t until = nb_local_until(ms), end = x->began_ns + x->limit_ms * 100000 * tenths;
+
+	return x->limit_ms && end < until ? end : until;
+}
+
+static int late(const struct exchange *x, struct nb_err *err)
+{
+	return nb_fail(err, NB_E_TIMEOUT, 0, "the process did not answer within %llu ms",
+		       (unsigned long long)(nb_clock_system() - x->began_ns) / 1000000);
+}
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, struct nb_buf *body,
 			     size_t object_size)
@@ -101,6 +128,30 @@ static enum MHD_Result reply_error(struct MHD_Connection *c, const struct nb_req
 	return reply(c, status, &out, 0);
 }
 
+struct list {
+	const struct nb_jobdir *place;
+	struct nb_json *j;
+};
+
+/* Write {"rank":…,"pid":…,"ns":…} if a process serves the socket @name. */
+static bool list_process(void *arg, const char *name, const struct nb_jobdir_process *of)
+{
+	const struct list *l = arg;
+
+	if (nb_jobdir_served(l->place, name) != 1)
+		return true;
+	nb_json_obj(l->j);
+	nb_json_key(l->j, "rank");
+	if (of->rank >= 0)
+		nb_json_i64(l->j, of->rank);
+	else
+		nb_json_null(l->j);
+	nb_json_ki64(l->j, "pid", of->pid);
+	nb_json_ku64(l->j, "ns", of->ns);
+	nb_json_end_obj(l->j);
+	return true;
+}
+
 static enum MHD_Result reply_processes(struct MHD_Connection *c, const struct nb_relay *relay)
 {
 	struct nb_err err = { .code = 0 };
@@ -112,7 +163,7 @@ static enum MHD_Result reply_processes(struct MHD_Connection *c, const struct nb
 	nb_json_obj(&j);
 	nb_json_kstr(&j, "job", relay->place->job);
 	nb_json_karr(&j, "processes");
-	if (nb_local_list(relay->place, &j, &err)) {
+	if (nb_local_each(relay->place, list_process, &(struct list){ relay->place, &j }, &err)) {
 		nb_buf_fini(&out);
 		return reply_error(c, NULL, &err);
 	}
@@ -122,15 +173,21 @@ static enum MHD_Result reply_processes(struct MHD_Connection *c, const struct nb
 	return reply(c, MHD_HTTP_OK, &out, 0);
 }
 
-/* A parsed request line and its object. The text is a copy. */
+/* A parsed request line. The text is a copy. */
 struct lines {
 	struct nb_request req;
 	char *copy;
 	size_t size; /* size of the line with its line feed */
-	const char *object;
-	size_t object_size;
+	int object;  /* memory file with the request's object, or -1 */
 	bool follow;
 };
+
+static void lines_free(struct lines *l)
+{
+	free(l->copy);
+	if (l->object >= 0)
+		close(l->object);
+}
 
 static int read_line(struct MHD_Connection *c, struct exchange *x, struct lines *l,
 		     struct nb_err *err)
@@ -147,12 +204,10 @@ static int read_line(struct MHD_Connection *c, struct exchange *x, struct lines 
 			       "and a line feed",
 			       NB_WIRE_LINE);
 	l->size = (size_t)(lf - p) + 1;
-	l->object = lf + 1;
-	l->object_size = x->body.size - l->size;
-	if (l->object_size != size)
+	if (x->body.size - l->size != size)
 		return nb_fail(err, NB_E_PROTOCOL, 0,
 			       "%zu bytes follow the line, the header Ncclbpf-Object says %zu",
-			       l->object_size, size);
+			       x->body.size - l->size, size);
 	/*
 	 * strndup would stop at a zero byte, which the parser must see and
 	 * refuse
@@ -173,57 +228,32 @@ static int read_line(struct MHD_Connection *c, struct exchange *x, struct lines 
 				    "no certificate is needed");
 	}
 	l->follow = nb_request_yes(&l->req, "follow", false);
-	return 0;
-}
-
-/* Append the whole object of a reply: a part of it would be another object. */
-static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size, struct nb_err *err)
-{
-	struct stat st;
-	char *bytes;
-	int rc = 0;
-
-	*size = 0;
-	if (l->object < 0)
-		return 0;
-	if (fstat(l->object, &st) || st.st_size < 0 || st.st_size > BODY_SIZE)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the size of the object sent with the reply is unknown or above "
-			       "%d bytes",
-			       BODY_SIZE);
-	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes)
-		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
-	if (pread(l->object, bytes, (size_t)st.st_size, 0) == st.st_size) {
-		nb_buf_bytes(out, bytes, (size_t)st.st_size);
-		*size = (size_t)st.st_size;
-	} else {
-		rc = nb_fail(err, NB_E_PROTOCOL, 0,
-			     "the object beside the reply cannot be read whole");
-	}
-	free(bytes);
-	return rc;
+	if (size)
+		l->object = nb_wire_object_file(lf + 1, size);
+	return !size || l->object >= 0
+		       ? 0
+		       : nb_fail(err, NB_E_IO, 0, "memory file: %s", strerror(errno));
 }
 
 /* Send a line to one process, and answer with its reply line. */
-static enum MHD_Result answer_once(struct MHD_Connection *c, const struct lines *in,
-				   struct nb_local *l)
+static enum MHD_Result answer_once(struct MHD_Connection *c, const struct exchange *x,
+				   const struct lines *in, struct nb_local *l)
 {
 	struct nb_err err = { .code = 0 };
 	struct nb_buf out;
 	size_t size, object_size;
-	int rc = nb_local_line(l, nb_local_until(REPLY_MS), &size, &err);
+	void *object;
+	int rc = nb_local_line(l, wait_until(x, REPLY_MS, REPLY_TENTHS), &size, &err);
 
 	if (!rc)
-		nb_fail(&err, NB_E_TIMEOUT, 0, "the process did not answer within %d ms", REPLY_MS);
-	if (rc != 1)
+		late(x, &err);
+	/* a part of the object would be another object */
+	if (rc != 1 || nb_local_object(l, &object, &object_size, BODY_SIZE, &err))
 		return reply_error(c, &in->req, &err);
 	nb_buf_init(&out, 0);
 	nb_buf_bytes(&out, l->in.data, size);
-	if (append_object(&out, l, &object_size, &err)) {
-		nb_buf_fini(&out);
-		return reply_error(c, &in->req, &err);
-	}
+	nb_buf_bytes(&out, object, object_size);
+	free(object);
 	return reply(c, MHD_HTTP_OK, &out, object_size);
 }
 
@@ -273,9 +303,22 @@ static enum MHD_Result answer_stream(struct MHD_Connection *c, struct nb_local *
 	return rc;
 }
 
+static int not_greeted(struct nb_err *err)
+{
+	return nb_fail(err, NB_E_TIMEOUT, 0,
+		       "the process did not answer hello in time: it may be stopped");
+}
+
+static int greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
+{
+	int rc = nb_local_greeted(l, until, err);
+
+	return rc > 0 ? 0 : rc ? rc : not_greeted(err);
+}
+
 static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x, const char *pid)
 {
-	struct lines in = { .copy = NULL };
+	struct lines in = { .object = -1 };
 	struct nb_err err = { .code = 0 };
 	struct nb_local_id who;
 	struct nb_local *l = calloc(1, sizeof(*l));
@@ -290,21 +333,19 @@ static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
 	rc = read_line(c, x, &in, &err);
 	nb_local_id_parse(&who, pid);
 	if (!rc)
-		rc = nb_local_begin(l, x->relay->place, &who, nb_local_until(NB_LOCAL_CONNECT_MS),
-				    &err);
+		rc = nb_local_begin(l, x->relay->place, &who,
+				    wait_until(x, NB_LOCAL_CONNECT_MS, CONNECT_TENTHS), &err);
 	if (!rc)
-		rc = nb_local_greeted(l, nb_local_until(NB_LOCAL_HELLO_MS), &err);
+		rc = greeted(l, wait_until(x, NB_LOCAL_HELLO_MS, HELLO_TENTHS), &err);
 	if (!rc)
-		rc = nb_local_send(l, nb_buf_text(&x->body), in.size, in.object, in.object_size,
-				   &err);
+		rc = nb_local_send(l, nb_buf_text(&x->body), in.size, in.object, &err);
 	if (!rc && in.follow) {
-		free(in.copy);
+		lines_free(&in);
 		return answer_stream(c, l);
 	}
-	result = rc ? reply_error(c, &in.req, &err) : answer_once(c, &in, l);
-	nb_local_close(l);
-	free(l);
-	free(in.copy);
+	result = rc ? reply_error(c, &in.req, &err) : answer_once(c, x, &in, l);
+	stream_free(l);
+	lines_free(&in);
 	return result;
 }
 
@@ -329,30 +370,55 @@ static size_t list_pids(const char *text, struct one *all)
 	return n;
 }
 
+/* Try to send the line to a process. Returns false if it has not answered hello yet. */
+static bool ask_one(struct one *o, const struct exchange *x, const struct lines *in)
+{
+	int rc = o->err.code ? -1 : nb_local_greeted(&o->local, 0, &o->err);
+
+	if (rc > 0)
+		nb_local_send(&o->local, nb_buf_text(&x->body), in->size, in->object, &o->err);
+	return rc != 0;
+}
+
 /*
- * Ask all processes. They share each wait, so the time does not grow with the
- * number of processes that do not answer.
+ * Ask all processes, each as soon as it has answered hello. They share each wait, so the time
+ * does not grow with the number of processes that do not answer.
  */
 static void ask_all(struct one *all, size_t n, const struct exchange *x, const struct lines *in)
 {
-	uint64_t until = nb_local_until(NB_LOCAL_CONNECT_MS);
+	uint64_t until = wait_until(x, NB_LOCAL_CONNECT_MS, CONNECT_TENTHS), now;
+	struct pollfd waits[PROCESSES];
+	uint16_t silent[PROCESSES];
+	size_t left;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		nb_local_begin(&all[i].local, x->relay->place, &all[i].who, until, &all[i].err);
-	until = nb_local_until(NB_LOCAL_HELLO_MS);
-	for (size_t i = 0; i < n; i++)
-		if (!all[i].err.code && !nb_local_greeted(&all[i].local, until, &all[i].err))
-			nb_local_send(&all[i].local, nb_buf_text(&x->body), in->size, in->object,
-				      in->object_size, &all[i].err);
+		silent[i] = (uint16_t)i;
+	}
+	until = wait_until(x, NB_LOCAL_HELLO_MS, HELLO_TENTHS);
+	for (;; n = left) {
+		left = 0;
+		for (size_t i = 0; i < n; i++)
+			if (!ask_one(&all[silent[i]], x, in)) {
+				waits[left] = (struct pollfd){ all[silent[i]].local.fd, POLLIN, 0 };
+				silent[left++] = silent[i];
+			}
+		now = nb_clock_system();
+		if (!left || now >= until)
+			break;
+		poll(waits, left, (int)((until - now) / 1000000) + 1);
+	}
+	while (left)
+		not_greeted(&all[silent[--left]].err);
 }
 
-static void collect(struct nb_buf *out, struct one *o, uint64_t until, const struct lines *in)
+static void collect(struct nb_buf *out, struct one *o, uint64_t until, const struct exchange *x,
+		    const struct lines *in)
 {
 	size_t size = 0;
 
 	if (!o->err.code && !nb_local_line(&o->local, until, &size, &o->err))
-		nb_fail(&o->err, NB_E_TIMEOUT, 0, "the process did not answer within %d ms",
-			REPLY_MS);
+		late(x, &o->err);
 	if (!o->err.code && out->size + size > REPLIES_SIZE)
 		nb_fail(&o->err, NB_E_LIMIT, 0,
 			"the replies of this site have more than %d MiB: "
@@ -368,17 +434,18 @@ static void collect(struct nb_buf *out, struct one *o, uint64_t until, const str
 	nb_local_close(&o->local);
 }
 
-static void collect_all(struct nb_buf *out, struct one *all, size_t n, const struct lines *in)
+static void collect_all(struct nb_buf *out, struct one *all, size_t n, const struct exchange *x,
+			const struct lines *in)
 {
-	uint64_t until = nb_local_until(REPLY_MS);
+	uint64_t until = wait_until(x, REPLY_MS, REPLY_TENTHS);
 
 	for (size_t i = 0; i < n; i++)
-		collect(out, &all[i], until, in);
+		collect(out, &all[i], until, x, in);
 }
 
 static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x, const char *pids)
 {
-	struct lines in = { .copy = NULL };
+	struct lines in = { .object = -1 };
 	struct nb_err err = { .code = 0 };
 	struct one *all = calloc(PROCESSES, sizeof(*all));
 	struct nb_buf out;
@@ -393,10 +460,10 @@ static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x, 
 		n = list_pids(pids, all);
 		ask_all(all, n, x, &in);
 		nb_buf_init(&out, 0);
-		collect_all(&out, all, n, &in);
+		collect_all(&out, all, n, x, &in);
 		rc = reply(c, MHD_HTTP_OK, &out, 0);
 	}
-	free(in.copy);
+	lines_free(&in);
 	free(all);
 	return rc;
 }
@@ -417,7 +484,7 @@ static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
  * Returns the part of the path after the secret, or NULL if the secret is wrong
  * or missing.
  */
-static const char *path_of(const struct nb_relay *r, const char *url)
+static const char *relay_path(const struct nb_relay *r, const char *url)
 {
 	size_t n = strlen(r->secret);
 	unsigned char differs = 0;
@@ -436,7 +503,7 @@ static const char *path_of(const struct nb_relay *r, const char *url)
 /* Refuse a path without the secret, before a body is kept. */
 static void check_secret(struct exchange *x, const char *url)
 {
-	if (!x->refused.code && !path_of(x->relay, url))
+	if (!x->refused.code && !relay_path(x->relay, url))
 		nb_fail(&x->refused, NB_E_PERM, 0,
 			"the path does not begin with the agent's secret, "
 			"which the site's key in the store contains");
@@ -447,10 +514,14 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x, const
 {
 	const char *pid = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pid");
 	const char *pids = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pids");
+	const char *ms = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "ms");
 
 	if (x->refused.code)
 		return reply_error(c, NULL, &x->refused);
-	url = path_of(x->relay, url);
+	x->limit_ms = ms ? strtoul(ms, NULL, 10) : 0;
+	if (x->limit_ms > MOST_MS)
+		x->limit_ms = MOST_MS;
+	url = relay_path(x->relay, url);
 	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
 		return reply_processes(c, x->relay);
 	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 || (!pid && !pids))
@@ -458,9 +529,9 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x, const
 	return pid ? answer_line(c, x, pid) : answer_all(c, x, pids);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *size, void **state)
+static enum MHD_Result relay_handle(void *arg, struct MHD_Connection *c, const char *url,
+				    const char *method, const char *version, const char *data,
+				    size_t *size, void **state)
 {
 	struct exchange *x = *state;
 
@@ -470,6 +541,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		if (!x)
 			return MHD_NO;
 		x->relay = arg;
+		x->began_ns = nb_clock_system();
 		nb_buf_init(&x->body, BODY_SIZE);
 		nb_relay_peer(c, x->relay->pem.tls, &x->control, &x->refused);
 		check_secret(x, url);
@@ -532,7 +604,7 @@ static struct MHD_Daemon *start_daemon(struct nb_relay *r, int fd)
 
 	if (!r->pem.tls)
 		tls[0].option = MHD_OPTION_END;
-	return MHD_start_daemon(flags, 0, NULL, NULL, handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
+	return MHD_start_daemon(flags, 0, NULL, NULL, relay_handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 				MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,

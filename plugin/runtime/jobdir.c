@@ -173,7 +173,7 @@ static void await_mode(const char *dir)
 }
 
 /* Returns an open directory, or -1. */
-static int open_dir(const struct attempt *t, const char *dir)
+static int jobdir_open_dir(const struct attempt *t, const char *dir)
 {
 	char text[240];
 	struct stat st;
@@ -222,7 +222,7 @@ static bool try_dir(const struct attempt *t, const char *dir)
 	}
 	if (t->make && !make_dir(t, p->dir))
 		return false;
-	fd = open_dir(t, p->dir);
+	fd = jobdir_open_dir(t, p->dir);
 	if (fd < 0)
 		return false;
 	why = why_unfit(fd, text, sizeof(text));

@@ -10,14 +10,17 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Levels and subsystems of NCCL's logger. */
-enum { NCCL_WARN = 2, NCCL_INFO = 3 };
+#include "plugin/runtime/nccl.h"
+
+/* Subsystems of NCCL's logger. */
 enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
 
 enum nb_log_level nb_log_level;
 
 /* NCCL's logger; NULL: lines are kept; accessed atomically */
 static nb_logger_fn *log_target;
+/* the levels of log_target, set before it */
+static struct nb_nccl_levels levels;
 
 /* Lines logged before NCCL passed a logger. */
 enum { EARLY = 16 };
@@ -45,7 +48,7 @@ static void log_keep(enum nb_log_level level, const char *text)
 
 static void log_put(nb_logger_fn *logger, enum nb_log_level level, const char *text)
 {
-	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
+	logger(level == NB_LOG_WARN ? levels.warn : levels.info,
 	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING, "ncclbpf", 0,
 	       "ncclbpf: %s", text);
 }
@@ -86,9 +89,10 @@ void nb_log_err(const char *what, const struct nb_err *err)
 
 void nb_log_to(nb_logger_fn *logger)
 {
-	nb_logger_fn *none = NULL;
+	static bool taken; /* accessed atomically */
 
-	if (logger)
-		__atomic_compare_exchange_n(&log_target, &none, logger, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE);
+	if (!logger || __atomic_exchange_n(&taken, true, __ATOMIC_RELAXED))
+		return;
+	levels = nb_nccl_levels((const void *)(uintptr_t)logger);
+	__atomic_store_n(&log_target, logger, __ATOMIC_RELEASE);
 }

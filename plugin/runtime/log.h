@@ -24,7 +24,7 @@ void nb_log(enum nb_log_level level, const char *fmt, ...) __attribute__((format
 /* Log an error as a warning line: "<what>: <text>; <hint>". */
 void nb_log_err(const char *what, const struct nb_err *err);
 
-/* Set the logger if none is set. NULL is ignored. */
+/* Set the logger if none is set. NULL is ignored. Only NCCL's threads may call it. */
 void nb_log_to(nb_logger_fn *logger);
 /* Write the lines that were kept before there was a logger. */
 void nb_log_kept(void);

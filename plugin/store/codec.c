@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Encodes requests to etcd. A request for keys is sent as a transaction, even
- * for a single operation. Only a single put, the most frequent request, has a
- * form of its own, which costs etcd less.
+ * for a single operation.
  */
 #include "plugin/store/codec.h"
 
@@ -77,25 +76,19 @@ static void put_range(struct nb_buf *out, const struct nb_store_op *op, const ch
 	nb_buf_str(out, "}}");
 }
 
-int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err)
+static int encode_put(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err)
 {
-	int rc = check_key(op->key, false, err);
-
-	if (rc)
-		return rc;
 	if (op->size > NB_STORE_VALUE_SIZE)
 		return nb_fail(err, NB_E_ARG, 0,
 			       "store: key %s: a value of %zu bytes, at most %d are allowed",
 			       op->key, op->size, NB_STORE_VALUE_SIZE);
-	nb_buf_char(out, '{');
+	nb_buf_str(out, "{\"request_put\":{");
 	put_base64(out, "key", op->key, strlen(op->key));
 	nb_buf_char(out, ',');
 	put_base64(out, "value", op->value, op->size);
 	if (op->lease)
 		nb_buf_printf(out, ",\"lease\":\"%" PRId64 "\"", op->lease);
-	nb_buf_char(out, '}');
-	if (!nb_buf_ok(out))
-		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
+	nb_buf_str(out, "}}");
 	return 0;
 }
 
@@ -118,10 +111,7 @@ static int put_op(struct nb_buf *out, const struct nb_store_op *op, struct nb_er
 	case NB_STORE_PUT:
 		break;
 	}
-	nb_buf_str(out, "{\"request_put\":");
-	rc = nb_store_encode_put(out, op, err);
-	nb_buf_char(out, '}');
-	return rc;
+	return encode_put(out, op, err);
 }
 
 static int put_ops(struct nb_buf *out, const char *name, const struct nb_store_op *op, size_t n,
@@ -192,9 +182,7 @@ int nb_store_encode_watch(struct nb_buf *out, const char *prefix, int64_t revisi
 		return rc;
 	nb_buf_str(out, "{\"create_request\":{");
 	put_prefix(out, prefix);
-	if (revision)
-		nb_buf_printf(out, ",\"start_revision\":\"%" PRId64 "\"", revision);
-	nb_buf_str(out, ",\"progress_notify\":true}}");
+	nb_buf_printf(out, ",\"start_revision\":\"%" PRId64 "\"}}", revision);
 	if (!nb_buf_ok(out))
 		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
 	return 0;

@@ -39,11 +39,9 @@ struct nb_store_decoded {
 	/* reply to a user's authentication; etcd's signed tokens can be long */
 	char token[NB_STORE_TOKEN_SIZE];
 	/* fields of one line of a watch's stream */
-	bool created, cancelled, progress;
+	bool cancelled;
 	int64_t compacted;
 	char reason[200];
-	/* members of a reply about a member's status */
-	struct nb_store_member member;
 };
 
 void nb_store_decoded_init(struct nb_store_decoded *d);
@@ -51,8 +49,6 @@ void nb_store_decoded_fini(struct nb_store_decoded *d);
 
 /* Encode a request. Returns 0, NB_E_ARG or NB_E_NOMEM. */
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn, struct nb_err *err);
-/* Encode a NB_STORE_PUT that is sent alone. */
-int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op, struct nb_err *err);
 int nb_store_encode_watch(struct nb_buf *out, const char *prefix, int64_t revision,
 			  struct nb_err *err);
 /* Encode user and password for etcd's authenticate request. */
@@ -60,12 +56,10 @@ void nb_store_encode_user(struct nb_buf *out, const char *user, const char *pass
 
 enum nb_store_form {
 	NB_STORE_FORM_TXN,
-	NB_STORE_FORM_PUT,
 	NB_STORE_FORM_LEASE,
 	NB_STORE_FORM_KEEPALIVE,
 	NB_STORE_FORM_WATCH,
-	NB_STORE_FORM_AUTH,
-	NB_STORE_FORM_MEMBER
+	NB_STORE_FORM_AUTH
 };
 
 /*

@@ -7,7 +7,6 @@
 #include "plugin/store/codec.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ static void wrong(struct reader *r, const char *name, const char *allowed)
 				allowed);
 }
 
-static void no_memory(struct reader *r)
+static void decode_no_memory(struct reader *r)
 {
 	if (!r->rc)
 		r->rc = nb_fail(r->err, NB_E_NOMEM, 0, "%s: no memory", r->endpoint);
@@ -94,32 +93,27 @@ static bool flag_in(struct reader *r, const json_t *in, const char *name)
 }
 
 /* Read a number that is written as a string of digits or as a JSON number. */
-static uint64_t digits_in(struct reader *r, const json_t *in, const char *name, uint64_t most)
+static int64_t number_in(struct reader *r, const json_t *in, const char *name)
 {
 	const json_t *v = json_object_get(in, name);
 	const char *text = json_string_value(v);
 	char *end;
-	uint64_t n;
+	long long n;
 
 	if (!v)
 		return 0;
 	if (json_is_integer(v) && json_integer_value(v) >= 0)
-		return (uint64_t)json_integer_value(v);
+		return json_integer_value(v);
 	if (!text || text[0] < '0' || text[0] > '9')
 		goto fail;
 	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || *end || n > most)
+	n = strtoll(text, &end, 10);
+	if (errno || *end)
 		goto fail;
 	return n;
 fail:
 	wrong(r, name, "a 64-bit number");
 	return 0;
-}
-
-static int64_t number_in(struct reader *r, const json_t *in, const char *name)
-{
-	return (int64_t)digits_in(r, in, name, INT64_MAX);
 }
 
 /* Read a string, and cut it to @size - 1 bytes. */
@@ -166,7 +160,7 @@ static size_t bytes_in(struct reader *r, const json_t *in, const char *name, siz
 	*size = r->d->bytes.size - at;
 	nb_buf_char(&r->d->bytes, '\0');
 	if (!nb_buf_ok(&r->d->bytes))
-		no_memory(r);
+		decode_no_memory(r);
 	return at;
 }
 
@@ -204,7 +198,7 @@ static bool kv_room(struct reader *r, size_t more)
 		return true;
 	p = realloc(r->d->kv, (r->d->nkv + more) * sizeof(*p));
 	if (!p) {
-		no_memory(r);
+		decode_no_memory(r);
 		return false;
 	}
 	r->d->kv = p;
@@ -267,33 +261,13 @@ static void watch_in(struct reader *r, const json_t *v)
 	const json_t *events = array_in(r, v, "events");
 	size_t n = json_array_size(events);
 
-	d->created = flag_in(r, v, "created");
 	d->cancelled = flag_in(r, v, "canceled");
 	d->compacted = number_in(r, v, "compact_revision");
 	text_in(r, v, "cancel_reason", d->reason, sizeof(d->reason));
-	d->progress = !n && !d->created && !d->cancelled;
 	if (!kv_room(r, n))
 		return;
 	for (size_t i = 0; i < n && !r->rc; i++)
 		event_in(r, json_array_get(events, i));
-}
-
-static void member_in(struct reader *r, const json_t *v)
-{
-	struct nb_store_member *m = &r->d->member;
-	const json_t *header = object_in(r, v, "header");
-	const json_t *errors = array_in(r, v, "errors");
-	const char *first = json_string_value(json_array_get(errors, 0));
-
-	text_in(r, v, "version", m->version, sizeof(m->version));
-	m->member = digits_in(r, header, "member_id", UINT64_MAX);
-	m->leader = digits_in(r, v, "leader", UINT64_MAX);
-	m->db_size = number_in(r, v, "dbSize");
-	m->revision = number_in(r, header, "revision");
-	if (first)
-		strncpy(m->alarm, first, sizeof(m->alarm) - 1);
-	if (!m->version[0])
-		wrong(r, "version", "there");
 }
 
 static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
@@ -308,9 +282,6 @@ static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
 	case NB_STORE_FORM_TXN:
 		txn_in(r, v);
 		break;
-	case NB_STORE_FORM_PUT:
-		d->reply.succeeded = true;
-		break;
 	case NB_STORE_FORM_LEASE:
 	case NB_STORE_FORM_KEEPALIVE:
 		d->reply.lease = number_in(r, v, "ID");
@@ -321,9 +292,6 @@ static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
 		break;
 	case NB_STORE_FORM_AUTH:
 		token_in(r, v);
-		break;
-	case NB_STORE_FORM_MEMBER:
-		member_in(r, v);
 		break;
 	}
 }
@@ -364,7 +332,7 @@ int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form, const c
 	return r.rc;
 }
 
-static int code_of(int grpc, const char *text)
+static int grpc_code(int grpc, const char *text)
 {
 	switch (grpc) {
 	case NB_STORE_GRPC_INVALID:
@@ -421,7 +389,7 @@ int nb_store_decode_error(const char *text, size_t size, long status, const char
 	if (!*grpc)
 		*grpc = (int)json_integer_value(json_object_get(in, "grpc_code"));
 	if (said && *grpc)
-		nb_fail(err, code_of(*grpc, said), 0, "%s: %s", endpoint, said);
+		nb_fail(err, grpc_code(*grpc, said), 0, "%s: %s", endpoint, said);
 	else if (said)
 		nb_fail(err, NB_E_PROTOCOL, 0, "%s: HTTP status %ld: %s", endpoint, status, said);
 	/* quote the first line of the reply, which may explain the failure */

@@ -52,8 +52,6 @@ struct nb_http {
 	int epoll, timer;
 	/* time of libcurl's next deadline, or NO_DEADLINE */
 	int64_t curl_due_ms;
-	/* when the timerfd fires, or NO_DEADLINE */
-	int64_t armed_ms;
 	bool turning;
 	struct nb_http_transfer *open, *dead, *fresh;
 	struct nb_http_timer *timers; /* list of timers, sorted by their time */
@@ -131,16 +129,11 @@ static void arm_timer(struct nb_http *h)
 
 	if (h->timers && (due < 0 || (int64_t)h->timers->due_ms < due))
 		due = (int64_t)h->timers->due_ms;
-	/*
-	 * Deadlines mostly move into the future. The timer may then fire early
-	 * and is set again, which costs less than to set it each time.
-	 */
-	if (due < 0 || (h->armed_ms >= 0 && due >= h->armed_ms))
-		return;
-	h->armed_ms = due;
-	at.it_value.tv_sec = due / 1000;
-	/* a time of zero would disarm the timer */
-	at.it_value.tv_nsec = due % 1000 * 1000000 + 1;
+	/* a time of zero disarms the timer */
+	if (due >= 0) {
+		at.it_value.tv_sec = due / 1000;
+		at.it_value.tv_nsec = due % 1000 * 1000000 + 1;
+	}
 	timerfd_settime(h->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
@@ -153,7 +146,7 @@ int nb_http_new(struct nb_http **out, struct nb_err *err)
 	*out = NULL;
 	if (!h)
 		return nb_fail(err, NB_E_NOMEM, 0, "HTTP: no memory");
-	h->curl_due_ms = h->armed_ms = NO_DEADLINE;
+	h->curl_due_ms = NO_DEADLINE;
 	h->epoll = epoll_create1(EPOLL_CLOEXEC);
 	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	curl = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -269,7 +262,7 @@ static bool never_sent(CURLcode rc)
 	}
 }
 
-static int code_of(const struct nb_http_transfer *t, CURLcode rc)
+static int curl_code(const struct nb_http_transfer *t, CURLcode rc)
 {
 	if (t->over_limit)
 		return NB_E_LIMIT;
@@ -310,7 +303,7 @@ static void end_transfer(CURL *easy, CURLcode rc)
 			nb_fail(&err, NB_E_LIMIT, 0, "%s: reply of more than %zu bytes", url,
 				t->in.limit);
 		else
-			nb_fail(&err, code_of(t, rc), 0, "%s: %s", url,
+			nb_fail(&err, curl_code(t, rc), 0, "%s: %s", url,
 				t->error[0] ? t->error : curl_easy_strerror(rc));
 		r.err = &err;
 	}
@@ -367,7 +360,6 @@ static void run_sockets(struct nb_http *h)
 
 		if (e[i].data.fd == h->timer) {
 			(void)!read(h->timer, &count, sizeof(count));
-			h->armed_ms = NO_DEADLINE;
 			continue;
 		}
 		if (e[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -487,33 +479,6 @@ static bool set_request(struct nb_http_transfer *t, const struct nb_http_request
 	       set_headers(t, q);
 }
 
-/*
- * Let libcurl send a new request now. Otherwise the timer would have to be set,
- * and the loop would need one more iteration. Callbacks still run in the loop
- * alone: if there is something for them, it is due at once.
- */
-static void start_now(struct nb_http *h)
-{
-	int running = 0, open = 0;
-
-	if (h->turning)
-		return; /* the iteration sets the timer at its end */
-	/* libcurl reports a deadline only once: keep one that is not due */
-	if (h->curl_due_ms < 0 || h->curl_due_ms > (int64_t)nb_http_now_ms()) {
-		arm_timer(h);
-		return;
-	}
-	h->turning = true;
-	h->curl_due_ms = NO_DEADLINE;
-	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	h->turning = false;
-	for (const struct nb_http_transfer *t = h->open; t; t = t->next)
-		open++;
-	if (h->fresh || running < open)
-		h->curl_due_ms = (int64_t)nb_http_now_ms();
-	arm_timer(h);
-}
-
 struct nb_http_transfer *nb_http_start(struct nb_http *h, const struct nb_http_request *q,
 				       struct nb_err *err)
 {
@@ -536,7 +501,7 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h, const struct nb_http_r
 	if (t->next)
 		t->next->link = &t->next;
 	h->open = t;
-	start_now(h);
+	arm_timer(h);
 	return t;
 fail:
 	if (t)

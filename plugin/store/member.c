@@ -17,7 +17,7 @@
 
 enum { TIMEOUT_MS = 5000, PASSWORD_SIZE = 1024 };
 
-static int no_memory(struct nb_err *err)
+static int store_no_memory(struct nb_err *err)
 {
 	return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
 }
@@ -40,7 +40,7 @@ static int add_endpoint(struct nb_store *s, const char *url, size_t n, struct nb
 			       NB_STORE_ENDPOINTS);
 	s->endpoint[s->nendpoints] = strndup(url, n);
 	if (!s->endpoint[s->nendpoints])
-		return no_memory(err);
+		return store_no_memory(err);
 	s->nendpoints++;
 	return 0;
 }
@@ -74,7 +74,7 @@ static int copy_file(char **to, const char *what, const char *path, struct nb_er
 		return nb_fail(err, NB_E_SETTING, 0, "store: %s %s: %s", what, path,
 			       strerror(errno));
 	*to = strdup(path);
-	return *to ? 0 : no_memory(err);
+	return *to ? 0 : store_no_memory(err);
 }
 
 static int read_tls(struct nb_store *s, const struct nb_http_tls *tls, struct nb_err *err)
@@ -120,7 +120,7 @@ static int read_password(struct nb_store *s, const char *path, struct nb_err *er
 	text[strcspn(text, "\r\n")] = '\0';
 	s->password = strdup(text);
 	explicit_bzero(text, sizeof(text));
-	return s->password ? 0 : no_memory(err);
+	return s->password ? 0 : store_no_memory(err);
 }
 
 static int read_user(struct nb_store *s, const struct nb_store_config *c, struct nb_err *err)
@@ -129,7 +129,7 @@ static int read_user(struct nb_store *s, const struct nb_store_config *c, struct
 		return 0;
 	s->user = strdup(c->user);
 	if (!s->user)
-		return no_memory(err);
+		return store_no_memory(err);
 	if (!c->password_file || !c->password_file[0])
 		return nb_fail(err, NB_E_SETTING, 0, "store: user %s has no password file",
 			       c->user);
@@ -173,7 +173,7 @@ int nb_store_open(struct nb_store **out, struct nb_http *http, const struct nb_s
 
 	*out = NULL;
 	if (!s)
-		return no_memory(err);
+		return store_no_memory(err);
 	s->http = http;
 	s->timeout_ms = config->timeout_ms ? config->timeout_ms : TIMEOUT_MS;
 	s->keep_ms = s->timeout_ms;
@@ -215,11 +215,6 @@ void nb_store_close(struct nb_store *s)
 	free(s->user);
 	free(s->password);
 	free(s);
-}
-
-const char *nb_store_endpoint(const struct nb_store *s, unsigned i)
-{
-	return s->endpoint[i];
 }
 
 void nb_store_member_failed(struct nb_store *s, unsigned i, const struct nb_err *err)

@@ -27,6 +27,7 @@ struct nb_store {
 	/* header line with the token; "" if not authenticated */
 	char authorization[NB_STORE_TOKEN_SIZE + 32];
 	bool authenticating;
+	bool ended; /* no request may start */
 	struct nb_store_request *requests;
 	struct nb_store_watch *watches;
 };
@@ -39,14 +40,15 @@ bool nb_store_must_authenticate(struct nb_store *s);
 /* Forget a token that the store no longer accepts. */
 void nb_store_drop_token(struct nb_store *s);
 /*
- * Start the watches that waited for authentication. If it failed, @err says
- * why.
+ * Start the watches that waited for authentication, or end them if @err is not
+ * NULL.
  */
 void nb_store_watches_authenticated(struct nb_store *s, const struct nb_err *err);
 
-/*
- * Mark member @i as failed: use the next member, and resume the watches there.
- */
+/* Read @key from member @i alone, which must have a leader to answer. */
+int nb_store_probe(struct nb_store *s, unsigned i, const char *key, nb_store_done_fn *done,
+		   void *arg);
+/* Mark member @i as failed: use the next member, and end the watches of this one. */
 void nb_store_member_failed(struct nb_store *s, unsigned i, const struct nb_err *err);
 void nb_store_watches_moved(struct nb_store *s, unsigned i, const struct nb_err *err);
 

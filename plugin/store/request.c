@@ -40,7 +40,6 @@ struct nb_store_request {
 	struct nb_http_transfer *transfer;
 	struct nb_http_timer *timer;
 	nb_store_done_fn *done;
-	nb_store_member_fn *member_done;
 	void *arg;
 };
 
@@ -76,17 +75,13 @@ static void finish(struct nb_store_request *q, struct nb_store_decoded *d, const
 {
 	struct nb_store_request done = *q;
 	struct nb_store_reply *r = &d->reply;
-	struct nb_store_member *m = &d->member;
 
-	r->err = m->err = err;
+	r->err = err;
 	r->unknown = unknown;
-	r->endpoint = m->endpoint = q->store->endpoint[q->endpoint];
-	r->took_us = m->took_us = (nb_http_now_ms() - q->started_ms) * 1000;
+	r->endpoint = q->store->endpoint[q->endpoint];
+	r->took_us = (nb_http_now_ms() - q->started_ms) * 1000;
 	request_free(q);
-	if (done.member_done)
-		done.member_done(done.arg, m);
-	else
-		done.done(done.arg, r);
+	done.done(done.arg, r);
 	nb_store_decoded_fini(d);
 }
 
@@ -96,6 +91,20 @@ static void fail(struct nb_store_request *q, const struct nb_err *err, bool unkn
 
 	nb_store_decoded_init(&d);
 	finish(q, &d, err, unknown);
+}
+
+void nb_store_end(struct nb_store *s)
+{
+	struct nb_err err = { .code = 0 };
+
+	if (!s)
+		return;
+	nb_store_watches_free(s);
+	s->ended = true;
+	nb_fail(&err, NB_E_STORE, 0, "the store is being closed");
+	while (s->requests)
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): unlinked
+		fail(s->requests, &err, s->requests->write);
 }
 
 static void try_again(void *arg)
@@ -275,7 +284,7 @@ static struct nb_store_request *request_new(struct nb_store *s, enum nb_store_fo
 {
 	struct nb_store_request *q = calloc(1, sizeof(*q));
 
-	if (!q || !nb_buf_ok(body)) {
+	if (!q || !nb_buf_ok(body) || s->ended) {
 		nb_buf_fini(body);
 		free(q);
 		return NULL;
@@ -372,20 +381,16 @@ static bool changes(const struct nb_store_op *op, size_t n)
 int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn, nb_store_done_fn *done,
 		 void *arg, struct nb_err *err)
 {
-	bool put = !txn->ncompare && txn->nthen == 1 && !txn->notherwise &&
-		   txn->then->kind == NB_STORE_PUT;
 	struct nb_buf body;
 	int rc;
 
 	nb_buf_init(&body, 0);
-	rc = put ? nb_store_encode_put(&body, txn->then, err)
-		 : nb_store_encode_txn(&body, txn, err);
+	rc = nb_store_encode_txn(&body, txn, err);
 	if (rc) {
 		nb_buf_fini(&body);
 		return rc;
 	}
-	return start(s, put ? NB_STORE_FORM_PUT : NB_STORE_FORM_TXN,
-		     put ? "/v3/kv/put" : "/v3/kv/txn", &body,
+	return start(s, NB_STORE_FORM_TXN, "/v3/kv/txn", &body,
 		     changes(txn->then, txn->nthen) || changes(txn->otherwise, txn->notherwise),
 		     done, arg, err);
 }
@@ -402,16 +407,6 @@ int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done, vo
 		 struct nb_err *err)
 {
 	struct nb_store_op op = { .kind = NB_STORE_GET, .key = key };
-
-	return nb_store_do(s, &op, done, arg, err);
-}
-
-int nb_store_put(struct nb_store *s, const char *key, const void *value, size_t size, int64_t lease,
-		 nb_store_done_fn *done, void *arg, struct nb_err *err)
-{
-	struct nb_store_op op = {
-		.kind = NB_STORE_PUT, .key = key, .value = value, .size = size, .lease = lease
-	};
 
 	return nb_store_do(s, &op, done, arg, err);
 }
@@ -446,25 +441,15 @@ int nb_store_lease_revoke(struct nb_store *s, int64_t lease, nb_store_done_fn *d
 	return start_lease(s, NB_STORE_FORM_LEASE, "/v3/lease/revoke", "ID", lease, done, arg, err);
 }
 
-int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done, void *arg,
-		    struct nb_err *err)
+int nb_store_probe(struct nb_store *s, unsigned i, const char *key, nb_store_done_fn *done,
+		   void *arg)
 {
-	struct nb_store_request *q;
-	struct nb_buf body;
+	int rc = nb_store_get(s, key, done, arg, NULL);
 
-	nb_buf_init(&body, 0);
-	nb_buf_str(&body, "{}");
-	q = request_new(s, NB_STORE_FORM_MEMBER, "/v3/maintenance/status", &body);
-	if (!q)
-		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
-	q->pinned = (int)i;
-	q->endpoint = i;
-	q->member_done = done;
-	q->arg = arg;
-	q->timer = nb_http_timer_start(s->http, 0, try_again, q);
-	if (!q->timer) {
-		request_free(q);
-		return nb_fail(err, NB_E_NOMEM, 0, "store: no memory");
-	}
+	if (rc)
+		return rc;
+	/* the request is the newest one, and has made no attempt yet */
+	s->requests->pinned = (int)i;
+	s->requests->endpoint = i;
 	return 0;
 }

@@ -63,6 +63,11 @@ int nb_store_open(struct nb_store **out, struct nb_http *http, const struct nb_s
  */
 void nb_store_set_timeout(struct nb_store *s, unsigned ms);
 /*
+ * Cancel all watches and fail all requests under way, so that the callbacks of
+ * these free what they have, and refuse new ones. @s may be NULL. Only nb_store_close may follow.
+ */
+void nb_store_end(struct nb_store *s);
+/*
  * Cancel all requests and watches, and close the store. No callback runs. @s
  * may be NULL.
  */
@@ -82,8 +87,6 @@ int nb_store_do(struct nb_store *s, const struct nb_store_op *op, nb_store_done_
 		struct nb_err *err);
 int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done, void *arg,
 		 struct nb_err *err);
-int nb_store_put(struct nb_store *s, const char *key, const void *value, size_t size, int64_t lease,
-		 nb_store_done_fn *done, void *arg, struct nb_err *err);
 
 int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s, nb_store_done_fn *done, void *arg,
 			 struct nb_err *err);
@@ -97,62 +100,32 @@ int nb_store_lease_revoke(struct nb_store *s, int64_t lease, nb_store_done_fn *d
 			  struct nb_err *err);
 
 /*
- * States that a watch reports.
- *
- * NB_STORE_WATCH_OPEN: the store has accepted the watch, at the start or after
- *   an interruption; no change was missed
- * NB_STORE_WATCH_EVENTS: changes, in the order of revisions
- * NB_STORE_WATCH_BROKEN: the watch was interrupted for the reason in @err, and
- *   will resume
- * NB_STORE_WATCH_LOST: the watch has ended and changes were missed; read the
- *   keys and start a new watch at the next revision
- * NB_STORE_WATCH_FAILED: the watch has ended for another reason, such as a
- *   missing permission
- */
-enum nb_store_watch_state {
-	NB_STORE_WATCH_OPEN,
-	NB_STORE_WATCH_EVENTS,
-	NB_STORE_WATCH_BROKEN,
-	NB_STORE_WATCH_LOST,
-	NB_STORE_WATCH_FAILED
-};
-
-/*
  * Report of a watch.
  *
- * @kv, @nkv: the changed keys; a deleted key has deleted set and no value
- * @revision: revision of the store; for NB_STORE_WATCH_LOST, the oldest
- *   revision that the store still has, or 0
+ * @err: NULL: the report has changes. Otherwise the watch has ended, and may
+ *   have missed changes: read the keys and start a new watch at the next
+ *   revision. NB_E_PERM: the user may not read the keys
+ * @kv, @nkv: the changed keys in the order of revisions; a deleted key has
+ *   deleted set and no value
  */
 struct nb_store_watch_report {
-	enum nb_store_watch_state state;
 	const struct nb_err *err;
 	const struct nb_store_kv *kv;
 	size_t nkv;
-	int64_t revision;
-	const char *endpoint;
 };
 
 typedef void nb_store_watch_fn(void *arg, const struct nb_store_watch_report *report);
 
 /*
  * nb_store_watch - report all changes of keys below @prefix
- * @revision: first revision to report; 0: only future changes
+ * @revision: first revision to report
  *
- * An interrupted watch resumes at the next member. It lasts until
- * nb_store_unwatch, which must also be called after NB_STORE_WATCH_LOST and
- * NB_STORE_WATCH_FAILED. A member without a leader ends the watch, so a
- * partitioned member cannot hide changes.
+ * It lasts until a report with an error, and must be freed by nb_store_unwatch
+ * in any case. A member without a leader ends the watch, so a partitioned
+ * member cannot hide changes.
  */
 struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix, int64_t revision,
 				      nb_store_watch_fn *fn, void *arg, struct nb_err *err);
 void nb_store_unwatch(struct nb_store_watch *w);
-
-typedef void nb_store_member_fn(void *arg, const struct nb_store_member *m);
-
-const char *nb_store_endpoint(const struct nb_store *s, unsigned i);
-/* Ask only member @i for its condition. */
-int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done, void *arg,
-		    struct nb_err *err);
 
 #endif

@@ -117,18 +117,4 @@ struct nb_store_reply {
 	const char *endpoint;
 };
 
-/*
- * Condition of a member, valid during the callback. @leader: the leader's ID;
- * 0: none. @alarm: the member's first error, or NULL
- */
-struct nb_store_member {
-	const struct nb_err *err;
-	const char *endpoint;
-	char version[24];
-	uint64_t member, leader;
-	int64_t db_size, revision;
-	uint64_t took_us;
-	char alarm[120];
-};
-
 #endif

@@ -13,8 +13,6 @@
  * for queue pair attributes that a policy sets. This header is the interface
  * between the tap and libncclbpf.so, which come from one build.
  */
-struct nb_clock;
-
 /*
  * What libncclbpf.so gives to the tap so that the tap can run programs. All
  * pointers stay valid until the process ends.
@@ -26,7 +24,6 @@ struct nb_tap_sink {
 	 * bit set of the hooks whose programs read times; accessed atomically
 	 */
 	const uint32_t *timed;
-	const struct nb_clock *clock;
 	void (*run)(enum nb_hook hook, void *ctx, uint64_t size);
 	/*
 	 * Run a hook's programs with a context whose times are 0. Does nothing
@@ -104,10 +101,6 @@ struct nb_tap_api {
 	 * must not call verbs.
 	 */
 	void (*qps)(bool (*each)(const struct nb_tap_qp_view *v, void *arg), void *arg);
-	/*
-	 * Call @opened for each adapter opened from now on, in NCCL's thread.
-	 */
-	void (*on_open)(void (*opened)(const char *adapter));
 	/*
 	 * Returns the name of adapter @number, counted from 0, or NULL if there
 	 * are no more. Closed adapters keep their numbers.

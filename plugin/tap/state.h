@@ -2,7 +2,6 @@
 #ifndef NB_PLUGIN_TAP_STATE_H
 #define NB_PLUGIN_TAP_STATE_H
 
-#include "plugin/runtime/clock.h"
 #include "plugin/tap/queue.h"
 #include "plugin/tap/api.h"
 
@@ -16,10 +15,6 @@ struct nb_tap_state {
 	uint64_t qps, live_qps, failed_changes, events, regions, region_bytes;
 	uint64_t tuned, refused, undone, unseen, strays, overflows;
 	uint64_t extended, failures, beyond;
-	/*
-	 * called when an adapter is opened; NULL: not set; accessed atomically
-	 */
-	void (*opened)(const char *adapter);
 	/* sums over destroyed queue pairs; protected by the tap's lock */
 	uint64_t posts[2], completions[2], bytes[2], errors;
 };
@@ -59,11 +54,6 @@ static inline const struct nb_tap_sink *nb_tap_sink_timed(unsigned hooks)
 	return s;
 }
 #define NB_TAP_HOOK(name) (1u << NB_HOOK_VERBS_##name)
-
-static inline uint64_t nb_tap_now(const struct nb_tap_sink *s)
-{
-	return nb_clock_of(s->clock);
-}
 
 /*
  * Returns the tap's entry of a context, or NULL for an adapter beyond

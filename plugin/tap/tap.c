@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/defs/ctx.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/tap/api.h"
 #include "plugin/tap/real.h"
 #include "plugin/tap/state.h"
@@ -26,18 +26,6 @@ enum phase { CREATED, BEFORE, AFTER, DESTROYED };
 static pthread_mutex_t tap_lock = PTHREAD_MUTEX_INITIALIZER;
 struct nb_tap_device nb_tap_device[NB_TAP_DEVICES];
 struct nb_tap_state nb_tap;
-
-/*
- * Returns the system's clock. The ages of queue pairs are needed even if no
- * policy was attached at their creation.
- */
-static uint64_t system_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
 {
@@ -124,14 +112,6 @@ static void functions_restore(const struct nb_tap_device *d, struct nb_ibv_conte
 		x->create_cq_ex = d->create_cq_ex;
 }
 
-static void tell_opened(const char *adapter)
-{
-	void (*opened)(const char *name) = __atomic_load_n(&nb_tap.opened, __ATOMIC_ACQUIRE);
-
-	if (opened)
-		opened(adapter);
-}
-
 /*
  * Returns an entry for an adapter that was opened: that of an earlier, closed
  * context of it, so that the adapter keeps its number, or a new one. NULL if
@@ -168,13 +148,11 @@ struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev)
 	if (!c)
 		return NULL;
 	name = real->get_device_name ? real->get_device_name(dev) : NULL;
-	name = name ? name : "";
 	pthread_mutex_lock(&tap_lock);
-	d = device_entry(name);
+	d = device_entry(name ? name : "");
 	if (d)
 		functions_replace(d, c);
 	pthread_mutex_unlock(&tap_lock);
-	tell_opened(name);
 	return c;
 }
 
@@ -207,10 +185,9 @@ static uint64_t gid_hash(const uint8_t gid[16])
 	return h ? h : 1;
 }
 
-static struct ncclbpf_verbs_qp qp_context(const struct nb_tap_qp *q, const struct nb_tap_sink *s,
-					  enum phase phase)
+static struct ncclbpf_verbs_qp qp_context(const struct nb_tap_qp *q, enum phase phase)
 {
-	uint64_t now = nb_tap_now(s);
+	uint64_t now = nb_clock_system();
 
 	return (struct ncclbpf_verbs_qp){
 		.now_ns = now,
@@ -238,7 +215,7 @@ static void qp_told(struct nb_tap_qp *q, enum phase phase)
 
 	if (!s)
 		return;
-	c = qp_context(q, s, phase);
+	c = qp_context(q, phase);
 	s->run(NB_HOOK_VERBS_QP, &c, sizeof(c));
 }
 
@@ -256,7 +233,7 @@ struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd, struct nb_ibv_qp_init_attr
 	q = nb_tap_qp_add(d, qp->qp_num,
 			  (const uint32_t[2]){ a->cap.max_recv_wr, a->cap.max_send_wr });
 	if (q) {
-		q->born_ns = system_now();
+		q->born_ns = nb_clock_system();
 		q->cq[NB_TAP_RECV] = a->recv_cq;
 		q->cq[NB_TAP_SEND] = a->send_cq;
 		q->signal_all = a->sq_sig_all;
@@ -353,16 +330,16 @@ int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask)
 		return nb_real()->modify_qp(qp, a, mask);
 	qp_learn(q, a, mask);
 	if (s) {
-		c = qp_context(q, s, BEFORE);
+		c = qp_context(q, BEFORE);
 		c.to = a->qp_state;
 		if (mask & NB_IBV_QP_PATH_MTU && a->path_mtu < 8)
 			c.mtu = 128u << a->path_mtu;
 		s->run(NB_HOOK_VERBS_QP, &c, sizeof(c));
-		began = nb_tap_now(s);
+		began = nb_clock_system();
 	}
 	rc = qp_change(qp, a, mask, s ? &c : NULL);
 	if (s) {
-		c.now_ns = nb_tap_now(s);
+		c.now_ns = nb_clock_system();
 		c.ns = c.now_ns - began;
 		c.phase = AFTER;
 		c.error = rc < 0 ? errno : rc;
@@ -377,7 +354,7 @@ int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask)
 	for (int i = 0; i < 2 && a->qp_state == NB_IBV_QPS_RESET; i++)
 		nb_tap_queue_clear(&q->queue[i]);
 	if (a->qp_state == NB_IBV_QPS_RTS && !NB_TAP_GET(q->ready_ns))
-		NB_TAP_SET(q->ready_ns, system_now() - q->born_ns);
+		NB_TAP_SET(q->ready_ns, nb_clock_system() - q->born_ns);
 	return 0;
 }
 
@@ -420,7 +397,7 @@ static void region_told(const struct nb_ibv_pd *pd, const struct nb_ibv_mr *mr,
 	}
 	if (!s || !d)
 		return;
-	c->now_ns = nb_tap_now(s);
+	c->now_ns = nb_clock_system();
 	c->ns = began ? c->now_ns - began : 0;
 	c->device = d->number;
 	c->lkey = mr ? mr->lkey : 0;
@@ -433,7 +410,7 @@ static uint64_t region_begin(void)
 {
 	const struct nb_tap_sink *s = nb_tap_sink_for(NB_TAP_HOOK(MR));
 
-	return s ? nb_tap_now(s) : 0;
+	return s ? nb_clock_system() : 0;
 }
 
 EXPORT struct nb_ibv_mr *ibv_reg_mr(struct nb_ibv_pd *pd, void *addr, size_t length, int access);
@@ -567,7 +544,7 @@ int ibv_get_async_event(struct nb_ibv_context *context, struct nb_ibv_async_even
 	if (!s || !d)
 		return 0;
 	c = (struct ncclbpf_verbs_event){
-		.now_ns = nb_tap_now(s),
+		.now_ns = nb_clock_system(),
 		.device = d->number,
 		.event = e->event_type,
 	};
@@ -581,7 +558,7 @@ int ibv_get_async_event(struct nb_ibv_context *context, struct nb_ibv_async_even
 	return 0;
 }
 
-static void attach(const struct nb_tap_sink *sink)
+static void tap_attach(const struct nb_tap_sink *sink)
 {
 	__atomic_store_n(&nb_tap.sink, sink, __ATOMIC_RELEASE);
 }
@@ -660,7 +637,7 @@ static bool view_qp(struct nb_tap_qp *q, void *arg)
 
 static void qps(bool (*each)(const struct nb_tap_qp_view *v, void *arg), void *arg)
 {
-	struct viewing w = { each, arg, system_now(), 0 };
+	struct viewing w = { each, arg, nb_clock_system(), 0 };
 
 	pthread_mutex_lock(&tap_lock);
 	nb_tap_qp_each(view_qp, &w);
@@ -691,16 +668,11 @@ static bool watch_qp(struct nb_tap_qp *q, void *arg)
 static void watch(uint64_t limit_ns, bool (*each)(const struct nb_tap_qp_view *v, void *arg),
 		  void *arg)
 {
-	struct viewing w = { each, arg, system_now(), limit_ns };
+	struct viewing w = { each, arg, nb_clock_system(), limit_ns };
 
 	pthread_mutex_lock(&tap_lock);
 	nb_tap_qp_each(watch_qp, &w);
 	pthread_mutex_unlock(&tap_lock);
-}
-
-static void on_open(void (*opened)(const char *name))
-{
-	__atomic_store_n(&nb_tap.opened, opened, __ATOMIC_RELEASE);
 }
 
 static const char *adapter(uint32_t number)
@@ -711,4 +683,4 @@ static const char *adapter(uint32_t number)
 }
 
 EXPORT extern const struct nb_tap_api ncclbpf_tap;
-const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, attach, sums, qps, on_open, adapter, watch };
+const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, tap_attach, sums, qps, adapter, watch };

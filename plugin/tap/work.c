@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/defs/ctx.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/tap/state.h"
 
 static inline uint64_t bytes_of(const struct nb_ibv_wr *w)
@@ -35,7 +36,7 @@ static inline __attribute__((always_inline)) void
 posting_begin(struct nb_tap_qp *q, const struct nb_ibv_wr *w, bool send)
 {
 	const struct nb_tap_sink *s = nb_tap_sink_timed(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
-	uint64_t now = __builtin_expect(s != NULL, 0) ? nb_tap_now(s) : 0;
+	uint64_t now = __builtin_expect(s != NULL, 0) ? nb_clock_system() : 0;
 
 	for (; w; w = w->next) {
 		const struct nb_tap_post post = { now, w->wr_id, send ? bytes_of(w) : 0,
@@ -68,7 +69,7 @@ static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 			 int rc)
 {
 	bool timed = nb_tap_sink_timed(NB_TAP_HOOK(POST));
-	uint64_t now = timed ? nb_tap_now(s) : 0;
+	uint64_t now = timed ? nb_clock_system() : 0;
 	struct ncclbpf_verbs_post c = {
 		.now_ns = timed && began ? began : now,
 		.ns = timed && began ? now - began : 0,
@@ -90,7 +91,7 @@ static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 }
 
 /*
- * Finish a post for which the adapter returned an error or programs run.
+ * Finish a post, if the adapter returned an error or programs are attached.
  * @refused: the first work request that the adapter refused; it refused the
  * later ones too. NULL: it refused all
  */
@@ -208,7 +209,7 @@ static void completion(const struct nb_tap_device *d, const struct nb_tap_sink *
 	if (!s)
 		return;
 	timed = nb_tap_sink_timed(NB_TAP_HOOK(DONE));
-	now = timed ? nb_tap_now(s) : 0;
+	now = timed ? nb_clock_system() : 0;
 	(timed ? s->run : s->run_untimed)(NB_HOOK_VERBS_DONE,
 					  &(struct ncclbpf_verbs_done){
 						  .now_ns = now,

@@ -326,6 +326,18 @@ int nb_gin_create_context(void *coll, const struct nb_gin_config *config, void *
 	return NB_NET_OK;
 }
 
+/*
+ * A put is done when the operating system has its bytes, so a peer's signal may
+ * arrive before the put of another peer that was done before it.
+ */
+int nb_gin_get_rma_properties(void *coll, struct nb_rma_properties *p)
+{
+	if (!coll || !p)
+		return NB_NET_ARGUMENT;
+	*p = (struct nb_rma_properties){ .flushes_all = false };
+	return NB_NET_OK;
+}
+
 int nb_gin_destroy_context(void *ctx)
 {
 	(void)ctx;

@@ -62,7 +62,9 @@ bool nb_tcp_dial_open(struct nb_tcp_dial *d, const struct nb_tcp_handle *h, int 
 		      uint64_t patience_ns);
 /*
  * Continue. Returns 0 if the connection is made, EAGAIN if not yet, or the
- * errno of its failure. A refusal is tried again until the deadline.
+ * errno of its failure. A refusal is tried again until the deadline. A connect
+ * that is pending waits as long as the kernel does: the queue of a slow peer may
+ * be full.
  */
 int nb_tcp_dial_step(struct nb_tcp_dial *d);
 void nb_tcp_dial_close(struct nb_tcp_dial *d);

@@ -10,10 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "plugin/runtime/nccl.h"
 #include "plugin/tcp/tcp.h"
 
-/* Levels and subsystems of NCCL's logger. */
-enum { NCCL_WARN = 2, NCCL_INFO = 3 };
+/* Subsystems of NCCL's logger. */
 enum { NCCL_INIT = 0x1, NCCL_NET = 0x10 };
 
 const char nb_net_name[] = "tcp";
@@ -28,14 +28,17 @@ struct nb_tcp_conf nb_tcp_conf = {
 static uint64_t counts[NB_NET_NCOUNTS];
 /* NCCL's logger; NULL: no init has passed one; accessed atomically */
 static nb_net_logger *tcp_log_target;
+/* its levels, set before it */
+static struct nb_nccl_levels tcp_levels;
 
 bool nb_net_ready(nb_net_logger *logger)
 {
-	nb_net_logger *none = NULL;
+	static bool taken; /* accessed atomically */
 
-	if (logger)
-		__atomic_compare_exchange_n(&tcp_log_target, &none, logger, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+	if (!logger || __atomic_exchange_n(&taken, true, __ATOMIC_RELAXED))
+		return true;
+	tcp_levels = nb_nccl_levels((const void *)(uintptr_t)logger);
+	__atomic_store_n(&tcp_log_target, logger, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -72,8 +75,8 @@ void nb_tcp_say(bool warn, const char *fmt, ...)
 	if (say)
 		say(warn, line);
 	else if (logger)
-		logger(warn ? NCCL_WARN : NCCL_INFO, NCCL_INIT | NCCL_NET, "libnccl-net-tcp", 0,
-		       "tcp: %s", line);
+		logger(warn ? tcp_levels.warn : tcp_levels.info, NCCL_INIT | NCCL_NET,
+		       "libnccl-net-tcp", 0, "tcp: %s", line);
 }
 
 int nb_tcp_result(int error)

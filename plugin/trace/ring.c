@@ -21,8 +21,11 @@ struct place {
 
 /* array of NB_SPANS entries, or NULL; accessed atomically */
 static struct place *ring;
-static uint64_t next __attribute__((aligned(64)));
-static uint64_t left_out __attribute__((aligned(64)));
+/* counters that all writers change, each in a line of its own */
+static struct {
+	_Alignas(64) uint64_t next;
+	_Alignas(64) uint64_t left_out;
+} spans;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* counts of open traces, protected by the lock above */
 static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
@@ -34,13 +37,13 @@ void nb_trace_ring_add(const struct nb_trace_span *s)
 
 	if (!r)
 		return;
-	n = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+	n = __atomic_fetch_add(&spans.next, 1, __ATOMIC_RELAXED);
 	p = &r[n % NB_SPANS];
 	have = GET(p->stamp);
 	if (have & 1 || have > 2 * n ||
 	    !__atomic_compare_exchange_n(&p->stamp, &have, 2 * n + 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED)) {
-		__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&spans.left_out, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	for (int i = 0; i < NB_SPAN_WORDS; i++)
@@ -50,12 +53,12 @@ void nb_trace_ring_add(const struct nb_trace_span *s)
 
 uint64_t nb_trace_ring_next(void)
 {
-	return GET(next);
+	return GET(spans.next);
 }
 
 uint64_t nb_trace_ring_left_out(void)
 {
-	return GET(left_out);
+	return GET(spans.left_out);
 }
 
 bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)

@@ -19,7 +19,7 @@
  */
 enum { NB_SPANS = 1 << 15 };
 
-/* The words of a span. Times are CPU times in ns (nb_clock); 0 if not known. */
+/* The words of a span. Times are CPU times in ns (nb_clock_system); 0 if not known. */
 enum nb_trace_span_word {
 	NB_SPAN_WHAT, /* packed fields at the bit positions NB_SPAN_AT_* */
 	NB_SPAN_START,
@@ -78,7 +78,11 @@ enum nb_trace_span_word {
 	NB_SPAN_VERBS = NB_SPAN_EXEC,
 	/* result of a put, get, state change or post; 0: success */
 	NB_SPAN_ERROR = NB_SPAN_DECISION,
-	NB_SPAN_WORDS = NB_SPAN_DECISION + NB_PACKED_WORDS
+	/* word of tasks: the application's tag, or 0 */
+	NB_SPAN_TAG = NB_SPAN_DECISION + NB_PACKED_WORDS,
+	/* word of tasks: the word of the decision's chunk size (packed.h) */
+	NB_SPAN_CHUNK,
+	NB_SPAN_WORDS
 };
 enum {
 	NB_SPAN_AT_EVENT = 0,

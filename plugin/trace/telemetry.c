@@ -15,6 +15,19 @@ const char *nb_tel_func_word(uint32_t func)
 	return NULL;
 }
 
+const char *nb_tel_algo_word(uint32_t algo)
+{
+	switch (algo) {
+#define NCCL_ALGO(name, value, text) \
+	case value:                  \
+		return text;
+#include "core/defs/nccl.h"
+	case NB_WORD_SYMMETRIC:
+		return "symmetric";
+	}
+	return NULL;
+}
+
 const char *nb_tel_source_word(unsigned source)
 {
 	/* these are the names that NCCL's Inspector uses */
@@ -43,6 +56,40 @@ static struct nb_tel_row *row_of(struct nb_tel *t, uint64_t key)
 			return r;
 	}
 	return NULL;
+}
+
+/* Returns the entry of a tag, or NULL if there is none and none is free. */
+static struct nb_tel_tagged *tagged_of(struct nb_tel *t, uint64_t tag)
+{
+	uint32_t at = (uint32_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+
+	_Static_assert(NB_TEL_TAGS == 64, "6 bits of the hash");
+	for (uint32_t i = 0; i < NB_TEL_TAGS; i++) {
+		uint32_t n = (at + i) % NB_TEL_TAGS;
+		uint64_t have = __atomic_load_n(&t->tag[n], __ATOMIC_RELAXED);
+
+		if (have == tag ||
+		    (!have && (__atomic_compare_exchange_n(&t->tag[n], &have, tag, false,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+			       have == tag)))
+			return &t->tagged[n];
+	}
+	return NULL;
+}
+
+static void add_tagged(struct nb_tel *t, const struct nb_sample *s)
+{
+	struct nb_tel_tagged *r = tagged_of(t, s->tag);
+
+	if (!r) {
+		__atomic_fetch_add(&t->tags_full, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	if (s->has[NB_TEL_ENQUEUE])
+		nb_tel_time_add(&r->enqueue, s->ns[NB_TEL_ENQUEUE]);
+	if (s->has[NB_TEL_EXEC])
+		nb_tel_time_add(&r->exec, s->ns[NB_TEL_EXEC]);
+	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 }
 
 void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns)
@@ -91,6 +138,9 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 	uint64_t key = nb_tel_key(s->func, s->bytes, s->algo, s->proto);
 	struct nb_tel_row *r = row_of(t, key);
 
+	/* tags with the highest bit are NCCL's own */
+	if (s->tag && !(s->tag >> 63))
+		add_tagged(t, s);
 	if (!r) {
 		__atomic_fetch_add(&t->full, 1, __ATOMIC_RELAXED);
 		return;
@@ -124,6 +174,14 @@ void nb_tel_time_clear(struct nb_tel_time *t)
 void nb_tel_clear(struct nb_tel *t)
 {
 	__atomic_store_n(&t->full, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->tags_full, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < NB_TEL_TAGS; i++) {
+		if (!__atomic_load_n(&t->tag[i], __ATOMIC_RELAXED))
+			continue;
+		nb_tel_time_clear(&t->tagged[i].enqueue);
+		nb_tel_time_clear(&t->tagged[i].exec);
+		__atomic_store_n(&t->tagged[i].bytes_sum, 0, __ATOMIC_RELAXED);
+	}
 	for (uint32_t i = 0; i < NB_TEL_RECENT; i++)
 		__atomic_store_n(&t->recent[i].whole, 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < NB_TEL_ROWS; i++) {
@@ -138,6 +196,17 @@ void nb_tel_clear(struct nb_tel *t)
 		__atomic_store_n(&r->channels_last, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->source, NB_SOURCE_NONE, __ATOMIC_RELAXED);
 	}
+}
+
+void nb_tel_forget(struct nb_tel *t)
+{
+	/* do not touch memory of unused rows: most jobs never measure */
+	for (uint32_t i = 0; i < NB_TEL_ROWS; i++)
+		if (__atomic_load_n(&t->row[i].key, __ATOMIC_RELAXED))
+			__atomic_store_n(&t->row[i].key, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < NB_TEL_TAGS; i++)
+		if (__atomic_load_n(&t->tag[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&t->tag[i], 0, __ATOMIC_RELAXED);
 }
 
 double nb_tel_bus_factor(uint32_t func, int32_t ranks)

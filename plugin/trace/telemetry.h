@@ -24,7 +24,7 @@ enum {
  */
 enum nb_tel_kind {
 	NB_TEL_ENQUEUE, /* time of NCCL's own work on the CPU */
-	NB_TEL_KERNEL,	/* time of the longest channel of its kernels */
+	NB_TEL_KERNEL,	/* time of its slowest kernel channel */
 	/* time from the first start to the last end of its proxy operations */
 	NB_TEL_NETWORK,
 	/* duration: the kernel time if known, else the network time */
@@ -45,6 +45,11 @@ const char *nb_tel_source_word(unsigned source);
  * Returns a function's name, such as "all_reduce", or NULL for other numbers.
  */
 const char *nb_tel_func_word(uint32_t func);
+/*
+ * Returns an algorithm's name, such as "ring", or "symmetric" for symmetric
+ * kernels. Returns NULL for other numbers.
+ */
+const char *nb_tel_algo_word(uint32_t algo);
 
 struct nb_tel_time {
 	uint64_t count, sum_ns, max_ns; /* accessed atomically */
@@ -66,7 +71,13 @@ struct nb_tel_row {
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
-enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024 };
+/* The times of the calls that the application has given one tag. */
+struct nb_tel_tagged {
+	uint64_t bytes_sum; /* sum of the bytes of all samples in exec */
+	struct nb_tel_time enqueue, exec;
+};
+
+enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_TAGS = 64 };
 
 /* A recent sample, used to compare ranks. All fields are atomic. */
 struct nb_tel_recent {
@@ -78,6 +89,11 @@ struct nb_tel_recent {
 struct nb_tel {
 	uint64_t full; /* samples that found no free row; accessed atomically */
 	uint64_t next; /* number of samples recorded; accessed atomically */
+	/* tagged samples that found no free entry; accessed atomically */
+	uint64_t tags_full;
+	/* the tag of each entry of tagged; 0: it is free; accessed atomically */
+	uint64_t tag[NB_TEL_TAGS];
+	struct nb_tel_tagged tagged[NB_TEL_TAGS];
 	struct nb_tel_row row[NB_TEL_ROWS];
 	struct nb_tel_recent recent[NB_TEL_RECENT];
 };
@@ -87,10 +103,12 @@ struct nb_sample {
 	uint64_t comm_id, seq, bytes, start_ns;
 	uint64_t ns[NB_TEL_NKINDS];
 	bool has[NB_TEL_NKINDS];
-	/* NCCL's numbers of the words; NB_WORD_NONE if a value is not known */
+	/* NCCL's numbers of the words, or NB_WORD_* (trace.h) */
 	uint32_t func, algo, proto, channels;
 	int32_t rank, ranks, nodes, peer;
 	uint32_t source;
+	/* the application's tag of the call (profiler v7), or 0 */
+	uint64_t tag;
 };
 
 static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo, uint32_t proto)
@@ -109,9 +127,12 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
  */
 bool nb_tel_recent(const struct nb_tel *t, uint64_t n, struct nb_tel_recent *out);
 /*
- * Reset all counts. Rows keep their keys, because other threads may be adding.
+ * Reset all counts. Rows keep their keys and tags, because other threads may be
+ * adding.
  */
 void nb_tel_clear(struct nb_tel *t);
+/* Forget all keys and tags. No thread may be adding. */
+void nb_tel_forget(struct nb_tel *t);
 
 /*
  * Returns the factor from algorithm bandwidth to bus bandwidth (nccl-tests'

@@ -15,7 +15,10 @@ enum nb_event {
 #define PROF_EVENT(name, bit, since, word) NB_EVENT_##name = bit,
 #include "core/defs/profiler.h"
 	NB_NEVENTS,
-	/* not an event: the kind of the context that NCCL holds */
+	/*
+	 * not an event: the kind of the context that NCCL holds. A phase of a
+	 * kernel has the same number, but never a handle of ours.
+	 */
 	NB_EVENT_CONTEXT = 15
 };
 #define NB_EVENT_BIT(name) (1u << NB_EVENT_##name)
@@ -45,8 +48,11 @@ static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT, "NCCL's events are 
 /* Returns an event's name, such as "coll" or "gin_put", or NULL for other numbers. */
 const char *nb_event_word(unsigned event);
 
-/* The number of a word that is not known: function, algorithm, protocol. */
-enum { NB_WORD_NONE = 255 };
+/*
+ * NONE: the function, algorithm or protocol is not known. SYMMETRIC: algorithm
+ * of a symmetric kernel, which has no protocol (profiler v7).
+ */
+enum { NB_WORD_NONE = 255, NB_WORD_SYMMETRIC = 254 };
 
 /*
  * The number of an event: its kind, the index of its communicator, and a
@@ -62,10 +68,10 @@ static inline uint64_t nb_event_id(uint32_t kind, uint64_t comm, uint64_t n)
 	       (n & NB_HANDLE_NUMBER);
 }
 
-/* All fields are accessed atomically. */
+/* Atomic. NCCL's threads read them, so nothing that is often written shares their cache line. */
 struct nb_trace {
 	/* events that traces record, as NB_EVENT_BIT() and NB_TRACE_BIT() bits */
-	uint32_t events;
+	_Alignas(64) uint32_t events;
 	uint32_t telemetry; /* what telemetry measures, as bits NB_TEL_* */
 };
 extern struct nb_trace nb_trace;

@@ -14,7 +14,9 @@
 #include "plugin/job/startup.h"
 #include "plugin/policies/generations.h"
 #include "plugin/profiler/events.h"
+#include "plugin/runtime/nccl_doubt.h"
 #include "plugin/runtime/params.h"
+#include "plugin/tuner/chunk.h"
 
 static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
 		      (int)NB_COSTS_PROTOS == NCCL_NUM_PROTOS,
@@ -39,11 +41,12 @@ static struct nb_gen *search_kept(const uint8_t *digest)
 /*
  * Note whether the ranks differ. A rank may use generation 0 normally, or
  * because the ranks differ; the communicator's entry in the segment tells
- * which. A rank without an entry keeps its mark (mark_lost).
+ * which. A rank without an entry keeps its mark (mark_lost). Ranks that
+ * register one by one (NB_ID_PROFILER) do not act on it: some have decided.
  */
 static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
-	if (!c->seg)
+	if (!c->seg || c->init.has_id == NB_ID_PROFILER)
 		return;
 	__atomic_store_n(&c->mismatch,
 			 !number && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
@@ -55,7 +58,7 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
  * does not hold it. While c->searching is set, a sweep does not free the
  * generation before it can see *@to (nb_gens_sweep).
  */
-static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number, struct nb_gen **to)
+static struct nb_gen *tuner_find_gen(struct nb_comm *c, uint32_t number, struct nb_gen **to)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g = NULL;
@@ -98,12 +101,14 @@ static void adopt_gen(struct nb_comm *c, uint32_t number)
 		take_gen(c, g);
 	} else {
 		nb_gen_count_add(c->gen, &c->count);
-		if (!find_gen(c, number, &c->gen)) {
+		if (!tuner_find_gen(c, number, &c->gen)) {
 			nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
+			__atomic_store_n(&c->missing, number, __ATOMIC_RELAXED);
 			take_gen(c, nb_gen_of(nb_gens.empty, c->init.comm_id));
 		}
 	}
 	__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
+	nb_chunk_forget(c);
 	nb_fence_adopt(&c->fence, number);
 	note_mismatch(c, number);
 }
@@ -157,7 +162,7 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
 		nb_segment_prefetch(nb_self.seg, number);
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
 			__builtin_prefetch(&nb_gens.kept[i]);
-	} else if (c->ahead.gen || find_gen(c, number, &c->ahead.gen)) {
+	} else if (c->ahead.gen || tuner_find_gen(c, number, &c->ahead.gen)) {
 		nb_gen_prefetch(c->ahead.gen, c->ahead.step > 1);
 	}
 	c->ahead.step++;
@@ -169,8 +174,8 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
  */
 static bool follows_fleet(const struct nb_comm *c)
 {
-	return c->fence.follows ||
-	       (nb_params_fleet() && nb_seg_registered(c->seg) < c->seg->nranks);
+	return c->fence.follows || (nb_params_fleet() && c->init.has_id == NB_ID_TUNER &&
+				    nb_seg_registered(c->seg) < c->seg->nranks);
 }
 
 /*
@@ -191,9 +196,13 @@ static void begin_in_fleet(struct nb_comm *c)
 /* Choose the events that number this rank's fences. */
 static void choose_clock(struct nb_comm *c)
 {
+	uint32_t none = NB_CLOCK_DECISIONS;
 	enum nb_clock_kind kind = nb_startup_clock(c->seg);
 
-	__atomic_store_n(&c->seg->clock, (uint32_t)kind, __ATOMIC_RELEASE);
+	/* a clock that has ended stays so (nb_mask_stop_calls) */
+	if (!__atomic_compare_exchange_n(&c->seg->clock, &none, (uint32_t)kind, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		kind = nb_seg_clock(c->seg);
 	if (kind == NB_CLOCK_NONE)
 		c->fence.odd |= NB_FENCE_NO_CLOCK;
 	if (kind != NB_CLOCK_CALLS)
@@ -202,15 +211,9 @@ static void choose_clock(struct nb_comm *c)
 	nb_events_tell_decisions(c->fence.slot);
 }
 
-/*
- * Check before the first decision, when all ranks exist, whether a rank is
- * missing in the segment or has another version. All ranks use the result of
- * the first rank that gets here.
- */
-static void begin_comm(struct nb_comm *c)
+/* Before the first decision, when all ranks exist. */
+static void tuner_begin_comm(struct nb_comm *c)
 {
-	enum nb_differ why;
-
 	c->begun = true;
 	if (!c->seg)
 		return;
@@ -221,13 +224,7 @@ static void begin_comm(struct nb_comm *c)
 		return;
 	}
 	choose_clock(c);
-	why = nb_startup_apart(nb_self.seg, c->seg);
-	if (why == NB_DIFFER_NOT && nb_startup_missing(c->seg))
-		why = NB_DIFFER_MISSING;
-	c->fence.begins = true;
-	c->fence.first = why == NB_DIFFER_NOT ? c->fence.number : 0;
-	if (why != NB_DIFFER_NOT && !__atomic_load_n(&c->seg->record.word, __ATOMIC_ACQUIRE))
-		nb_startup_mark(c->seg, why);
+	nb_startup_count(c->seg);
 }
 
 /*
@@ -242,7 +239,7 @@ static void look_at_record(struct nb_comm *c)
 	uint64_t k;
 
 	if (first)
-		begin_comm(c);
+		tuner_begin_comm(c);
 	k = nb_fence_clock(&c->fence, c->fence.seq - 1);
 	number = nb_fence_look(&c->fence, k, &timed_out);
 
@@ -324,28 +321,45 @@ static bool channels_bounded(uint32_t index, uint32_t nodes)
 	return false;
 }
 
-enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
-			       const float *table, uint32_t max_channels, uint32_t *index,
-			       uint32_t *channels)
+static enum nb_refused check_channels(const struct ncclbpf_tuner *ctx, uint32_t index,
+				      uint32_t max_channels)
 {
-	enum nb_refused why;
-
-	*index = NB_COSTS_NONE;
-	*channels = 0;
-	why = check_choice(ctx, costs, table, index);
-	if (why != NB_REFUSED_NONE) {
-		*index = NB_COSTS_NONE;
-		/* the channels belong to the dropped choice, so ignore them */
-		return why;
-	}
-	if (!ctx->channels)
-		return NB_REFUSED_NONE;
 	if (ctx->channels > max_channels)
 		return NB_REFUSED_CHANNELS_RANGE;
-	if (!channels_bounded(*index != NB_COSTS_NONE ? *index : costs->best, ctx->nodes))
-		return NB_REFUSED_CHANNELS_ALGO;
-	*channels = ctx->channels;
-	return NB_REFUSED_NONE;
+	return !ctx->channels || channels_bounded(index, ctx->nodes) ? NB_REFUSED_NONE
+								     : NB_REFUSED_CHANNELS_ALGO;
+}
+
+static enum nb_refused check_chunk(uint32_t size, bool offered)
+{
+	if (size && !offered)
+		return NB_REFUSED_CHUNK_OFFER;
+	return !size || (size >= NCCL_CHUNK_LEAST && size <= NCCL_CHUNK_MOST)
+		       ? NB_REFUSED_NONE
+		       : NB_REFUSED_CHUNK_RANGE;
+}
+
+enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
+			       const float *table, const struct nb_limits *limits,
+			       struct nb_checked *out)
+{
+	enum nb_refused why, chunk;
+
+	*out = (struct nb_checked){ .index = NB_COSTS_NONE };
+	why = check_choice(ctx, costs, table, &out->index);
+	if (why != NB_REFUSED_NONE) {
+		out->index = NB_COSTS_NONE;
+		/* channels and chunks belong to the dropped choice, so ignore them */
+		return why;
+	}
+	why = check_channels(ctx, out->index != NB_COSTS_NONE ? out->index : costs->best,
+			     limits->max_channels);
+	if (why == NB_REFUSED_NONE)
+		out->channels = ctx->channels;
+	chunk = check_chunk(ctx->chunk_size, limits->chunks);
+	if (chunk == NB_REFUSED_NONE)
+		out->chunk_size = ctx->chunk_size;
+	return why != NB_REFUSED_NONE ? why : chunk;
 }
 
 /*
@@ -406,30 +420,51 @@ static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 		}
 }
 
+/* Record the chunk size of the current decision. */
+static void record_chunk(struct nb_comm *c, const struct nb_seen *seen, uint32_t size,
+			 struct nb_outcome *o)
+{
+	uint64_t k = c->fence.seq - 1, word = nb_packed_tag(k) | size;
+
+	__atomic_store_n(&nb_seg_chunks(c->ring)[k % NB_RING], word, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->latest[seen->latest].chunk, word, __ATOMIC_RELEASE);
+	o->word2 |= UINT64_C(1) << NB_PACKED_AT_CHUNK;
+	o->chunk = nb_hash_chunk(size);
+}
+
 /* Check the answer of policy @by in c->ctx, and apply it. */
 static void check_answer(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 			 const struct nb_ask *ask, struct nb_outcome *o)
 {
-	uint32_t index, channels;
-	enum nb_refused why = nb_tuner_check(&c->ctx, &seen->costs, ask->table, c->max_channels,
-					     &index, &channels);
+	const struct nb_limits limits = { c->max_channels, c->chunks };
+	struct nb_checked a;
+	enum nb_refused why = nb_tuner_check(&c->ctx, &seen->costs, ask->table, &limits, &a);
+	uint32_t entry = a.index != NB_COSTS_NONE ? a.index : seen->costs.best;
 
+	nb_chunk_keep(c, c->ctx.coll, entry, a.chunk_size);
 	if (why != NB_REFUSED_NONE)
 		count_refusal(c, by, why);
-	if (index == NB_COSTS_NONE && !channels) {
+	if (a.index == NB_COSTS_NONE && !a.channels && !a.chunk_size) {
 		o->word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
 		return;
 	}
-	if (index != NB_COSTS_NONE) {
-		float cost = ask->table ? ask->table[index] : -1.0f;
+	if (a.index != NB_COSTS_NONE) {
+		float cost = ask->table ? ask->table[a.index] : -1.0f;
 
 		o->costs = nb_packed_float(seen->costs.best_cost) << NB_PACKED_AT_BEST_COST |
 			   nb_packed_float(cost);
 	}
-	put_answer(ask, &seen->costs, index, channels);
-	o->word2 =
-		seen->asked | nb_packed_outcome(index != NB_COSTS_NONE ? index : seen->costs.best,
-						by, why, channels);
+	put_answer(ask, &seen->costs, a.index, a.channels);
+	o->word2 = seen->asked | nb_packed_outcome(entry, by, why, a.channels);
+	if (a.chunk_size)
+		record_chunk(c, seen, a.chunk_size, o);
+}
+
+/* No policy has answered: NCCL's own choice has NCCL's own chunk size. */
+static inline void no_answer(struct nb_comm *c, const struct nb_seen *seen)
+{
+	if (__builtin_expect(c->chunked, 0))
+		nb_chunk_keep(c, c->ctx.coll, seen->costs.best, 0);
 }
 
 /*
@@ -440,7 +475,7 @@ static __attribute__((noinline)) struct nb_outcome answer_table(struct nb_comm *
 								uint32_t by, float *table,
 								int *channels)
 {
-	struct nb_outcome o = { seen->outcome, seen->both_costs };
+	struct nb_outcome o = { seen->outcome, seen->both_costs, 0 };
 	struct nb_ask ask = { .table = table,
 			      .nalgo = NCCL_NUM_ALGOS,
 			      .nproto = NCCL_NUM_PROTOS,
@@ -452,17 +487,20 @@ static __attribute__((noinline)) struct nb_outcome answer_table(struct nb_comm *
 
 /*
  * Apply the common form of answer: an entry that NCCL offers, with NCCL's own
- * channels. Returns false if the answer has another form.
+ * channels and chunk size. Returns false if the answer has another form.
  */
-static inline bool simple_answer(const struct nb_seen *seen, const struct ncclbpf_tuner *ctx,
-				 uint32_t by, float *table, struct nb_outcome *o)
+static inline bool simple_answer(const struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
+				 float *table, struct nb_outcome *o)
 {
+	const struct ncclbpf_tuner *ctx = &c->ctx;
 	uint32_t i = (uint32_t)ctx->algo * NCCL_NUM_PROTOS + (uint32_t)ctx->proto;
 
 	if ((uint32_t)ctx->algo >= NCCL_NUM_ALGOS || (uint32_t)ctx->proto >= NCCL_NUM_PROTOS ||
-	    ctx->channels || !(seen->costs.usable >> i & 1) || seen->costs.best_cost <= 0.0f)
+	    (ctx->channels | ctx->chunk_size | c->chunked) || !(seen->costs.usable >> i & 1) ||
+	    seen->costs.best_cost <= 0.0f)
 		return false;
 	o->word2 = seen->asked | nb_packed_outcome(i, by, 0, 0);
+	o->chunk = 0;
 	o->costs = nb_packed_float(seen->costs.best_cost) << NB_PACKED_AT_BEST_COST |
 		   nb_packed_float(seen->table[i]);
 	table[i] = 0.0f;
@@ -482,14 +520,15 @@ NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *ta
 	int by = nb_gen_run_tuner(c->gen, &c->ctx, &c->count);
 
 	if (by < 0) {
-		o = (struct nb_outcome){ seen->outcome, seen->both_costs };
+		no_answer(c, seen);
+		o = (struct nb_outcome){ seen->outcome, seen->both_costs, 0 };
 		step = seen->step;
 	} else {
 		uint32_t policy = c->gen->prog[by].policy;
 
-		if (!simple_answer(seen, ctx, policy, table, &o))
+		if (!simple_answer(c, seen, policy, table, &o))
 			o = answer_table(c, seen, policy, table, channels);
-		step = nb_hash_step(ctx->bytes, o.word2);
+		step = nb_hash_step(ctx->bytes, o.word2) ^ o.chunk;
 	}
 	nb_decision_record(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops, ctx->reg_buff, &o,
 			   step);
@@ -499,7 +538,7 @@ NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *ta
 NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 			 uint32_t pipe, bool reg_buff)
 {
-	struct nb_outcome o = { seen->outcome, seen->both_costs };
+	struct nb_outcome o = { seen->outcome, seen->both_costs, 0 };
 
 	nb_decision_record(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o, seen->step);
 	return 0;
@@ -543,6 +582,8 @@ static void run_policies(struct nb_comm *c, uint64_t k, const struct nb_ask *ask
 		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
 	if (by >= 0)
 		check_answer(c, seen, g->prog[by].policy, ask, o);
+	else
+		no_answer(c, seen);
 }
 
 /* Read the question and its cost table into @s. */
@@ -551,9 +592,33 @@ static void read_question(const struct nb_comm *c, const struct nb_ask *ask, str
 	uint32_t coll = (uint32_t)ask->coll;
 
 	nb_seen_fill(s, ask->table, ask->nalgo, ask->nproto, ask->coll, ask->bytes);
+	if (s->known && ask->nalgo > NCCL_NUM_ALGOS)
+		nb_nccl_odd_table((uint32_t)ask->nalgo);
 	s->ranks = c->base.nvl_max_ranks;
 	s->latest = coll < NCCL_NUM_COLLS ? coll * NB_SIZE_BUCKETS + nb_comm_bucket(ask->bytes)
 					  : NB_LATEST_NONE;
+	/* no collective follows from a table that offers nothing */
+	if (s->known && s->costs.best == NB_COSTS_NONE)
+		s->latest = NB_LATEST_NONE;
+}
+
+/*
+ * Returns the entry in which the question's table is kept. A table that offers
+ * nothing is not kept: @nothing.
+ */
+static struct nb_seen *question_entry(struct nb_comm *c, const struct nb_ask *ask,
+				      struct nb_seen *nothing)
+{
+	struct nb_seen *s = nb_seen_slot(c->seen, ask->bytes, ask->coll);
+	struct nb_costs costs;
+
+	if (!nb_costs_read(ask->table, ask->nalgo, ask->nproto, &costs) ||
+	    costs.best == NB_COSTS_NONE)
+		return nothing;
+	return s->known && s->bytes == ask->bytes && s->coll == ask->coll &&
+			       s->costs.usable != costs.usable
+		       ? nb_seen_other(c->seen, ask->bytes, ask->coll, costs.usable)
+		       : s;
 }
 
 /*
@@ -564,7 +629,8 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 {
 	int n = ask->channels ? *ask->channels : 0;
 
-	return n > 0 && n <= 127 && !(word2 >> NB_PACKED_AT_CHANNELS & 127)
+	return n > 0 && n <= NB_PACKED_CHANNELS &&
+			       !(word2 >> NB_PACKED_AT_CHANNELS & NB_PACKED_CHANNELS)
 		       ? (uint64_t)n << NB_PACKED_AT_CHANNELS
 		       : 0;
 }
@@ -573,7 +639,7 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 static void decide_question(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
 			    const struct nb_seen *seen)
 {
-	struct nb_outcome o = { seen->outcome, seen->both_costs };
+	struct nb_outcome o = { seen->outcome, seen->both_costs, 0 };
 	enum nb_refused why = check_question(c, ask, seen);
 	uint64_t bytes = ask->bytes < NB_PACKED_BYTES ? ask->bytes : NB_PACKED_BYTES;
 
@@ -586,12 +652,24 @@ static void decide_question(struct nb_comm *c, uint64_t k, const struct nb_ask *
 	if (c->chained)
 		o.word2 |= peer_channels(ask, o.word2);
 	nb_decision_record(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE),
-			   ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2));
+			   ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2) ^ o.chunk);
+}
+
+/* Make decision @k, whose table is not in the question's own entry. */
+static __attribute__((noinline)) void decide_anew(struct nb_comm *c, uint64_t k,
+						  const struct nb_ask *ask)
+{
+	struct nb_seen nothing = { .version = 0 };
+	struct nb_seen *seen = question_entry(c, ask, &nothing);
+
+	if (!nb_seen_is(seen, ask->table, ask->coll, ask->bytes))
+		read_question(c, ask, seen);
+	decide_question(c, k, ask, seen);
 }
 
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 {
-	struct nb_seen seen = { .version = 0 };
+	struct nb_seen own = { .version = 0 }, *seen = &own;
 	uint64_t k;
 
 	if (!c) {
@@ -602,15 +680,17 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 		look_at_record(c);
 	if (c->chained && !c->mismatch)
 		nb_wrapped_tuner_ask(c, ask);
-	read_question(c, ask, &seen);
+	if (ask->table) /* keep the costs for `explain`, whatever their shape */
+		seen = question_entry(c, ask, &own);
+	read_question(c, ask, seen);
 	if (ask->flags_only) {
-		seen.known = true;
-		costs_of_flags(c, ask, &seen.costs);
+		seen->known = true;
+		costs_of_flags(c, ask, &seen->costs);
 		if (c->chained)
-			nb_wrapped_tuner_choice(ask, &seen.costs);
-		nb_seen_derive(&seen);
+			nb_wrapped_tuner_choice(ask, &seen->costs);
+		nb_seen_derive(seen);
 	}
-	decide_question(c, c->fence.seq - 1, ask, &seen);
+	decide_question(c, c->fence.seq - 1, ask, seen);
 }
 
 /* The arguments of the two functions below as a question. */
@@ -639,13 +719,28 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, flo
 	if (!nb_fence_same(&c->fence))
 		look_at_record(c);
 	/* use the code of earlier decisions, because it is cached */
-	if (nb_usual(c, seen, table, coll, bytes))
+	if (nb_usual(c, table, coll, bytes))
 		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll, bytes, pipe_ops, table,
 				reg_buff, channels);
 	if (c->chained && !c->mismatch)
 		nb_wrapped_tuner_ask(c, &ask);
-	if (!nb_seen_is(seen, table, coll, bytes))
-		read_question(c, &ask, seen);
-	decide_question(c, k, &ask, seen);
+	if (nb_seen_is(seen, table, coll, bytes))
+		decide_question(c, k, &ask, seen);
+	else
+		decide_anew(c, k, &ask);
 	return 0;
+}
+
+NB_HOT int nb_tuner_odd(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
+			int nalgo, int nproto, int reg_buff, int *channels)
+{
+	const struct nb_seen *seen = NULL;
+	uint64_t k;
+
+	if (nb_fence_enter(&c->fence, &k))
+		seen = nb_usual(c, table, coll, bytes);
+	if (!seen)
+		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
+				     channels);
+	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff, channels);
 }

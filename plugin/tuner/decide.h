@@ -20,7 +20,7 @@
 struct nb_ask {
 	uint64_t bytes;
 	int coll, pipe_ops, reg_buff;
-	/* v3 to v6: the cost table of @nalgo * @nproto floats */
+	/* from v3 on: the cost table of @nalgo * @nproto floats */
 	float *table;
 	int nalgo, nproto;
 	int *channels;
@@ -45,15 +45,22 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
  * nb_tuner_check - check the policies' answer against NCCL's offer
  * @ctx: the context as the policies left it
  * @costs: costs of the question's table; @table: that table, or NULL
- * @index: set to the entry to choose, or NB_COSTS_NONE for NCCL's own choice
- * @channels: set to the channels to ask for, 0: NCCL's number
  *
  * Returns why a part of the answer was dropped, or NB_REFUSED_NONE. It has no
  * side effects.
  */
+struct nb_limits {
+	uint32_t max_channels;
+	bool chunks; /* NCCL asks for chunk sizes */
+};
+struct nb_checked {
+	uint32_t index;	     /* entry to choose; NB_COSTS_NONE: NCCL's own choice */
+	uint32_t channels;   /* channels to ask for; 0: NCCL's number */
+	uint32_t chunk_size; /* bytes of a chunk; 0: NCCL's */
+};
 enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_costs *costs,
-			       const float *table, uint32_t max_channels, uint32_t *index,
-			       uint32_t *channels);
+			       const float *table, const struct nb_limits *limits,
+			       struct nb_checked *out);
 
 /*
  * The decision path, which is inlined into each version's entry point. decide.c
@@ -63,10 +70,11 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx, const struct nb_
  */
 
 /*
- * Outcome of a decision: the two words of struct nb_packed that depend on it.
+ * Outcome of a decision: the two words of struct nb_packed that depend on it,
+ * and the part of the hash's step that depends on its chunk size.
  */
 struct nb_outcome {
-	uint64_t word2, costs;
+	uint64_t word2, costs, chunk;
 };
 
 /* Run the policies on a context that is already filled. */
@@ -77,18 +85,21 @@ int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  bool reg_buff);
 /*
  * General forms of nb_decide: nb_tuner_any makes the whole decision, and
- * nb_tuner_rare makes the part after the fence.
+ * nb_tuner_rare makes the part after the fence. nb_tuner_odd is nb_decide of a
+ * rank that is not usual (nb_fence_usual).
  */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table, int nalgo,
 		 int nproto, int reg_buff, int *channels);
 int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
 		  int nalgo, int nproto, int reg_buff, int *channels);
+int nb_tuner_odd(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table, int nalgo,
+		 int nproto, int reg_buff, int *channels);
 
 /*
  * Record decision @k.
  * @pipe: pipe operations, in packed form
  * @reg_buff: 0 or 1
- * @step: nb_hash_step of @bytes and @o->word2
+ * @step: nb_hash_step of @bytes and @o->word2, and @o->chunk
  */
 NB_INLINE void nb_decision_record(struct nb_comm *c, const struct nb_seen *seen, uint64_t k,
 				  uint64_t bytes, uint64_t pipe, uint64_t reg_buff,
@@ -145,19 +156,24 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen, ui
 	*(nb_four *)(to + 48) = *(const nb_four *)&seen->ranks;
 	/* NCCL_ALGO_UNDEF and NCCL_PROTO_UNDEF; channels 0 */
 	*(nb_four *)(to + 64) = (nb_four){ reg_buff, UINT32_MAX, UINT32_MAX };
+	ctx->chunk_size = 0;
 	ctx->costs = seen->table;
 }
 
 /*
- * Returns true in the usual case, in which only the policies run: ranks agree,
- * runs are not timed, there is no wrapped tuner, and NCCL repeats a known
- * question.
+ * Returns the entry of the question in the usual case, in which only the
+ * policies run: ranks agree, runs are not timed, there is no wrapped tuner, and
+ * NCCL repeats a known question. Returns NULL otherwise.
  */
-NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen, const float *table,
-			int coll, uint64_t bytes)
+NB_INLINE const struct nb_seen *nb_usual(const struct nb_comm *c, const float *table, int coll,
+					 uint64_t bytes)
 {
-	return !c->mismatch && !c->timed && !c->chained &&
-	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
+	const struct nb_seen *seen;
+
+	if (c->mismatch || c->timed || c->chained)
+		return NULL;
+	seen = nb_seen_slot(c->seen, bytes, coll);
+	return __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1) ? seen : NULL;
 }
 
 /*
@@ -177,27 +193,29 @@ NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen, uint64_t k
  * nb_decide - decide a question that has a cost table
  *
  * The arguments come from NCCL and are not trusted. It always returns 0,
- * ncclSuccess. All other work is in tail calls, so this function saves no
- * register.
+ * ncclSuccess. All other work is in tail calls, so this function saves few
+ * registers.
  */
 NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
 			int nalgo, int nproto, int reg_buff, int *channels)
 {
-	const struct nb_seen *seen;
-	uint64_t k;
-	bool same;
+	const struct nb_seen *seen = NULL;
 
 	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS || nproto != NCCL_NUM_PROTOS ||
 				     (uint32_t)pipe_ops > NB_PACKED_PIPE,
 			     0))
 		return nb_tuner_any(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
 				    channels);
-	same = nb_fence_enter(&c->fence, &k);
-	seen = nb_seen_slot(c->seen, bytes, coll);
-	if (!__builtin_expect(same, 1) || !nb_usual(c, seen, table, coll, bytes))
+	if (!__builtin_expect(nb_fence_usual(&c->fence), 1))
+		return nb_tuner_odd(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
+				    channels);
+	if (__builtin_expect(nb_fence_enter_usual(&c->fence), 1))
+		seen = nb_usual(c, table, coll, bytes);
+	if (!seen)
 		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo, nproto, reg_buff,
 				     channels);
-	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff, channels);
+	return nb_go_on(c, seen, c->fence.odd ? 0 : c->fence.seq - 1, coll, bytes, pipe_ops, table,
+			reg_buff, channels);
 }
 
 #endif

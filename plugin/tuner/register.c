@@ -21,6 +21,7 @@
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/wrap/wrapped.h"
 
@@ -30,6 +31,11 @@ enum {
 	 * harm
 	 */
 	LOCK_MS = 5000,
+	/*
+	 * limit after a rank has waited in vain, because the holder may be stopped;
+	 * longer than a commit has the lock
+	 */
+	STUCK_MS = 2000,
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	/*
 	 * the extra entry is for decisions without a size bucket and is never
@@ -58,7 +64,8 @@ static struct nb_comm *comm_alloc(void)
 static void fill_base(struct nb_comm *c)
 {
 	c->base = (struct ncclbpf_tuner){
-		.comm_id = c->init.comm_id,
+		/* a rank whose profiler is missing would have 0 */
+		.comm_id = c->init.has_id == NB_ID_TUNER ? c->init.comm_id : 0,
 		.ranks = c->init.ranks,
 		.nodes = c->init.nodes,
 		.nvl_domains = c->init.nvl_domains,
@@ -82,16 +89,19 @@ static bool in_fleet(const struct nb_comm *c)
 }
 
 /*
- * Returns the initial generation of a new rank. Without a fleet, a change
- * reaches only one host, so communicators of several hosts always start with
- * NCCLBPF_POLICY. In a fleet they start with NCCL's own choice, which needs no
- * agreement (docs/fleet.md).
+ * Returns the initial generation of a new rank: the job's, if its peers find out
+ * before their first decision that one of them has another. They cannot if NCCL
+ * has not told the tuner who they are, or if they are on other hosts, so they start
+ * with NCCLBPF_POLICY, which no change replaces. In a fleet those of several hosts
+ * start with NCCL's own choice, which needs no agreement (docs/fleet.md).
  */
 static struct nb_gen *initial_gen(const struct nb_comm *c)
 {
-	struct nb_gen *g = c->init.nodes > 1 ? nb_gens.first : nb_gens.baseline;
+	bool compared = c->init.has_id == NB_ID_TUNER && c->init.nodes < 2;
 
-	return in_fleet(c) ? nb_gens.empty : nb_gen_of(g, c->init.comm_id);
+	return in_fleet(c)
+		       ? nb_gens.empty
+		       : nb_gen_of(compared ? nb_gens.baseline : nb_gens.first, c->init.comm_id);
 }
 
 /* Get the initial generation's number in the segment. */
@@ -106,42 +116,17 @@ static int initial_number(const struct nb_comm *c, uint32_t *number, struct nb_e
 	return nb_segment_gen(nb_self.seg, c->gen->digest, false, number, err);
 }
 
-/*
- * Register the rank in the segment. The caller holds the segment's lock and
- * NB_LOCK_STATE. An entry without identity only counts ranks: a change waits
- * until new communicators are complete, because their ranks would otherwise
- * start with different generations.
- */
-static void join_segment(struct nb_comm *c)
+/* Returns the checksum of the tuner that is asked for this rank; 0: none. */
+static uint32_t wrapped_tuner(const struct nb_comm *c)
 {
-	struct nb_seg_proc *self;
-	struct nb_seg_comm *entry;
-	struct nb_packed *ring;
-	struct nb_err err;
-	uint32_t number, slot;
+	return c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;
+}
 
-	if (!nb_self_enter()) {
-		snprintf(c->why, sizeof(c->why), "the process ends");
-		return;
-	}
-	self = &nb_self.seg->mem->proc[nb_self.seg->proc];
-	self->setting[NB_SETTING_ABI] = c->init.abi;
-	self->setting[NB_SETTING_CHAIN_TUNER] =
-		c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;
-	if (initial_number(c, &number, &err) ||
-	    nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id, c->init.ranks,
-			    c->init.nodes, number, &entry, &slot, &err)) {
-		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
-		return;
-	}
-	number = entry->slot[slot].generation;
-	nb_gens_publish(number, c->gen);
-	c->fence.number = number;
-	c->entry = entry;
-	c->entry_slot = slot;
-	if (!c->init.has_id)
-		return;
-	ring = nb_segment_ring(nb_self.seg, entry, slot);
+/* Take a slot in the communicator's entry, with which fences reach the rank. */
+static void take_slot(struct nb_comm *c, struct nb_seg_comm *entry, uint32_t slot)
+{
+	struct nb_packed *ring = nb_segment_ring(nb_self.seg, entry, slot);
+
 	if (ring)
 		c->ring = ring;
 	if (in_fleet(c)) {
@@ -162,34 +147,49 @@ static void join_segment(struct nb_comm *c)
 }
 
 /*
- * Prevent changes of the job's start-up generation. The plugin cannot find the
- * peers of a communicator without identity, so it cannot let NCCL decide for
- * all of them. Therefore they must all start with the same generation.
+ * Register the rank in the segment. The caller holds the segment's lock and
+ * NB_LOCK_STATE. Without an identity there is no entry for the rank, because
+ * ranks of equal communicators could not be told apart in it.
  */
-static void hold_baseline(struct nb_comm *c)
+static void join_segment(struct nb_comm *c)
 {
-	if (!c->bars)
-		nb_startup_bar(nb_self.seg);
-	c->bars = true;
+	struct nb_seg_proc *self;
+	struct nb_seg_comm *entry = NULL;
+	struct nb_err err;
+	uint32_t number, slot = 0;
+
+	if (!nb_self_enter()) {
+		snprintf(c->why, sizeof(c->why), "the process ends");
+		return;
+	}
+	self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+	self->setting[NB_SETTING_ABI] = c->init.abi;
+	self->setting[NB_SETTING_CHAIN_TUNER] = wrapped_tuner(c);
+	if (initial_number(c, &number, &err) ||
+	    (c->init.has_id &&
+	     nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id, c->init.ranks,
+			     c->init.nodes, number, &entry, &slot, &err))) {
+		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
+		return;
+	}
+	if (entry)
+		number = entry->slot[slot].generation;
+	nb_gens_publish(number, c->gen);
+	c->fence.number = number;
+	if (entry)
+		take_slot(c, entry, slot);
 }
 
 /*
- * Mark a rank that could not register. It may have started with another
- * generation than its peers, so NCCL decides for all of them. A single rank has
- * no peers, and communicators of several hosts always start with
- * NCCLBPF_POLICY.
+ * Note a rank without an entry. It may start with another generation than its
+ * peers, so NCCL decides for all of them: the peers miss this rank at their
+ * first decision. A single rank has no peers, and ranks that cannot miss one
+ * start with NCCLBPF_POLICY (initial_gen).
  */
 static void mark_lost(struct nb_comm *c)
 {
-	if (c->init.ranks < 2 || c->init.nodes > 1)
-		return;
-	if (!c->init.has_id) {
-		hold_baseline(c);
-		return;
-	}
-	nb_startup_lose(nb_self.seg, c->init.comm_id);
-	c->lost = true;
-	c->mismatch = true;
+	c->lost = c->init.ranks > 1 && c->init.nodes < 2 && c->init.has_id == NB_ID_TUNER;
+	c->mismatch = c->lost;
 }
 
 /*
@@ -200,49 +200,81 @@ static void mark_lost(struct nb_comm *c)
 static void compare_peers(struct nb_comm *c)
 {
 	for (struct nb_comm *o = nb_comms.first; o; o = o->next) {
-		if (o->chained == c->chained || !o->init.has_id || !c->init.has_id ||
-		    o->init.comm_id != c->init.comm_id)
+		if (o->chained == c->chained || o->init.has_id != NB_ID_TUNER ||
+		    c->init.has_id != NB_ID_TUNER || o->init.comm_id != c->init.comm_id)
 			continue;
 		if (c->seg && c->seg == o->seg)
-			nb_startup_differ(c->seg, NB_SETTING_CHAIN_TUNER, o->slot_index,
-					  c->slot_index);
+			nb_startup_differ(
+				c->seg, NB_SETTING_CHAIN_TUNER,
+				(const uint32_t[2]){ o->slot_index, c->slot_index },
+				(const uint32_t[2]){ wrapped_tuner(o), wrapped_tuner(c) });
 		__atomic_store_n(&o->mismatch, true, __ATOMIC_RELAXED);
 		c->mismatch = true;
 	}
 }
 
+/* Write why no change reaches a communicator that nothing names. */
+static void why_nameless(struct nb_comm *c)
+{
+	uint32_t profiler = nb_events_abi();
+
+	if (profiler >= NB_PROFILER_NAMES)
+		snprintf(c->why, sizeof(c->why),
+			 "tuner interface v%u gives communicators no identity, and this thread's "
+			 "last init of the profiler was not for %u ranks on %u nodes",
+			 c->init.abi, c->init.ranks, c->init.nodes);
+	else
+		snprintf(c->why, sizeof(c->why),
+			 "tuner interface v%u gives communicators no identity (allowed: v5 and "
+			 "later, or NCCL 2.27 with NCCL_PROFILER_PLUGIN=ncclbpf)",
+			 c->init.abi);
+}
+
 static void add_to_list(struct nb_comm *c)
 {
-
 	nb_change_sync();
 	c->gen = initial_gen(c);
 	c->fence.number = nb_gens.baseline_number;
 	c->slot_index = nb_comms.n;
 	if (!c->why[0])
 		join_segment(c);
-	if (!c->entry)
+	if (!c->seg)
 		mark_lost(c);
 	compare_peers(c);
 	if (!c->init.has_id)
-		snprintf(c->why, sizeof(c->why),
-			 "tuner interface v%u gives communicators no identity (allowed: "
-			 "v5 and later)",
-			 c->init.abi);
+		why_nameless(c);
 	c->timed = nb_comms.timed;
 	c->next = nb_comms.first;
 	nb_comms.first = c;
 	nb_comms.n++;
 }
 
-/*
- * Continue without the segment's lock, because its holder is stuck, perhaps in
- * a commit. Call this before the start-up generation is read.
- */
-static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
+/* Lock the segment. Each rank would wait as long for a holder that is stopped. */
+static bool register_lock(uint32_t ms, struct nb_err *err)
 {
-	snprintf(c->why, sizeof(c->why), "%.150s", err->text);
-	if (!c->init.has_id)
-		mark_lost(c);
+	bool *stuck = &nb_self.seg->stuck, locked;
+
+	if (ms > STUCK_MS && __atomic_load_n(stuck, __ATOMIC_RELAXED))
+		ms = STUCK_MS;
+	locked = !nb_segment_lock(nb_self.seg, ms, err);
+	__atomic_store_n(stuck, !locked, __ATOMIC_RELAXED);
+	return locked;
+}
+
+/* Log once that ranks which nobody compares may start differently. */
+static void tell_other_policies(void)
+{
+	static bool told;
+	const struct nb_seg_proc *p = told ? NULL : nb_startup_other(nb_self.seg);
+
+	if (!p)
+		return;
+	told = true;
+	nb_log(NB_LOG_WARN,
+	       "process %llu of the job started with another NCCLBPF_POLICY: if it shares a "
+	       "communicator with this one, their ranks may choose apart; give all processes the "
+	       "same value and files",
+	       (unsigned long long)p->pid);
 }
 
 /*
@@ -254,6 +286,8 @@ static void log_comm(struct nb_comm *c)
 	static bool told;
 
 	nb_comm_tell_mismatch(c);
+	if (c->init.has_id != NB_ID_TUNER && c->init.ranks > 1)
+		tell_other_policies();
 	if (nb_comm_uncompared(c) && !told) {
 		told = true;
 		nb_log(NB_LOG_INFO,
@@ -284,15 +318,18 @@ struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 	c->abi = init->abi;
 	c->peer = init->peer;
 	c->chained = init->peer.ask != NULL;
+	c->chunks = init->abi >= 6 && !nb_nccl_is_rccl();
 	c->max_channels = (uint32_t)nb_params.num[NB_P_MAX_CHANNELS];
+	if (c->max_channels > nb_nccl_channels())
+		c->max_channels = nb_nccl_channels();
 	c->fence.slot = &c->own_slot;
 	c->fence.record = &c->own_record;
 	c->fence.timeout_ms = (uint32_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 	c->fence.odd = nb_self.seg->membarrier ? 0 : NB_FENCE_FULL;
 	fill_base(c);
-	locked = !nb_segment_lock(nb_self.seg, (uint32_t)nb_params.num[NB_P_LOCK_TIMEOUT_MS], &err);
-	if (!locked)
-		go_without_lock(c, &err);
+	locked = register_lock((uint32_t)nb_params.num[NB_P_LOCK_TIMEOUT_MS], &err);
+	if (!locked) /* its holder is stuck, perhaps in a commit */
+		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 	nb_lock(NB_LOCK_STATE);
 	nb_comms.abi = init->abi;
 	add_to_list(c);
@@ -328,25 +365,22 @@ void nb_comm_free(struct nb_comm *c)
 	if (c->chained)
 		c->peer.end(&c->peer);
 	nb_events_untell(c->fence.slot);
-	locked = nb_self.seg && !nb_segment_lock(nb_self.seg, LOCK_MS, NULL);
-	if (c->lost && nb_self.seg)
-		nb_startup_lost_is_gone(nb_self.seg, c->init.comm_id);
-	if (c->bars && nb_self.seg)
-		nb_startup_lost_is_gone(nb_self.seg, NB_SEG_UNNAMED);
+	locked = nb_self.seg && register_lock(LOCK_MS, NULL);
 	nb_lock(NB_LOCK_STATE);
 	/* the communicator may end before the next tick logs this */
 	nb_comm_tell_mismatch(c);
+	nb_gens_tell_missing(c);
 	nb_wrapped_log();
 	nb_override_tell();
 	remove_from_list(c);
-	if (c->entry && locked)
-		nb_segment_leave(nb_self.seg, c->entry, c->entry_slot);
+	if (c->seg && locked)
+		nb_segment_leave(nb_self.seg, c->seg, c->slot_index);
 	/*
 	 * without the lock, leave the slot to the next process that removes
 	 * dead ranks
 	 */
-	else if (c->entry)
-		__atomic_store_n(&c->entry->slot[c->entry_slot].state, NB_SLOT_GONE,
+	else if (c->seg)
+		__atomic_store_n(&c->seg->slot[c->slot_index].state, NB_SLOT_GONE,
 				 __ATOMIC_RELEASE);
 	nb_unlock(NB_LOCK_STATE);
 	if (locked)

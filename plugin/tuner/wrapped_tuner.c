@@ -9,13 +9,11 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
+#include "plugin/tuner/chunk.h"
 #include "plugin/tuner/decide.h"
 #include "plugin/wrap/wrapped.h"
 
 enum { MOST = NB_COSTS_MAX_ALGOS * NB_COSTS_PROTOS };
-
-/* NCCL may round smaller chunks down to 0. */
-enum { LEAST_CHUNK = 4096 };
 
 static bool is_offered(float cost)
 {
@@ -140,12 +138,10 @@ void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo,
 {
 	size_t was = *chunk;
 
-	if (__atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
-		return;
 	if (c->peer.chunk(&c->peer, coll, bytes, algo, proto, channels, chunk)) {
 		*chunk = was;
 		nb_wrapped_count_error(NB_WRAPPED_TUNER);
-	} else if (*chunk < was && *chunk < LEAST_CHUNK) {
+	} else if (!nb_chunk_fits(algo, was, *chunk)) {
 		*chunk = was;
 		nb_wrapped_count_refused(NB_WRAPPED_TUNER);
 	}

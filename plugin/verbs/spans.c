@@ -2,7 +2,7 @@
 /*
  * Spans of queue pairs: the calls that change and use them, and each message
  * from its post to its completion. Their times come from the clock of NCCL's
- * events (nb_clock).
+ * events (nb_clock_system).
  */
 #include "plugin/verbs/spans.h"
 

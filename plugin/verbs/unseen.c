@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finds verbs calls that the tap cannot observe, and predicts a crash of NCCL
- * 2.28.
- */
+/* Finds verbs calls that the tap cannot observe. */
 #include "plugin/verbs/unseen.h"
 
 #include <dirent.h>
@@ -11,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/runtime/log.h"
 #include "plugin/runtime/nccl.h"
 
 /* libibverbs keeps one of these files open for each context. */
@@ -98,40 +94,4 @@ void nb_verbs_nccl_find(void)
 {
 	nb_nccl_find(NULL);
 	read_gin_type();
-}
-
-enum nb_gin_crash nb_verbs_gin_crash(const char *name)
-{
-	int version = nb_nccl_version();
-
-	/*
-	 * GIN exists since 2.28.7. Until 2.29, its set-up leaves a pointer of
-	 * -1 on an adapter that is not mlx5, and NCCL dereferences it.
-	 */
-	if (version < 22807 || version >= 22900 || nb_verbs_mlx5("/sys", name))
-		return NB_GIN_CRASH_NONE;
-	return __atomic_load_n(&gin_type, __ATOMIC_RELAXED) == NCCL_CHOOSES ? NB_GIN_CRASH_EXPECTED
-									    : NB_GIN_CRASH_AVOIDED;
-}
-
-void nb_verbs_opened(const char *name)
-{
-	static int warned; /* accessed atomically */
-	int version;
-
-	nb_verbs_nccl_find();
-	version = nb_nccl_version();
-	if (nb_verbs_gin_crash(name) != NB_GIN_CRASH_EXPECTED ||
-	    __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
-		return;
-	/*
-	 * Write to stderr, because the lines of NCCL's logger may still be in a
-	 * buffer when the process dies. `doctor` reports it too if the process
-	 * survives.
-	 */
-	dprintf(STDERR_FILENO,
-		"ncclbpf: adapter %s is not mlx5, "
-		"and NCCL %d.%d.%d crashes in its GIN set-up on such adapters: "
-		"set NCCL_GIN_TYPE=0\n",
-		name, version / 10000, version / 100 % 100, version % 100);
 }

@@ -36,19 +36,4 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name);
  */
 void nb_verbs_nccl_find(void);
 
-enum nb_gin_crash {
-	/* NCCL is another release, or all adapters are mlx5 */
-	NB_GIN_CRASH_NONE,
-	NB_GIN_CRASH_EXPECTED, /* this NCCL crashes in its GIN set-up */
-	NB_GIN_CRASH_AVOIDED   /* NCCL_GIN_TYPE prevents the crash */
-};
-/* Returns whether NCCL crashes on the opened adapter @name. */
-enum nb_gin_crash nb_verbs_gin_crash(const char *name);
-
-/*
- * The tap calls this when an adapter is opened. It warns if NCCL is about to
- * crash.
- */
-void nb_verbs_opened(const char *name);
-
 #endif

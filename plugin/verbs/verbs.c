@@ -12,7 +12,6 @@
 
 #include "plugin/hooks/hooks.h"
 #include "plugin/trace/ring.h"
-#include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/verbs/spans.h"
 #include "plugin/verbs/unseen.h"
@@ -30,14 +29,14 @@ static const struct nb_tap_api *tap;
 /* why there is no tap, or "" if no reason is known; protected by verbs_lock */
 static char trouble[512];
 
-static void run(enum nb_hook hook, void *ctx, uint64_t size)
+static void verbs_run(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	if (nb_trace_ring_wanted() & NB_TRACE_VERBS)
 		nb_verbs_span(hook, ctx);
 	nb_hooks_run(hook, ctx, size);
 }
 
-static const struct nb_tap_sink sink = { &nb_hooks.tapped, &nb_hooks.tap_timed, &nb_clock, run,
+static const struct nb_tap_sink sink = { &nb_hooks.tapped, &nb_hooks.tap_timed, verbs_run,
 					 nb_hooks_run_untimed };
 
 static bool file_beside_us(char *path, size_t size)
@@ -91,7 +90,6 @@ bool nb_verbs_bypassed(void)
 static __attribute__((constructor)) void tap_open(void)
 {
 	const char *wanted = getenv("NCCLBPF_VERBS");
-	const struct nb_tap_api *api;
 	char path[4096];
 
 	if (!wanted || strcmp(wanted, "on") != 0)
@@ -104,8 +102,6 @@ static __attribute__((constructor)) void tap_open(void)
 		snprintf(trouble, sizeof(trouble), "the directory of libncclbpf.so is not known");
 	else if (!dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
 		snprintf(trouble, sizeof(trouble), "%s", dlerror());
-	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD))
-		api->on_open(nb_verbs_opened);
 }
 
 static void tell_trouble(void)
@@ -144,7 +140,6 @@ void nb_verbs_attach(void)
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}
 	} else if (!tap) {
-		nb_clock_init();
 		api->attach(&sink);
 		__atomic_store_n(&tap, api, __ATOMIC_RELEASE);
 	}

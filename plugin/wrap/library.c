@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
+#include "plugin/runtime/nccl.h"
 
 enum { NEWEST_EVER = 32 };
 
@@ -68,10 +69,26 @@ static void *open_tcp(void)
 	return h;
 }
 
+/*
+ * Open @prefix-<name>.so, with @letter behind "lib": n in NCCL's names, r in
+ * RCCL's.
+ */
+static void *open_short(const char *name, const char *prefix, char letter, char words[256])
+{
+	char file[NB_LIBRARY_PATH + 64];
+	const char *why;
+	void *h;
+
+	snprintf(file, sizeof(file), "lib%c%s-%s.so", letter, prefix + 4, name);
+	h = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!h && (why = dlerror()))
+		snprintf(words, 256, "%.255s", why);
+	return h;
+}
+
 static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 {
 	void *h = !strcmp(name, NB_LIBRARY_TCP) ? open_tcp() : NULL;
-	char file[NB_LIBRARY_PATH + 64];
 	const char *why;
 
 	if (h)
@@ -83,15 +100,12 @@ static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 	snprintf(words, 256, "%.255s", why ? why : "it cannot be opened");
 	if (strchr(name, '/') || is_library_name(name))
 		return NULL;
-	snprintf(file, sizeof(file), "%s-%s.so", prefix, name);
-	h = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-	if (!h && (why = dlerror()))
-		snprintf(words, 256, "%.255s", why);
-	return h;
+	h = nb_nccl_is_rccl() ? open_short(name, prefix, 'r', words) : NULL;
+	return h ? h : open_short(name, prefix, 'n', words);
 }
 
 /* Get the path of the file behind a handle. Returns false if it is unknown. */
-static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
+static bool library_path(void *handle, char path[NB_LIBRARY_PATH])
 {
 	struct link_map *map = NULL;
 
@@ -116,7 +130,7 @@ static bool is_self(const char *path)
  * Returns the first 32 bits of the file's digest, or 1 if the file cannot be
  * read.
  */
-static uint32_t digest_of(const char *path)
+static uint32_t library_digest(const char *path)
 {
 	uint8_t out[NB_SHA256_SIZE];
 	struct nb_sha256 sha;
@@ -137,7 +151,7 @@ static uint32_t digest_of(const char *path)
 }
 
 /* Report a file that could not be opened; @words has the loader's reason. */
-static int not_opened(struct nb_err *err, const char *name, const char *words)
+static int library_not_opened(struct nb_err *err, const char *name, const char *words)
 {
 	const char *own = own_path();
 
@@ -162,14 +176,14 @@ int nb_library_open(struct nb_library *f, const char *name, const char *prefix, 
 	snprintf(f->path, sizeof(f->path), "%s", name);
 	f->handle = open_as_nccl(name, prefix, words);
 	if (!f->handle)
-		return not_opened(err, name, words);
-	path_of(f->handle, f->path);
+		return library_not_opened(err, name, words);
+	library_path(f->handle, f->path);
 	if (is_self(f->path)) {
 		nb_library_close(f);
 		nb_fail(err, NB_E_SETTING, 0, "%.300s is ncclbpf itself", f->path);
 		return nb_hint(err, "name the plugin that NCCL would load without ncclbpf");
 	}
-	f->digest = digest_of(f->path);
+	f->digest = library_digest(f->path);
 	return 0;
 }
 

@@ -31,8 +31,8 @@ struct nb_library {
  * @name: a path or a file name, not empty. NB_LIBRARY_TCP is looked for beside
  *   our own file first, also beside the file behind a link. If it cannot be
  * opened, contains no slash and is not of the form lib*.so, @prefix-<name>.so
- * is tried
- * @prefix: for example "libnccl-tuner"
+ * is tried, for RCCL after the same with "librccl-"
+ * @prefix: "libnccl-" and the kind, such as "libnccl-tuner"
  *
  * Returns 0, NB_E_NOINPUT (there is no such file, or the loader refuses it:
  * with the loader's text), NB_E_SETTING (it is ncclbpf itself, by device and

@@ -187,13 +187,13 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 {
 	char why[200];
 
-	if (!rows[kind].oldest)
-		snprintf(why, sizeof(why), "it has no %s%u, the version that this NCCL calls",
-			 rows[kind].stem, abi);
-	else if (version)
+	if (version)
 		snprintf(why, sizeof(why),
 			 "the plugin has interface v%u, and this NCCL calls v%u and older", version,
 			 abi);
+	else if (abi <= rows[kind].oldest)
+		snprintf(why, sizeof(why), "it has no %s%u, the version that this NCCL calls",
+			 rows[kind].stem, abi);
 	else
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u", rows[kind].stem,
 			 rows[kind].oldest, rows[kind].stem, abi);
@@ -222,7 +222,7 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi, uint32_t *ve
 	 */
 	if (look)
 		table = nb_library_find(&c->file, rows[kind].stem, abi,
-					rows[kind].oldest ? rows[kind].oldest : abi, &v);
+					rows[kind].oldest < abi ? rows[kind].oldest : abi, &v);
 	if (table)
 		memcpy(&name, table, sizeof(name));
 	nb_lock(NB_LOCK_WRAP);
@@ -255,6 +255,17 @@ void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what, int r
 		nb_log(NB_LOG_WARN,
 		       "the %s %s returned %s (%s: result %d); `status` counts the errors",
 		       rows[kind].noun, c->file.path, rows[kind].error, what, result);
+}
+
+void nb_wrapped_note_edit(void)
+{
+	struct nb_wrapped *c = &nb_wrapped[NB_WRAPPED_TUNER];
+
+	if (!__atomic_exchange_n(&c->edited, true, __ATOMIC_RELAXED))
+		nb_log(NB_LOG_WARN,
+		       "the tuner %s has edited RCCL's constants, whose layout is not NCCL's: "
+		       "if it was built for NCCL, RCCL's cost model is wrong now",
+		       c->file.path);
 }
 
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind)

@@ -41,6 +41,8 @@ struct nb_wrapped {
 	const char *what;
 	/* number of answers that we refused; accessed atomically */
 	uint64_t refused;
+	/* the wrapped tuner has edited RCCL's cost constants; accessed atomically */
+	bool edited;
 	bool told;
 };
 
@@ -88,6 +90,9 @@ void nb_wrapped_count_error(enum nb_wrapped_kind kind);
 /* Count a failed call @what, a constant string, and log the first failure. */
 void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what, int result);
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind);
+
+/* Note that the wrapped tuner edits RCCL's constants, and log the first time. */
+void nb_wrapped_note_edit(void);
 
 /* Log the counted errors once for each plugin. */
 void nb_wrapped_log(void);

@@ -36,7 +36,7 @@ struct nb_wrapped_tuner {
  * decision path, without locks and allocations.
  */
 void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask);
-/* Ask the wrapped tuner for the chunk size (getChunkSize of v6). */
+/* Ask the wrapped tuner for the chunk size (getChunkSize, from v6 on). */
 void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo, int proto,
 			    int channels, size_t *chunk);
 /*

@@ -4,7 +4,8 @@
 BENCH_NAMES := change_bench decision event_bench load_bench exec_bench gin_bench inline_bench lookup_bench \
 	map_bench net_bench plugin_bench table_bench verbs_bench verify_bench weight_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
-benches: $(B)/test/fakes/host/net_plugin_v12.so $(B)/test/bench/gin_noop.policy
+benches: $(B)/test/fakes/host/net_plugin_v12.so $(B)/test/fakes/wrapped/csv_tuner.so \
+	$(B)/test/bench/gin_noop.policy
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(ld) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
@@ -14,7 +15,7 @@ $(B)/test/bench/inline_bench $(B)/test/bench/weight_bench: $(ASM)
 $(B)/test/bench/decision: $(B)/test/fakes/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/fakes/host/nccl.o $(CORE)
 $(B)/test/bench/change_bench: LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
-$(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN) $(B)/test/bench/switch_native.o
+$(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN)
 $(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/fakes/host/prof.o
 $(B)/test/bench/verify_bench: BENCH_LIBS = $(LOAD_LIBS)
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o $(B)/test/bench/verify_kernel.o

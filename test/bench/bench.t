@@ -107,7 +107,7 @@ for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware jit.si
 		jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice jit.slo_enforcer \
 		jit.lookup_only kernel.array map.hash_1m map.misses map.threads load.us \
 		map.array_inlined map.hash map.percpu_update load.ready load.slo_enforcer \
-		switch.native switch.ns switch.lost event.mask event.attached kernel.hash \
+		switch.ns switch.lost event.mask event.attached kernel.hash \
 		once.load once.memory once.size part.fence_ring; do
 	grep -q "^| $key | " docs/performance.md
 	check "docs/performance.md: $key" $?

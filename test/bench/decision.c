@@ -3,7 +3,10 @@
 // plugin, ours without a policy, and ours with each policy named. All are
 // measured in turns in one run, so that the ratios hold on a noisy machine.
 //
-//	decision EMPTY.so PLUGIN.so IMAGE...
+//	decision [-s BYTES] EMPTY.so PLUGIN.so IMAGE|TUNER.so...
+//
+// -s: whole calls with 18 random sizes below BYTES, for tables (the image is
+// named after its rows); a native tuner beside them reads such rows one by one.
 //
 // BENCH_PEER=path.so[:path.so]... measures other tuner plugins (v5) beside; one
 // that is a profiler alone is event_bench's.
@@ -24,6 +27,7 @@ enum { BATCH = 256, ROUNDS = 4000, MAX_VARIANTS = 16, ALLREDUCE = 4 };
 
 struct variant {
 	const char *name, *key;
+	bool policy;
 	const struct host_tuner_v5 *tuner;
 	void *ctx;
 	double ns[ROUNDS];
@@ -33,6 +37,7 @@ static struct variant variants[MAX_VARIANTS];
 static int nvariants;
 static char dir[] = "/tmp/ncclbpf-bench-XXXXXX";
 static const struct host_comm shape = { .ranks = 8, .nodes = 1, .nvls = true };
+static size_t sizes[BATCH], below;
 
 static void die(const char *what, const char *why)
 {
@@ -77,6 +82,7 @@ static void add(const char *name, const char *so, const char *policy)
 	else
 		unsetenv("NCCLBPF_POLICY");
 	v->name = v->key = name;
+	v->policy = policy;
 	v->tuner = dlsym(open_copy(so), "ncclTunerPlugin_v5");
 	if (!v->tuner)
 		die(so, "no ncclTunerPlugin_v5");
@@ -97,8 +103,8 @@ static double batch(struct variant *v, const float plain[HOST_TABLE])
 
 		memcpy(table, plain, sizeof(table));
 		__asm__ volatile("" : : "r"(table) : "memory");
-		v->tuner->get(v->ctx, ALLREDUCE, (size_t)1024 << (i % 18), 1,
-			      (float **)(void *)table, HOST_ALGOS, HOST_PROTOS, 0, &channels);
+		v->tuner->get(v->ctx, ALLREDUCE, sizes[i], 1, (float **)(void *)table, HOST_ALGOS,
+			      HOST_PROTOS, 0, &channels);
 		__asm__ volatile("" : : "r"(table) : "memory");
 	}
 	return (bench_now() - start) / BATCH;
@@ -114,10 +120,27 @@ static const char *base(const char *path)
 	return name;
 }
 
+/*
+ * As many sizes as a job has, of which no two share an entry of the plugin's
+ * 128 (nb_seen_slot): such decisions take a longer path.
+ */
+static void make_sizes(void)
+{
+	uint64_t seed = 10;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		seed = seed * 6364136223846793005 + 1442695040888963407;
+		sizes[i] = !below   ? (size_t)1024 << (i % 18)
+			   : i < 18 ? (size_t)(seed >> 33) % below
+				    : sizes[i % 18];
+	}
+}
+
 static void measure(void)
 {
 	float plain[HOST_TABLE];
 
+	make_sizes();
 	for (int i = 0; i < HOST_TABLE; i++)
 		plain[i] = host_cost(&shape, ALLREDUCE, 1 << 20, i / HOST_PROTOS, i % HOST_PROTOS);
 	for (int r = -200; r < ROUNDS; r++) {
@@ -169,6 +192,31 @@ static void rows(void)
 	}
 }
 
+/* Whole calls of tables, and of a native tuner beside the first of them. */
+static void table_rows(void)
+{
+	const struct variant *first = &variants[2];
+	char key[64], text[160];
+
+	for (int i = 2; i < nvariants; i++) {
+		const struct variant *v = &variants[i];
+		double ns = v->ns[ROUNDS / 2];
+
+		if (v->policy) {
+			snprintf(key, sizeof(key), "table.call_%s", v->name);
+			snprintf(text, sizeof(text), "getCollInfo, table of %s rows, a whole call",
+				 v->name);
+			bench_row(key, text, ns, "ns", strcmp(v->name, "200") != 0 ? 80 : 45);
+		} else {
+			snprintf(key, sizeof(key), "table.native_%s", first->name);
+			snprintf(text, sizeof(text),
+				 "table of %s rows / a native tuner that reads them one by one",
+				 first->name);
+			bench_row(key, text, first->ns[ROUNDS / 2] / ns, "x", 0.1);
+		}
+	}
+}
+
 static bool is_profiler_alone(const char *path)
 {
 	void *so = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -203,9 +251,15 @@ int main(int argc, char **argv)
 	const char *policy = getenv("NCCLBPF_POLICY");
 	char command[80];
 
+	if (argc > 2 && !strcmp(argv[1], "-s")) {
+		below = strtoull(argv[2], NULL, 10);
+		argc -= 2;
+		argv += 2;
+	}
 	policy = policy ? strdup(policy) : NULL;
 	if (argc < 3 || argc > MAX_VARIANTS - 4) {
-		fprintf(stderr, "usage: decision EMPTY.so PLUGIN.so IMAGE...\n");
+		fprintf(stderr,
+			"usage: decision [-s BYTES] EMPTY.so PLUGIN.so IMAGE|TUNER.so...\n");
 		return 64;
 	}
 	if (!mkdtemp(dir))
@@ -216,12 +270,18 @@ int main(int argc, char **argv)
 	add("no policy", argv[2], NULL);
 	variants[1].key = "none";
 	for (int i = 3; i < argc; i++)
-		add(base(argv[i]), argv[2], argv[i]);
+		if (strstr(argv[i], ".so"))
+			add(base(argv[i]), argv[i], NULL);
+		else
+			add(base(argv[i]), argv[2], argv[i]);
 	if (peers)
 		add_peers(peers, policy);
 	measure();
 	print();
-	rows();
+	if (below)
+		table_rows();
+	else
+		rows();
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) != 0;
 }

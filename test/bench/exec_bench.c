@@ -19,6 +19,7 @@
 #include "core/bpf/exec/run/interp.h"
 #include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
+#include "test/unit/compile_one.h"
 
 enum { CONTEXTS = 64, EACH = 64 * CONTEXTS, ROUNDS = 101, COLUMNS = 3 };
 
@@ -31,6 +32,7 @@ TUNER(adaptive_channels)
 TUNER(slo_enforcer)
 TUNER(force_choice)
 TUNER(cheap_ring)
+TUNER(gfx950_allreduce)
 TUNER(asked)
 #define COLL_DONE(name) int name(struct ncclbpf_coll_done *ctx);
 COLL_DONE(done)
@@ -57,6 +59,7 @@ static const struct {
 	NATIVE(slo_enforcer),
 	NATIVE(force_choice),
 	NATIVE(cheap_ring),
+	NATIVE(gfx950_allreduce),
 	NATIVE(asked),
 	NATIVE(done),
 	NATIVE(time_class),
@@ -240,7 +243,7 @@ static void open_prog(struct row *r, const struct nb_image *img, uint32_t i,
 	r->with = img->progs[i].hook == NB_HOOK_TUNER
 			  ? (struct asked){ (void *)contexts, sizeof(contexts[0]) }
 			  : (struct asked){ (void *)samples, sizeof(samples[0]) };
-	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) || nb_exec_compile(r->x, v->aux, &err))
+	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) || compile_one(r->x, v->aux, &err))
 		die(img->name, err.text);
 }
 

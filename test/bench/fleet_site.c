@@ -142,6 +142,13 @@ bool nb_site_lost(const struct nb_site *s, uint32_t i)
 	return false;
 }
 
+bool nb_site_outcome_lost(const struct nb_site *s, uint32_t i)
+{
+	(void)s;
+	(void)i;
+	return false;
+}
+
 void nb_site_missing(struct nb_site *s, uint32_t i)
 {
 	(void)s;
@@ -151,6 +158,14 @@ void nb_site_missing(struct nb_site *s, uint32_t i)
 void nb_site_suspect(struct nb_site *s)
 {
 	(void)s;
+}
+
+json_t *nb_site_again(const struct nb_site *s, uint32_t i, int64_t over)
+{
+	(void)s;
+	(void)i;
+	(void)over;
+	return NULL;
 }
 
 bool nb_site_barrier(struct nb_site *s)

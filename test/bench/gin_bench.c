@@ -365,7 +365,7 @@ static void skip_all(void)
 int main(int argc, char **argv)
 {
 	static struct rank plain[2], hooked[2];
-	char tcp[4096];
+	static char tcp[4096];
 	void *lib;
 	int fd[2];
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/isa/insn.h"
 #include "core/bpf/generation/run.h"
 #include "core/bpf/map/ringbuf.h"
 #include "test/bench/bench.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum { EACH = 2000, ROUNDS = 201, RING = 1 << 17, SLOTS = 32, MANY = 8 };
 enum { EMPTY, RECORD, NPROGS };
@@ -52,8 +52,7 @@ static struct nb_exec *make(const char *program, bool compile)
 	if (nb_asm(slots, SLOTS, &n, program, &err))
 		die(err.text);
 	prog.nslots = (uint32_t)n;
-	if (nb_exec_new(&x, &img, 0, &ring, NULL, &err) ||
-	    (compile && nb_exec_compile(x, NULL, &err)))
+	if (nb_exec_new(&x, &img, 0, &ring, NULL, &err) || (compile && compile_one(x, NULL, &err)))
 		die(err.text);
 	return x;
 }

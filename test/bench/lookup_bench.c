@@ -19,10 +19,10 @@
 #include "core/bpf/map/map.h"
 #include "core/bpf/map/ops.h"
 #include "core/defs/ctx.h"
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/verify/verify.h"
 #include "test/bench/bench.h"
 #include "test/unit/map_spec.h"
+#include "test/unit/compile_one.h"
 
 enum {
 	LOOKUPS = 16,
@@ -172,7 +172,7 @@ static void open_ours(enum kind kind)
 	if (!v->accepted)
 		die("verify", v->finding.known);
 	if (nb_exec_new(&ours[kind], &img, 0, &map, NULL, &err) ||
-	    nb_exec_compile(ours[kind], v->aux, &err))
+	    compile_one(ours[kind], v->aux, &err))
 		die("compile", err.text);
 	nb_verdict_free(v);
 	if (kind == ONE)

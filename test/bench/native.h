@@ -28,7 +28,9 @@ static inline struct nb_map *native_map(const void *variable)
 /* As the helpers do it, for types that have a value for each CPU. */
 static inline uint32_t native_cpu(const struct nb_map *m)
 {
-	return m->percpu ? nb_cpu_now() : 0;
+	uint32_t cpu = m->percpu ? nb_cpu_seen() : 0;
+
+	return __builtin_expect(cpu < nb_cpu_limit(), 1) ? cpu : nb_cpu_ask();
 }
 
 static inline void *native_lookup(const void *map, const void *key)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/bpf/generation/generation.h"
 #include "core/ncclbpf.h"
@@ -21,7 +20,6 @@
 #include "test/unit/stage_use.h"
 #include "plugin/tuner/decide.h"
 #include "test/bench/bench.h"
-#include "test/bench/switch_native.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/policies/held.h"
 #include "plugin/comm/comm.h"
@@ -83,17 +81,16 @@ static __attribute__((noinline)) uint64_t part_none(struct nb_comm *c, uint64_t 
 
 static __attribute__((noinline)) uint64_t part_fence(struct nb_comm *c, uint64_t bytes)
 {
-	uint64_t k;
-
-	return nb_fence_enter(&c->fence, &k) ? k : bytes;
+	return nb_fence_enter_usual(&c->fence) ? c->fence.seq - 1 : bytes;
 }
 
 static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c, uint64_t bytes)
 {
 	uint64_t k;
 
-	if (!nb_fence_enter(&c->fence, &k))
+	if (!nb_fence_enter_usual(&c->fence))
 		return bytes;
+	k = c->fence.seq - 1;
 	packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes, 0);
 	return k;
 }
@@ -101,11 +98,12 @@ static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c, uint64_t 
 static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c, uint64_t bytes)
 {
 	const struct nb_seen *seen = nb_seen_slot(c->seen, bytes, ALLREDUCE);
-	struct nb_outcome o = { bytes, 0 };
+	struct nb_outcome o = { bytes, 0, 0 };
 	uint64_t k;
 
-	if (!nb_fence_enter(&c->fence, &k))
+	if (!nb_fence_enter_usual(&c->fence))
 		return bytes;
+	k = c->fence.seq - 1;
 	nb_decision_record(c, seen, k, bytes, 1, false, &o, nb_hash_step(bytes, bytes));
 	return k;
 }
@@ -231,21 +229,20 @@ static double median_of(struct times *t)
 }
 
 /* Decisions: plain ones; those that see a fence ahead; those that take what is
- * committed, without and with a wait. Calls of the swapped pointer, likewise.
+ * committed. Those that waited for it as well are counted alone.
  */
 static struct seen {
-	struct times plain, ahead, moved, waited, native_plain, native_moved;
+	struct times plain, ahead, moved;
+	int waited;
 	uint64_t made, lost;
 } seen;
 
 static struct {
 	const char *name[2];
-	bench_native_fn *native; /* atomic; NULL: it cannot be had */
-	unsigned done;		 /* atomic */
-	/* atomic: switches, of both, that the deciding thread has seen. To
-	 * watch its communicator instead would take that from under its
-	 * hands. */
-	unsigned taken __attribute__((aligned(64))), native_taken;
+	unsigned done; /* atomic */
+	/* atomic: switches that the deciding thread has seen. To watch its
+	 * communicator instead would take that from under its hands. */
+	unsigned taken __attribute__((aligned(64)));
 } changes;
 
 static void decide(struct nb_comm *c, struct seen *s)
@@ -257,8 +254,11 @@ static void decide(struct nb_comm *c, struct seen *s)
 	double ns = ask(c, (size_t)1024 << k % 18);
 
 	if (c->gen != before) {
-		add(c->fence.waits != waits ? &s->waited : &s->moved, ns);
-		__atomic_store_n(&changes.taken, (unsigned)(s->moved.n + s->waited.n),
+		if (c->fence.waits != waits)
+			s->waited++;
+		else
+			add(&s->moved, ns);
+		__atomic_store_n(&changes.taken, (unsigned)(s->moved.n + s->waited),
 				 __ATOMIC_RELEASE);
 	} else if (c->fence.looks != looks) {
 		add(&s->ahead, ns);
@@ -270,48 +270,7 @@ static void decide(struct nb_comm *c, struct seen *s)
 		s->lost++;
 }
 
-/* One call of the swapped pointer, beside each decision. */
-static void call_native(struct seen *s)
-{
-	static bench_native_fn *before;
-	double start = bench_now(), ns;
-	bench_native_fn *fn = __atomic_load_n(&changes.native, __ATOMIC_ACQUIRE);
-
-	if (!fn)
-		return;
-	fn(s);
-	ns = bench_now() - start;
-	if (before && fn != before) {
-		add(&s->native_moved, ns);
-		__atomic_store_n(&changes.native_taken, (unsigned)s->native_moved.n,
-				 __ATOMIC_RELEASE);
-	} else if (s->made % PER_SWITCH == 0) {
-		add(&s->native_plain, ns);
-	}
-	before = fn;
-}
-
-static void await(const unsigned *taken, unsigned n)
-{
-	while (__atomic_load_n(taken, __ATOMIC_ACQUIRE) < n)
-		sched_yield();
-}
-
-/* As long before its swap as a commit lets ranks rest. */
-static void swap_native(unsigned n)
-{
-	const struct timespec rest = { .tv_nsec = 1000000 };
-	bench_native_fn *fn = bench_native_fresh();
-
-	if (!fn)
-		return;
-	nanosleep(&rest, NULL);
-	__atomic_store_n(&changes.native, fn, __ATOMIC_RELEASE);
-	await(&changes.native_taken, n);
-}
-
-/* Another thread changes the policy, as the control thread would, and swaps a
- * pointer, in turns. */
+/* Another thread changes the policy, as the control thread would. */
 static void *change_all(void *unused)
 {
 	for (unsigned n = 0; n < SWITCHES; n++) {
@@ -319,8 +278,8 @@ static void *change_all(void *unused)
 
 		while (!change(changes.name[n % 2], &number))
 			;
-		await(&changes.taken, n + 1);
-		swap_native(n + 1);
+		while (__atomic_load_n(&changes.taken, __ATOMIC_ACQUIRE) <= n)
+			sched_yield();
 		__atomic_store_n(&changes.done, n + 1, __ATOMIC_RELEASE);
 	}
 	return unused;
@@ -328,37 +287,17 @@ static void *change_all(void *unused)
 
 static void switch_rows(struct seen *s)
 {
-	static const char *const text[] = {
-		"first call of code that another CPU has written, a swapped "
-		"pointer, natively",
-		"decision that takes another program, over others",
-		"decision that sees a fence ahead, over others",
-		"decision that waits at a fence until it is decided, over "
-		"others",
-	};
-	bool has_native = s->native_moved.n == SWITCHES;
-	double native = median_of(&s->native_moved) - median_of(&s->native_plain);
 	double plain = median_of(&s->plain);
 	double ns = median_of(&s->moved) - plain;
 	double ahead = median_of(&s->ahead) - plain;
-	double wait = median_of(&s->waited) - plain;
 
-	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, "
-	       "%" PRIu64 " lost; ns over others: %.0f and %.0f, natively "
-	       "%.0f; %d saw a fence ahead: %.0f\n",
-	       s->made, s->moved.n, s->waited.n, s->lost, ns, wait, native, s->ahead.n, ahead);
-	if (!has_native)
-		bench_skip("switch.native", text[0], "no executable memory");
-	else
-		bench_row("switch.native", text[0], native, "ns", 0);
-	bench_row("switch.ns", text[1], ns, "ns", 100);
-	bench_row("switch.ahead", text[2], ahead, "ns", 0);
-	if (s->waited.n)
-		bench_row("switch.wait", text[3], wait, "ns", 0);
-	else
-		bench_skip("switch.wait", text[3], "none did");
+	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, %" PRIu64
+	       " lost; ns over others: %.0f; %d saw a fence ahead: %.0f\n",
+	       s->made, s->moved.n, s->waited, s->lost, ns, s->ahead.n, ahead);
+	bench_row("switch.ns", "decision that takes another program, over others", ns, "ns", 100);
+	bench_row("switch.ahead", "decision that sees a fence ahead, over others", ahead, "ns", 0);
 	bench_row("switch.lost", "decisions lost, of 400000 or more across 1000 switches",
-		  (double)s->lost + SWITCHES - s->moved.n - s->waited.n, "lost", 0.1);
+		  (double)s->lost + SWITCHES - s->moved.n - s->waited, "lost", 0.1);
 }
 
 static void measure_switch(struct nb_comm *c, const char *const paths[2])
@@ -366,17 +305,13 @@ static void measure_switch(struct nb_comm *c, const char *const paths[2])
 	struct seen *s = &seen;
 	pthread_t changer;
 
-	changes.native = bench_native_fresh();
 	for (int i = 0; i < 2; i++)
 		hold(paths[i], &changes.name[i]);
 	if (pthread_create(&changer, NULL, change_all, NULL))
 		die("switch", "no thread");
 	while (s->made < (uint64_t)SWITCHES * PER_SWITCH ||
-	       __atomic_load_n(&changes.done, __ATOMIC_ACQUIRE) < SWITCHES ||
-	       s->made % PER_SWITCH) {
+	       __atomic_load_n(&changes.done, __ATOMIC_ACQUIRE) < SWITCHES || s->made % PER_SWITCH)
 		decide(c, s);
-		call_native(s);
-	}
 	pthread_join(changer, NULL);
 	switch_rows(s);
 }

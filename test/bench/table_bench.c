@@ -23,6 +23,7 @@ static const struct shape shapes[] = {
 	{ "200", "200 rows", 200 << 10, false, 25 },
 	{ "10k", "10,000 rows, all of one collective", 10000 << 10, false, 30 },
 	{ "10k_shapes", "10,000 rows, for 10 by 10 nodes and ranks", 100 << 10, true, 30 },
+	{ "10k_per_rank", "10,000 rows, by bytes per rank", 80000u << 10, false, 35 },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- table_bench.lua FOLDER: compile the tables that table_bench measures to FOLDER/NAME.policy, and
--- print the row of the time from text to image, for $BENCH_ROWS.
+-- table_bench.lua FOLDER: compile the tables that table_bench and decision measure to
+-- FOLDER/NAME.policy, beside their text in FOLDER/NAME.csv, and print the row of the time from text
+-- to image, for $BENCH_ROWS.
+local core = require "ncclbpf.core"
 local tables = require "ncclbpf.policy.table"
 
 local folder = ...
@@ -25,12 +27,22 @@ local function compile(name, ...)
 	local image = assert(tables.compile(csv, { name = "t" }))
 	local ms = (os.clock() - start) * 1000
 	assert(tables.save(image, ("%s/%s.policy"):format(folder, name)))
+	assert(core.write(("%s/%s.csv"):format(folder, name), csv))
 	return ms
+end
+
+-- The 10,000 sizes for each of the ranks, which costs a division.
+local function compile_per_rank()
+	local csv = "collective,min_bytes_per_rank,max_bytes_per_rank,algorithm,protocol,channels,"
+		.. "nodes,ranks\n" .. text(10000, 1024)
+	local image = assert(tables.compile(csv, { name = "t" }))
+	assert(tables.save(image, folder .. "/10k_per_rank.policy"))
 end
 
 compile("10", 10, 4 << 20)
 compile("200", 200, 1024)
 compile("10k_shapes", 10000, 1024, true)
+compile_per_rank()
 local ms = {}
 for i = 1, 5 do ms[i] = compile("10k", 10000, 1024) end
 table.sort(ms)

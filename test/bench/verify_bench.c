@@ -25,6 +25,7 @@
 #include "test/bench/bench.h"
 #include "test/bench/verify_kernel.h"
 #include "test/bench/verify_made.h"
+#include "test/unit/compile_one.h"
 
 enum {
 	ROUNDS = 501,
@@ -103,7 +104,7 @@ static struct nb_exec *compile(const struct row *r, struct nb_map **maps,
 	struct nb_exec *x;
 	struct nb_err err;
 
-	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) || nb_exec_compile(x, v->aux, &err))
+	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) || compile_one(x, v->aux, &err))
 		die(r->name, err.text);
 	return x;
 }

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/exec/run/trace.h"
 #include "core/bpf/image/image.h"
@@ -29,6 +28,7 @@
 #include "test/bench/weight_rows.h"
 #include "test/unit/asm.h"
 #include "test/unit/map_spec.h"
+#include "test/unit/compile_one.h"
 
 enum { SLOTS = 4096, ROUNDS = 101, NS = 50000, TEXT = 1 << 16 };
 enum { FORMAT = 200 };
@@ -162,8 +162,8 @@ static struct made make(const struct row *row, int calls)
 		die(row->what, err.text);
 	if (!v->accepted)
 		die(row->what, v->finding.required);
-	m.weight = v->first + row->steps * v->iteration * (calls != 0);
-	if (nb_exec_new(&m.x, &img, 0, map, trace, &err) || nb_exec_compile(m.x, v->aux, &err))
+	m.weight = v->runs.first + row->steps * v->runs.iteration * (calls != 0);
+	if (nb_exec_new(&m.x, &img, 0, map, trace, &err) || compile_one(m.x, v->aux, &err))
 		die(row->what, err.text);
 	nb_verdict_free(v);
 	return m;

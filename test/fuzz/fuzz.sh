@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh BUILD SECONDS [TARGET...]: libFuzzer on each target for so long, from
-# the corpus in the tree. What reaches new code is kept in BUILD/found/TARGET
-# for the next time; what ends a target is named, and the status is 1.
-b=$1 seconds=$2
+# fuzz.sh BUILD LENGTH [TARGET...]: libFuzzer on each target, from the corpus in the tree, as long
+# as its option LENGTH says (-runs=N, -max_total_time=SECONDS). What reaches new code is kept in
+# BUILD/found/TARGET for the next time; what ends a target is named, and the status is 1.
+b=$1 length=$2
 shift 2
 here=$(dirname "$0")
 bad=0
 for t in ${*:-$(cd "$here" && ls fuzz_*.c | sed 's/^fuzz_//; s/\.c$//')}; do
 	found=$b/found/$t
 	mkdir -p "$found"
-	"$b/test/fuzz/fuzz_$t" -max_total_time="$seconds" -timeout=60 \
+	"$b/test/fuzz/fuzz_$t" "$length" -timeout=60 \
 		-rss_limit_mb=2000 -print_final_stats=1 \
 		-artifact_prefix="$b/found/$t-" "$found" \
 		"$here/../corpus/fuzz/$t" >"$b/found/$t.log" 2>&1 || {

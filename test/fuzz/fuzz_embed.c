@@ -25,7 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.max_steps = 2000; /* libFuzzer gets on by many short runs */
 #endif
 	t.unlabelled = data[0] & 1;
-	t.wide_shift = data[0] & 2;
 	n = (uint32_t)((size - 1) / NB_SLOT_SIZE);
 	n = n > 512 ? 512 : n;
 	memcpy(c.slots, data + 1, n * sizeof(c.slots[0]));

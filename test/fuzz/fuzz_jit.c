@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/map/map.h"
 #include "test/unit/verify_image.h"
+#include "test/unit/compile_one.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -100,16 +100,13 @@ static void record(struct outcome *o, const struct nb_map_spec *s, const struct 
 	free(value);
 }
 
-static void run(struct outcome *o, const struct nb_exec *x, const struct nb_jit *j, unsigned fill)
+static void run(struct outcome *o, const struct nb_exec *x, nb_engine_fn *engine, unsigned fill)
 {
 	memset(o, 0, sizeof(*o));
 	memset(o->ctx, (int)(fill * 0x55), CTX);
 	for (unsigned i = 0; i < CASE_PLAIN; i++)
 		reset(&case_maps[i], maps[i]);
-	if (j)
-		o->r0 = j->entry(x, o->ctx, CTX);
-	else
-		o->r0 = nb_exec_interpret(x, o->ctx, CTX);
+	o->r0 = engine(x, o->ctx, CTX);
 	for (unsigned i = 0; i < CASE_PLAIN; i++)
 		record(o, &case_maps[i], maps[i]);
 }
@@ -122,7 +119,7 @@ static int has(uint8_t opcode)
 	return 0;
 }
 
-static void compare(const struct nb_exec *x, const struct nb_jit *j)
+static void compare(const struct nb_exec *x)
 {
 	static struct outcome a, b;
 
@@ -130,8 +127,8 @@ static void compare(const struct nb_exec *x, const struct nb_jit *j)
 	const unsigned fills = has(0xe5) ? 1 : 3;
 
 	for (unsigned fill = 0; fill < fills; fill++) {
-		run(&a, x, NULL, fill);
-		run(&b, x, j, fill);
+		run(&a, x, nb_exec_interpret, fill);
+		run(&b, x, x->jit->entry, fill);
 		must(a.r0 == b.r0, "r0 differs");
 		must(!memcmp(a.ctx, b.ctx, CTX), "the context differs");
 		must(a.size == b.size && !memcmp(a.contents, b.contents, a.size), "maps differ");
@@ -141,20 +138,19 @@ static void compare(const struct nb_exec *x, const struct nb_jit *j)
 static void both(const uint8_t *aux)
 {
 	struct nb_exec *x;
-	struct nb_jit *j;
 	struct nb_err err;
 
 	make_maps();
-	if (nb_exec_new(&x, &image.img, 0, maps, NULL, &err))
-		return;
 	for (int known = 0; known <= (aux ? 1 : 0); known++) {
-		if (nb_jit_compile(&j, x, known ? aux : NULL, &err) == NB_E_NOTSUP)
-			break; /* not a machine that compiles */
-		must(j != NULL, err.text);
-		compare(x, j);
-		nb_jit_free(j);
+		if (nb_exec_new(&x, &image.img, 0, maps, NULL, &err))
+			return;
+		/* not if this machine has no compiler */
+		if (compile_one(x, known ? aux : NULL, &err) != NB_E_NOTSUP) {
+			must(x->jit != NULL, err.text);
+			compare(x);
+		}
+		nb_exec_free(x);
 	}
-	nb_exec_free(x);
 }
 
 /* ---- as it stands ---- */
@@ -173,8 +169,7 @@ static void verified(const uint8_t *data, size_t size)
 {
 	struct nb_verify_opts o = { .max_insns = 5000,
 				    .max_memory = 8 << 20,
-				    .coherence_off = true,
-				    .allow_wide_shift = true };
+				    .coherence_off = true };
 	struct nb_verdict *v;
 	struct nb_err err;
 	uint32_t n = (uint32_t)(size / NB_SLOT_SIZE);

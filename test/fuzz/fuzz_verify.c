@@ -42,7 +42,7 @@ static void run(const struct nb_image *img, const struct nb_verdict *v)
 
 	make_maps();
 	if (ctx && !nb_exec_new(&x, img, 0, maps, NULL, &err)) {
-		nb_exec_bound(x, v->iteration, v->iter_steps);
+		nb_exec_bound(x, v->runs.iteration, v->runs.iter_steps);
 		for (unsigned i = 0; i < 3; i++) {
 			memset(ctx, (int)(i * 0x55), size);
 			nb_exec_run(x, ctx, size);
@@ -80,7 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	/* The first byte turns options on and off. */
 	o.coherence_off = data[0] & 1;
-	o.allow_wide_shift = data[0] & 2;
 	n = (uint32_t)((size - 1) / NB_SLOT_SIZE);
 	n = n > 512 ? 512 : n;
 	memcpy(c.slots, data + 1, n * sizeof(c.slots[0]));

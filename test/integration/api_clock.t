@@ -103,8 +103,14 @@ refused() { # JOB: a change, and then the collectives that all ranks decide
 
 windows v5 --nccl 2.29.7
 refused v5 none
-windows v6 --nccl 2.32.6
+windows v6 --nccl 2.32.3
 refused v6 none
+windows newer --nccl 2.33.1
+run -J newer -o json doctor
+has "a release that is not known yet is named" out \
+	'"name":"nccl","level":"warn","text":"NCCL 2.33.1 is newer than 2.32.7, the newest'
+has "also in the log" newer.out "ncclbpf: NCCL 2.33.1 is newer than 2.32.7, the newest"
+refused newer none
 NCCLBPF_API_CLOCK=off
 export NCCLBPF_API_CLOCK
 windows off --nccl 2.29.7 --events

@@ -69,6 +69,12 @@ return {
 E
 status 0 "two policies, and a map by its fields" policy test maps_test.lua
 
+cat >costs_test.lua <<E
+return { policy = "$TOP/policies/cheap_ring.bpf.c", { name = "no job, no costs",
+	context = { coll = "allreduce", bytes = "4K" }, answer = {} } }
+E
+status 0 "a policy that goes by costs leaves the choice to NCCL" policy test costs_test.lua
+
 cat >count.bpf.c <<'E'
 #include "ncclbpf_policy.h"
 SEC("tuner")

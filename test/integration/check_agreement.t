@@ -33,6 +33,7 @@ pids=$(pgrep -P "$HOST")
 kill -KILL $pids "$HOST" 2>/dev/null
 wait "$HOST" 2>/dev/null
 HOST=
+await all_ended $pids
 check "a killed job leaves its segment" test -f "$seg"
 check "it tells without a living process: status 2" sh_ 2 check agreement segment="$seg"
 check "the same decision" told "that differs is number [0-9]*:"

@@ -44,9 +44,9 @@ host LD_PRELOAD="$T/jump.so" --ranks 4 --procs 4 --rate 200
 check "a policy for all processes" sh_ policy load "$P/tree.policy"
 rounds() {
 	for i in 1 2 3 4 5; do
-		sh_ policy use tree || return 1
+		await sh_ policy use tree || return 1
 		settle
-		sh_ policy use none || return 1
+		await sh_ policy use none || return 1
 		settle
 	done
 }

@@ -120,6 +120,7 @@ runs_on() { # two more runs from now
 	await more runs $((${before:-0} + 1))
 }
 
+began=$(date +%s)
 start bad $H "$B/test/fakes/host/standin" --ranks 3
 await more runs 3
 ok "controllers run" $?
@@ -171,13 +172,16 @@ for _, r in ipairs(saw) do
 		-- three ranks, each at most a few decisions ahead of the least
 		assert(procs == 3 and ranks == 3, ("%d processes, %d ranks"):format(procs, ranks))
 		assert(sum > 2 * max - 100 and sum <= 3 * max, ("sum %d, max %d"):format(sum, max))
+		local began, wall = tonumber(os.getenv "BEGAN"), e[6].value // 10^9
+		assert(e[5].value < 1 << 40, "now_ns and bpf_ktime_get_ns have one clock")
+		assert(wall >= began and wall <= os.time(), ("%g is no time of today"):format(wall))
 		most = most + 1
 	end
 end
 assert(most == 1, most .. " processes ran it")
 L
-timeout 300 "$S" -q -f merged.lua 2>why
-ok "sum and max over three processes" $?
+BEGAN=$began timeout 300 "$S" -q -f merged.lua 2>why
+ok "sum and max over three processes, and both clocks" $?
 
 first=$(field elected)
 torn() { # scribble over all sheets
@@ -187,7 +191,7 @@ torn 0
 torn $((1 << 21))
 torn $((1 << 22))
 runs_on
-ok "a board that was scribbled over is written anew" $?
+ok "a mailbox that was scribbled over is written anew" $?
 [ "$(field elected)" = "$first" ]
 ok "by the same elected process" $?
 

@@ -11,17 +11,16 @@ export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ch
 sh=$B/ncclbpf-shell
 . "$TOP/test/tap.sh"
 log=$dir/log
-dead= # killed, though somebody may still have to wait for them
-four() { # processes live that have a socket; those of the dead may still be there
-	up=0
+# The PIDs of sockets that are not those of $dead: a killed process leaves its own.
+dead=
+processes() {
 	for s in "$dir"/*.sock; do
-		s=${s%.sock}
-		case " $dead " in *" ${s##*.} "*) continue ;; esac
-		kill -0 "${s##*.}" 2>/dev/null && up=$((up + 1))
+		s=${s%.sock} s=${s##*.}
+		case " $dead " in *" $s "*) ;; *) kill -0 "$s" 2>/dev/null && echo "$s" ;; esac
 	done
-	[ $up -ge 4 ]
 }
-start() { # options of the stand-in
+four() { [ "$(processes | wc -l)" -ge 4 ]; }
+start() { # options of the stand-in; fails if it has no policy
 	timeout 0 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
 	job=$!
 	await while_lives $job four
@@ -56,12 +55,17 @@ echo "# $done_ changes committed, $refused refused"
 
 # The same name again, right after the first one's death.
 start --ranks 4 --seconds inf
+say $? "another job of that name loads a policy"
 timeout 300 "$sh" policy use size_aware >>"$dir/log" 2>&1
-dead=$(ls "$dir" | sed -n 's/.*\.\([0-9]*\)\.sock$/\1/p' | tr '\n' ' ')
+dead=$(processes | tr '\n' ' ')
 kill -KILL -$job # timeout leads a process group
 wait $job 2>/dev/null
 job=
+# shellcheck disable=SC2086
+await all_ended $dead
+say $? "all of its processes have ended"
 start --ranks 4 --seconds inf
+say $? "the next job of that name loads a policy"
 timeout 300 "$sh" -o table status >"$dir/status" 2>&1
 grep -q 'none, NCCL decides' "$dir/status"
 say $? "a new job of that name begins anew"

@@ -152,6 +152,17 @@ refuses "policy move to no place" bad_argument "policy move ring"
 refuses "policy move before itself" bad_argument "policy move ring before=ring"
 refuses "policy move of one not in use" not_found "policy move big position=first"
 refuses "policy remove of one not in use" not_found "policy remove big"
+refuses "policy replace of one not in use" not_found "policy replace big ring"
+refuses "policy replace by an unknown one" not_found "policy replace tree rng"
+refuses "policy replace by another in use" exists "policy replace tree ring"
+ask "policy replace tree big"
+settle
+ask "comm show $comm"
+soon "policy replace" '"policies":["ring","tables","big"]'
+ask "policy replace big tree"
+settle
+ask "comm show $comm"
+soon "and back" '"policies":["ring","tables","tree"]' '"by":"tree"'
 ask "policy time on"
 says "policy time on" '"on":true,"sample":64'
 sampled() {
@@ -292,6 +303,7 @@ ask "map get choice 00000000"
 soon "undo brings the content back" '"value":"0000000000000000"'
 refuses "map remove of a coherent array" bad_flags "map remove choice 00000000"
 ask "policy use ring"
+settle
 refuses "a coherent map out of use has no content" refused "map get choice/choice 00000000"
 
 # ---- comm, explain

@@ -31,7 +31,7 @@ END
 store_of agree
 NCCLBPF_FLEET=$fleet serve agree a b
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" \
+	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" \
 	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds inf --pause-ms 5 --hang \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
@@ -54,9 +54,18 @@ ok "its members have site and rank" $?
 status 0 "a policy that reads a local map" --fleet "$fleet" -J agree policy use ./by_site.bpf.c
 await agreed
 ok "ranks agree while the map is the same" $?
-# from a decision on that no rank has made yet, as both ranks of the site get the value one by one
-number=$(($(sed -n 's/.*compared up to decision \([0-9]*\):.*/\1/p' out | head -1) + 2000))
-NCCLBPF_SOCKET_DIR=$T/b run -J agree map set wish 0 $number
+# From a decision on that no rank has made yet, as both ranks of the site get the value one by one.
+# A number that is never reached tells how many decisions are made meanwhile.
+up_to() {
+	ask -o table check agreement
+	sed -n 's/.*compared up to decision \([0-9]*\):.*/\1/p' out | head -1
+}
+wish() { NCCLBPF_SOCKET_DIR=$T/b run -J agree map set wish 0 "$1"; }
+before=$(up_to)
+wish 4000000000
+now=$(up_to)
+number=$((now + 4 * (now - before) + 2000))
+wish $number
 ok "one site gets another value" "$rc"
 differ() { ask -o table check agreement; [ "$rc" -eq 2 ] && grep -q DISAGREE out; }
 await differ
@@ -79,18 +88,23 @@ for s in a b; do
 done
 
 # A rank that is stopped does not hide its site; a site that is away is named
-pids=$(pgrep -P $job)
+standin=$(pgrep -P $job)
+pids=$(pgrep -P "$standin")
 first=$(echo "$pids" | head -1)
 halt "$first"
-ask -T 2 -o table check agreement
-grep -q "4 of 4 ranks of 2 sites" out && grep -q "number $number:" out
+for_it() {
+	ask -T 3 -o table check agreement # the agent waits for it only a part of that time
+	grep -q "4 of 4 ranks of 2 sites" out && grep -q "number $number:" out
+}
+await for_it
 ok "another process of the site answers for one that is stopped" $?
 kill -CONT "$first"
 
 # After a crash
 running=$(LC_ALL=C grep -la "^ncclbpf-agent.*$T/" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n')
-kill -KILL $pids $job $running 2>/dev/null
+kill -KILL $pids $standin $job $running 2>/dev/null
 wait $job 2>/dev/null
+await all_ended $pids $standin $running
 ask -T 2 -o table check agreement
 [ "$rc" -ne 0 ]
 ok "a job that is dead does not answer" $?

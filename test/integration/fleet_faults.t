@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: full  load: cpu  limit: 600  needs: etcd
-# A thousand faults in half a minute on a job of three sites with a store of three members:
+# Five hundred faults in 15 s on a job of three sites with a store of three members:
 # fleet_faults.py says which. FAULTS, FAULT_SECONDS and FLEET_SEED are its.
 command -v etcd >/dev/null && command -v etcdctl >/dev/null && command -v openssl >/dev/null || {
 	echo "1..0 # SKIP faults on three sites: etcd or openssl is not installed"

@@ -66,6 +66,16 @@ change "policy add" size_aware,nvlink_ring_mid policy add "$mid"
 change "policy move" nvlink_ring_mid,size_aware policy move nvlink_ring_mid position=first
 change "policy remove" nvlink_ring_mid policy remove size_aware
 change "policy undo" nvlink_ring_mid,size_aware policy undo
+cp "$B/examples/parameters/limits.bpf.o" .
+change "a policy with parameters" limits policy use 'limits.bpf.o?small=64K'
+change "policy set" limits policy set limits small=128K
+values() { # TEXT: do all processes show it?
+	run -o json policy show limits
+	[ "$(grep -o "$1" out | wc -l)" -eq 4 ]
+}
+await values '"name":"small","value":131072'
+ok "has the value on all sites" $?
+change "policy replace" size_aware policy replace limits "$size"
 change "a policy with a coherent map" caps policy use ./caps.bpf.c
 
 map() { # WANT: has the map these lines on all sites, in one dump?

@@ -23,18 +23,16 @@ part() {
 standin=$B/test/fakes/host/standin
 for r in 0 1; do
 	part "log.$r" NCCLBPF_SOCKET_DIR="$T/$([ $r -eq 0 ] && echo a || echo b)" \
-		timeout 300 "$standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet" --min 4M \
+		timeout 0 "$standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet" --min 4M \
 		--max 32M --seconds inf --pause-ms 5
 done
-# alone LOG DIR RANK [SECONDS]: a process with a communicator of its own and another policy
+# alone LOG DIR RANK: a process with a communicator of its own and another policy
 alone() {
 	part "$1" RANK="$3" NCCLBPF_SOCKET_DIR="$T/$2" NCCLBPF_POLICY="$P/force.policy" \
-		timeout 300 "$standin" --ranks 1 --min 4M --max 32M \
-		--seconds "${4:-inf}" --pause-ms 5
+		timeout 0 "$standin" --ranks 1 --min 4M --max 32M --seconds inf --pause-ms 5
 }
 await registered
 need "two sites run the job" $?
-commit_n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
 # uses DIR POLICIES GENERATION N: do the site's N processes have these?
 uses() {
 	NCCLBPF_SOCKET_DIR=$T/$1 run -J late -o tsv status

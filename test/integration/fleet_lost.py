@@ -29,6 +29,7 @@ build, folder, etcd = sys.argv[1:4]
 SITES = "abc"
 POLICIES = ["size_aware", "nvlink_ring_mid"]
 PATIENCE_S = 600  # nothing takes so long; a machine may be busy
+SHELL_PAUSE_S = 0.3  # between two questions by the shell
 Case = collections.namedtuple("Case", "name role step how")
 SITES_LOST = [  # which site, where in the change, and how it is lost
     Case("before it stages", "other", "ordered", "killed"),
@@ -69,7 +70,7 @@ def is_(fine, name, *why):
     return fine
 
 
-def wait(what, seconds, pause=0.05):
+def wait(what, seconds, pause=0.1):
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:
@@ -103,10 +104,14 @@ class Members:
             self.endpoints = f.read().strip().split(",")
 
     def kill_leader(self):
-        for i, endpoint in enumerate(self.endpoints, 1):
-            status = Store(endpoint, "").call("/v3/maintenance/status", {}, 5)
-            if status["leader"] == status["header"]["member_id"]:
-                self.down = i
+        def leads():
+            for i, endpoint in enumerate(self.endpoints, 1):
+                status = Store(endpoint, "").call("/v3/maintenance/status", {}, 60)
+                if status.get("leader") == status["header"]["member_id"]:
+                    self.down = i
+            return self.down  # None during an election
+
+        wait(leads, PATIENCE_S)
         subprocess.run([etcd, "kill", self.folder, str(self.down)], check=True)
 
     def restart(self):
@@ -167,7 +172,7 @@ class Job:
         status = []
         for p in self.ranks.values():
             try:
-                status.append(p.wait(20))
+                status.append(p.wait(PATIENCE_S))
             except subprocess.TimeoutExpired:
                 p.kill()
                 status.append(p.wait())
@@ -242,7 +247,8 @@ class Job:
         """Is a change committed, and do all ranks take it?"""
         self.last = self.reply(self.request())
         return self.last.get("ok") and self.last["comms"] and wait(
-            lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), PATIENCE_S)
+            lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), PATIENCE_S,
+            SHELL_PAUSE_S)
 
     def is_whole(self, name):
         """All sites have registered, and a change is made by all of them."""
@@ -357,7 +363,8 @@ class Loss:
             what + "the change ends, and a refusal names the site", reply, moved)
         is_(reply and moved == (reply["ok"] or "is committed" in reply["text"]),
             what + "the reply is what the store has", reply, was, n)
-        is_(wait(lambda: all_have(job.generations(), len(job.ranks), n), PATIENCE_S),
+        is_(wait(lambda: all_have(job.generations(), len(job.ranks), n), PATIENCE_S,
+                 SHELL_PAUSE_S),
             what + "the ranks of the other sites have one generation, that of the store",
             n, job.generations(), job.records())
         is_(all(r["state"] == "commit" and r["n"] == n for r in job.records()),

@@ -8,7 +8,7 @@ import subprocess
 def generations(shell, job, env):
     """Of each communicator of each rank that answers: (site, PID, generation of the job)."""
     out = subprocess.run([shell, "--no-rc", "-o", "json", "-J", job, "comm", "list"],
-                         env=dict(os.environ, **env), capture_output=True, text=True, timeout=60,
+                         env=dict(os.environ, **env), capture_output=True, text=True, timeout=900,
                          check=False).stdout
     try:
         processes = json.loads(out)["data"]["processes"]

@@ -28,7 +28,7 @@ site() {
 	mkdir -p -m 700 "$T/$name"
 	for r in $first $((first + 1)); do
 		RANK=$r NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train \
-			NCCLBPF_SOCKET_DIR=$T/$name timeout 300 "$B/test/fakes/host/standin" \
+			NCCLBPF_SOCKET_DIR=$T/$name timeout 0 "$B/test/fakes/host/standin" \
 			--ranks 1 --seconds inf --pause-ms 5 >"$name.$r.out" 2>&1 &
 		jobs="$jobs $!"
 	done
@@ -38,7 +38,7 @@ agent() { # NAME ENDPOINTS...
 	name=$1 store=$2
 	shift 2
 	: >"$name.agent"
-	timeout 300 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" \
+	timeout 0 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" \
 		"$@" >"$name.agent" 2>&1 &
 	jobs="$jobs $!" agent=$!
 	await test -s "$name.agent"
@@ -126,11 +126,13 @@ ok "a site without an address is named as missing" $?
 cat >coordinator.lua <<'END'
 local core = require "ncclbpf.core"
 local f = assert(core.fleet { endpoints = arg[1] })
-local w = assert(f:watch("/ncclbpf/1/train/request/", 0))
+local answered = {}
 io.stdout:write "ready\n" io.stdout:flush()
-for _ = 1, 200 do
-	for _, e in ipairs(assert(w:next(0.5))) do
-		if not e.deleted then
+while true do
+	core.sleep(0.02)
+	for _, e in ipairs(assert(f:range "/ncclbpf/1/train/request/")) do
+		if not answered[e.key] then
+			answered[e.key] = true
 			local q = core.decode(e.value)
 			local audit = f:range "/ncclbpf/1-data/train/audit/"
 			local image = f:get("/ncclbpf/1-data/train/image/" .. q.images[1].digest)

@@ -13,25 +13,30 @@ for name in start solo; do
 	NCCLBPF_FLEET=$fleet serve $name a b
 done
 
-# start NAME SECONDS|inf [VARIABLE=VALUE...]: the job on two sites
+# start NAME [VARIABLE=VALUE...]: the job on two sites
 start() {
-	name=$1 seconds=$2
-	shift 2
+	name=$1
+	shift
 	env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=start NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 		NCCLBPF_SOCKET_DIR="$T/a" "$@" timeout 0 \
 		"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \
-		--seconds "$seconds" --pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
+		--seconds inf --pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
 		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >"$name.log" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
-ended() { wait "$job" && await sites 0; }
+ended() { kill "$job"; wait "$job" && await sites 0; }
 stop() { kill "$job"; wait "$job" 2>/dev/null; await sites 0; }
-# ask ID LINE IMAGES [MORE]: a request, as the shell makes one
+# ask ID LINE IMAGES [MORE]: a request, as the shell makes one; $asked is its ID
 ask() {
-	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]${4:-}}" >/dev/null
-	await answered "$1"
+	asked=$1
+	while :; do
+		ctl put "$keys/request/$asked" "{\"line\":\"$2\",\"images\":[$3]${4:-}}" >/dev/null
+		await answered "$asked" || return
+		is_late reply && [ ${#asked} -lt 60 ] || break
+		asked=$asked.again
+	done
 }
 image() {
 	printf '{"name":"%s","digest":"%s"}' "$1" \
@@ -41,7 +46,7 @@ image() {
 # ---- images in pieces ----
 P=$B/policies/size_aware.policy
 D=$(sha256sum <"$P" | cut -c1-64)
-start pieces 8
+start pieces
 await registered
 need "two sites run the job" $?
 ask none "policy use size_aware" "$(image size_aware)"
@@ -60,7 +65,7 @@ ended
 ok "no two ranks have decided differently" $?
 
 # ---- a job whose processes serve no control socket ----
-start silent 8 NCCLBPF_CONTROL=off
+start silent NCCLBPF_CONTROL=off
 await registered
 need "agents serve a job without control sockets" $?
 ended
@@ -74,7 +79,7 @@ uses() { # POLICY SITE: do all ranks of the site decide with it alone
 		{ n++; bad += ($h["policies"] != want) } END { exit bad || n != 2 }' out
 }
 both() { uses "$1" a && uses "$1" b; }
-start runs inf
+start runs
 since() {
 	[ "$(ctl get --prefix --print-value-only $keys/site/ | grep -c '"since":[1-9]')" -eq 2 ]
 }
@@ -85,15 +90,24 @@ both '[]'
 ok "it keeps its policies" $?
 stop
 status 0 "job set" --fleet "$fleet" job set start "$P"
-start set inf
+start set
 await both size_aware
 ok "the job starts with what was set" $?
 status 0 "job set for the next run" --fleet "$fleet" job set start "$F"
 kill "$job"
 wait "$job" 2>/dev/null
-start soon inf
+start soon
 await both force
 ok "which starts before the agents have seen the end of this one" $?
+stop
+cp "$B/examples/parameters/limits.bpf.o" .
+status 0 "job set with a value of a parameter" --fleet "$fleet" job set start \
+	'limits.bpf.o?small=64K'
+start param
+await both limits
+ok "the job starts with the policy" $?
+run --fleet "$fleet" -o json -J start policy show limits
+has "and with the value" out '"name":"small","value":65536'
 stop
 # A job of one site restarts while its agent still lives
 solo() { # starts it, with two ranks
@@ -125,13 +139,12 @@ wait "$solo" 2>/dev/null
 solo_gone() { ! ctl get --prefix --keys-only /ncclbpf/1/solo/site/ | grep -q site; }
 await solo_gone
 run --fleet "$fleet" job set start "$P"
-start set inf
+start set
 await both size_aware
 run --fleet "$fleet" -o tsv audit
 grep "policy use size_aware" out | grep "committed as generation" | grep -q "the job starts with it"
 ok "audit names the change" $?
 n=$(ctl get --print-value-only $keys/desired/applied | sed -n 's/.*"n":\([0-9]*\).*/\1/p')
-commit_n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
 run --fleet "$fleet" -J start -o wide policy history
 [ "$rc" -eq 0 ] && ! grep -q "note: by" out
 ok "policy history compares no PIDs of agents" $?
@@ -171,7 +184,7 @@ run --fleet "$fleet" -J start -o tsv audit
 ok "audit says which changes were not carried out" $?
 ask done "policy use none" "" \
 	',"audit":"t-done","who":"u","from":"h 1","time":"2026-01-01T00:00:00.000Z"'
-ctl del "$data/reply/done" >/dev/null
+ctl del "$data/reply/$asked" >/dev/null
 run --fleet "$fleet" -J start -o tsv audit
 grep "	h 1	policy use none	" out | grep -q "committed as generation $(commit_n)"
 ok "the coordinator writes the outcome of a change whose shell has died" $?
@@ -193,7 +206,7 @@ ok "a request that keeps something else is refused" $?
 stop
 ok "the sites' keys leave the store when the job ends" $?
 
-start again inf
+start again
 await both force
 ok "the job comes up with it when it is restarted" $?
 status 0 "an operator changes it" --fleet "$fleet" -J start policy use none
@@ -205,7 +218,7 @@ stop
 ok "the sites' keys leave the store when the job ends" $?
 
 status 0 "job clear" --fleet "$fleet" job clear start
-start clear inf
+start clear
 await registered
 ask begins "policy use none" "" ',"expected":99'
 both '[]'
@@ -217,7 +230,7 @@ ok "audit lists what was set and cleared" $?
 stop
 ctl put "$keys/desired" \
 	'{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null
-start gone inf
+start gone
 noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" out err; }
 await noted
 ok "job show says why a job has not started with what is set" $?
@@ -229,15 +242,17 @@ ends 69 no_target "audit of a misspelt name" --fleet "$fleet" -J strat audit
 
 # ---- a service: an agent that waits for the job ----
 mkdir -m 700 c
-NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 \
+NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 0 \
 	"$B/test/fakes/host/standin" --ranks 1 --seconds inf --pause-ms 5 >dead.log 2>&1 &
 dead=$!
 await test -e c/service.seg
-for p in $(pgrep -P $dead) $dead; do kill -KILL "$p"; done 2>/dev/null
+ranks=$(pgrep -P $dead)
+kill -KILL $ranks $dead
 wait $dead 2>/dev/null
+await all_ended $ranks
 before=$(stat -c %i c/service.seg)
 waits="ncclbpf-agent: waits for job service in $T/c"
-NCCLBPF_FLEET=$fleet timeout 300 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
+NCCLBPF_FLEET=$fleet timeout 0 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
 jobs="$jobs $!"
 await grep -qxF "$waits" service.log
 {

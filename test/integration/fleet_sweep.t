@@ -8,6 +8,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "old keys in the store"
 enter_store
+PAUSE=0.5 # a look starts python3
 store_of sweep
 sweep() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench" \

@@ -8,7 +8,7 @@
 needs_store "a sweep over sites"
 enter_store
 tls_store tables
-two_sites tables 280
+two_sites tables
 # using POLICIES: the policies of all four ranks, and no table of a sweep is held
 using() {
 	run -o tsv comm list

@@ -8,6 +8,7 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "views of two sites"
 enter_store
+PAUSE=0.3
 tls_store views
 NCCLBPF_JOB=views
 export NCCLBPF_JOB
@@ -33,7 +34,7 @@ NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
 	NCCLBPF_AGENT_LISTEN=127.0.0.1 serve views a b
 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
-	--procs --events --min 1M --max 4M --factor 4 --seconds inf --pause-ms 2 \
+	--procs --events --min 1M --max 4M --factor 4 --seconds inf --pause-ms 10 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
@@ -152,7 +153,7 @@ ok "a line of format=ndjson names its site" $?
 "$etcd" ctl "$T/etcd" put /ncclbpf/1/views/site/lost \
 	'{"address":"https://127.0.0.1:9","host":"far"}' >/dev/null
 lacks() { # COMMAND...: the other sites' answer, the missing one is named, and the status says so
-	run -T 5 -o table "$@"
+	run -T 60 -o table "$@"
 	[ "$rc" -ne 0 ] && [ -s out ] && grep -q "site lost" err
 	ok "$*: a site that does not answer is named, and what is shown is of the others" $?
 }
@@ -165,7 +166,7 @@ lacks sample tail count=4
 lacks check agreement
 lacks trace status
 lacks trace start out=half.json events=coll seconds=1
-half() { run -T 5 trace start out=half.json events=coll seconds=1; tracks half.json; }
+half() { run -T 60 trace start out=half.json events=coll seconds=1; tracks half.json; }
 await half
 ok "the file has the events of the others" $?
 lacks trace stop out=rest.json

@@ -203,7 +203,7 @@ for s in west east; do
 	JOB=train DIR=$T/$s moe $s 1
 	[ $s = west ] && exec 4>west.go || exec 5>east.go
 	await ready $s 1
-	timeout 300 "$B/test/fakes/etcd/site" "$store" train $s "$T/$s" >$s.agent 2>&1 &
+	timeout 0 "$B/test/fakes/etcd/site" "$store" train $s "$T/$s" >$s.agent 2>&1 &
 	jobs="$jobs $!"
 	await test -s $s.agent
 done

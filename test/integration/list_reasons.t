@@ -9,7 +9,12 @@ cd "$T" || exit 1
 
 gcc -shared -x c /dev/null -Wl,-soname,libnccl.so.2 -o libnccl.so.2
 cp libnccl.so.2 libncclbpf.so
-mapped() { grep -q /libnccl.so "/proc/$pid/maps"; }
+cp libnccl.so.2 librccl.so.1
+# An env within env has it as well; the C library comes behind what is preloaded.
+mapped() {
+	[ "$(cat "/proc/$pid/comm")" = sleep ] && grep -q '/lib[nr]ccl.so' "/proc/$pid/maps" &&
+		grep -q /libc.so "/proc/$pid/maps"
+}
 
 # because NAME REASON HINT VARIABLE=VALUE...: list's row of a process with NCCL and these variables
 because() {
@@ -64,3 +69,5 @@ because "the shell's directory, which the job could not use" \
 	"its socket is not in the directories searched" \
 	"unset NCCLBPF_SOCKET_DIR in this shell: the job does not use that directory" \
 	"LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so" "NCCLBPF_SOCKET_DIR=$NCCLBPF_SOCKET_DIR"
+because "RCCL, which is AMD's NCCL" "NCCL_TUNER_PLUGIN is not set" \
+	"start the job with NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so" "LD_PRELOAD=$T/librccl.so.1"

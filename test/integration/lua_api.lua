@@ -92,6 +92,38 @@ do
 	end
 	test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1/0",
 		table.concat(got, " "))
+
+	local policy = require "ncclbpf.policy.policy"
+	local _, _, calls = assert(policy.open "global_function_writes_output.bpf.o")
+	part = assert(restrict.image(calls, "part", rows, "the condition"))
+	local lines = core.image(part):disasm(1)
+	test("the condition is the first line", lines[1].source == "the condition", lines[1].source)
+	got = assert(core.policy_run(part, { { coll = rows[1].coll, bytes = 4 << 20, ranks = 5 },
+		{ coll = rows[1].coll, bytes = 1, ranks = 5 } }, {}, false))
+	test("calls lead to functions that have moved",
+		got[1].channels == 5 and got[2].channels == 0, got[1].channels)
+	local _, _, events = assert(policy.open "gin_pace.bpf.o")
+	fails("a policy of events", "bad_argument",
+		restrict.image(events, "part", rows, "the condition"))
+end
+
+-- what a change says of new communicators, with and without those that have no identity
+do
+	local change = require "ncclbpf.job.change"
+	local function notes(...)
+		local comms = {}
+		for i, why in ipairs { ... } do
+			comms[i] = { comm = tostring(i), state = "unchangeable", why = why }
+		end
+		local foot = change.result({ flags = {} }, { comms = comms }, "policy use").foot
+		foot = table.concat(foot, "\n")
+		return (foot:find("new communicators within this host use the change", 1, true)
+			and "use " or "") .. (foot:find("without identity start with", 1, true)
+			and "start" or "")
+	end
+	local none, late = "gives communicators no identity", "1 of 2 ranks have registered"
+	local got = table.concat({ notes(late), notes(none), notes(none, late) }, ",")
+	test("the notes after a change", got == "use ,start,use start", got)
 end
 
 -- misuse
@@ -260,7 +292,7 @@ local q = t:request "no such command"
 test("its errors are values", #q == 4 and q[1].err ~= nil and q[1].data == nil)
 local _, broken = t:policy_unload "a\nb"
 test("a line break in a request",
-	broken.code == "bad_argument" and broken.message:find "line breaks")
+	broken.code == "bad_argument" and broken.message:find "line break")
 test("undo", t:policy_undo().state == "committed" and value("force", 0).channels == 9)
 do
 	local t2 <close> = nb.attach { job = "demo", ranks = { 1, 2 } }

@@ -8,7 +8,8 @@ trap finish EXIT
 cd "$T" || exit 1
 for p in force noop size_aware; do cp "$B/policies/$p.bpf.o" .; done
 cp "$B/test/corpus/shell/refused.bpf.o" "$B/test/corpus/shell/types.bpf.o" \
-	"$B/test/corpus/shell/halves.bpf.o" .
+	"$B/test/corpus/shell/halves.bpf.o" "$B/policies/gin_pace.bpf.o" \
+	"$B/test/corpus/accept/global_function_writes_output.bpf.o" .
 # One file, one TAP test a check; the shell's script only counts them.
 live=0
 if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then

@@ -49,11 +49,17 @@ scrape_configs:
   - job_name: ncclbpf
     static_configs: [{ targets: ["127.0.0.1:$(cat port)"] }]
 Y
-place=$((20000 + $$ % 20000))
-"$prometheus" --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=warn \
-	--web.listen-address=127.0.0.1:$place >prometheus.log 2>&1 &
-jobs="$jobs $!"
+serve() { # at a port that is free; if it is taken meanwhile, `scraped` begins anew
+	place=$(python3 -c 'import socket
+print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
+	"$prometheus" --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=warn \
+		--web.listen-address=127.0.0.1:"$place" >prometheus.log 2>&1 &
+	server=$!
+	jobs="$jobs $server"
+}
+serve
 scraped() {
+	kill -0 $server 2>/dev/null || serve
 	python3 "$TOP/test/integration/metrics_prometheus.py" "$place" "$M/dashboard.json" \
 		>asked 2>&1
 }

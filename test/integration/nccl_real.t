@@ -4,7 +4,7 @@
 # The plugin inside the real libnccl on virtual GPUs: it is called, its answer is launched,
 # impossible answers are not, and policies change under load in four processes without a hang.
 . "$TOP/test/integration/nccl_real_lib.sh"
-RANKS=4 ROUNDS=1
+RANKS=4 CHANGES=3
 # shellcheck disable=SC2086
 run NCCLBPF_POLICY="$answers/ring_ll_four.policy" "$job" $few
 say $? "a job with a policy"
@@ -26,6 +26,9 @@ for p in wild unusable; do
 done
 
 events "events of 2 processes" --procs --ranks 2
+broadcasts "broadcasts of two roots"
+alone "broadcasts of two roots, ncclbpf as profiler alone"
 live "4 processes" --procs
+uncounted "4 processes without a profiler" --procs
 echo "1..$n"
 exit $bad

@@ -43,8 +43,8 @@ touch "$T/killed"
 kill -KILL \$\$
 END
 chmod +x "$T/bin/srun" "$T/bin/ncclbpf-agent"
-PATH="$T/bin:$PATH" SLURM_JOB_ID=1 timeout 300 sh "$TOP/examples/fleet/slurm.sh" sh -c \
-	"i=0; while [ ! -e '$T/again' ] && [ \$i -lt 600 ]; do
+PATH="$T/bin:$PATH" SLURM_JOB_ID=1 timeout $HANG sh "$TOP/examples/fleet/slurm.sh" sh -c \
+	"i=0; while [ ! -e '$T/again' ] && [ \$i -lt $LOOKS ]; do
 		i=\$((i + 1)); sleep .1; done; exit 3" \
 	>"$T/slurm.log" 2>&1
 check "the job script has the job's status" test $? -eq 3

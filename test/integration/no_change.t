@@ -16,8 +16,12 @@ start() { # JOB ARGS...
 		--seconds inf --pause-ms 2 --min 1M --max 4M "$@" >"$T/$this.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
-	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
+	await both
 	need "a job: $this" $?
+}
+both() { # one rank of host b has its socket there
+	[ "$(ls s b 2>/dev/null | grep -c "^$this\..*sock\$")" -eq 2 ] &&
+		timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null
@@ -52,14 +56,55 @@ stop
 # ---- no communicator can change in flight
 unset NCCL_PROFILER_PLUGIN
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so
+start clockless --nccl 2.29.7
+fails 2 unchangeable "NCCL 2.29.7 without the profiler: no change in flight" -J clockless \
+	policy use "$policy"
+run -J clockless -o json change status
+has "which change status says, too" out '"state":"unchangeable"'
+stop
+
+# ---- communicators without identity keep what the environment says
 for v in 21 22 27; do
 	nccl=2.$v.3
 	start "v$v" --nccl $nccl
 	fails 2 unchangeable "NCCL $nccl: no change in flight" -J "v$v" policy use "$policy"
-	run -J "v$v" -o json change status
-	has "which change status says, too" out '"state":"unchangeable"'
+	has "NCCL $nccl: nor of new ones" err "without identity start with NCCLBPF_POLICY"
+	run -J "v$v" doctor
+	has "NCCL $nccl: doctor knows it" out "they keep the policies of NCCLBPF_POLICY"
 	stop
 done
+
+# ---- NCCL 2.27 tells the profiler which communicator it is
+export NCCL_PROFILER_PLUGIN="$B/libncclbpf.so"
+start named --nccl 2.27.3 --events
+status 0 "NCCL 2.27.3 with the profiler: a change in flight" -J named policy use "$policy"
+stop
+
+# ---- its ranks in a process that starts after a change follow it with their peers, not before
+late() { # RANK
+	NCCLBPF_JOB=late timeout 0 "$B/test/fakes/host/standin" --rank "$1" --meet "$T/meet" \
+		--ranks 2 --nccl 2.27.3 --events --seconds inf --pause-ms 2 --min 1M --max 4M \
+		>"$T/late.$1" 2>&1 &
+	jobs="$jobs $!"
+}
+first() { timeout 300 "$S" -q attach late >/dev/null 2>&1; }
+have() { # GENERATION
+	timeout 300 "$S" -q -J late -o json comm list >comms
+	[ "$(grep -o "\"generation\":$1," comms | wc -l)" -eq 2 ]
+}
+late 0
+job=$! this=late
+await first
+run -J late policy use "$policy"
+late 1
+await have 0
+ok "both ranks have what the environment says" $?
+status 0 "a dry run gives the late process the policy" -J late -n policy use "$policy"
+await have 1
+ok "and both ranks follow" $?
+kill -TERM $!
+stop
+unset NCCL_PROFILER_PLUGIN
 
 # ---- one host of several, without a store
 mkdir -m 700 b

@@ -145,6 +145,6 @@ assert(in_use(false, false, false) == false)' >"$T/why" 2>&1
 ok "a policy that one rank uses is in use" $?
 
 # ---- without identities ----
-host old --nccl 2.27.3
+host old --nccl 2.26.2
 fails 65 not_supported "NCCL gives no identity" -J old policy use one_channel comm=0123456789abcdef
 messages

@@ -9,6 +9,12 @@ shm_room "profiler channels" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 V=$B/test/fakes/vgpu
 [ -x "$V/job" ] || skip_all "profiler channels" "no libnccl and CUDA headers at build time"
+# What NCCL is asked for where nobody measures: from 2.29 on fences count its API calls.
+case $("$V/job" --nccl) in
+222*) skip_all "profiler channels" "NCCL 2.22 has no profiler" ;;
+229*) asked='"events":["coll_api"]' ;;
+*) asked='"events":[]' ;;
+esac
 trap finish EXIT
 mkdir "$T/tmp"
 
@@ -38,7 +44,7 @@ if ! kill -0 "$job" 2>/dev/null; then
 	why=$(sed -n 's/^vgpu: SKIP: //p' default.out | head -1)
 	[ -z "$why" ] || skip_all "profiler channels" "$why"
 fi
-await stats_have default '"unconnected":0' '"events":[]'
+await stats_have default '"unconnected":0' "$asked"
 ok "channels are connected, and nothing is asked for any more" $?
 stats_have default '"telemetry":false' && ! grep -q '"exec"' "$T/out"
 ok "without telemetry nothing was measured" $?
@@ -50,7 +56,7 @@ ok "and GPU times come" $?
 kill "$job"
 
 vgpu off NCCLBPF_PROFILER_CONNECT=off
-await stats_have off '"unconnected":2' '"events":[]'
+await stats_have off '"unconnected":2' "$asked"
 ok "off: NCCL is asked for nothing" $?
 run -J off -o table telemetry on gpu=no
 [ "$rc" -eq 0 ] && [ ! -s "$T/err" ]

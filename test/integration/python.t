@@ -57,7 +57,7 @@ def fails(name, code, f):
 
 
 build, top = sys.argv[1:]
-with nb.attach() as t:
+with nb.attach(timeout=300) as t:
     ok("attaches to the only job, to all of its processes", len(t.processes()) == 2, t.processes())
     ok("the version is the plugin's", nb.version == t.status()["version"])
     fails("a refused policy has the verifier's finding", "verify_rejected",
@@ -77,8 +77,8 @@ with nb.attach() as t:
     fails("if_generation of another generation", "stale",
           lambda: t.policy_use("noop", if_generation=g["generation"] - 1))
     t.policy_move("strong", position="first")
-    names = [p["name"] for p in sorted(t.policies(), key=lambda p: p["position"] or 0)
-             if p["position"] is not None]
+    names = [p["name"] for p in sorted(t.policy_list()["policies"],
+             key=lambda p: p["position"] or 0) if p["position"] is not None]
     ok("the order is changed", names == ["strong", "noop"], names)
     m = t.map("strong/force", value="iiII")
     c = m.set(0, (1, 2, 8, 1))
@@ -99,21 +99,19 @@ with nb.attach() as t:
         if {0, 1} <= {r for r, _ in seen}:
             break
     ok("decisions of both ranks are followed", len(seen) >= 2, seen)
-    ok("a command under its words", t.commands.policy.show("noop")["name"] == "noop")
-    ok("the job says which there are", {"list", "show"} <= set(dir(t.commands.comm))
-       and {"comm", "status"} <= set(dir(t.commands)), dir(t.commands))
-    ok("and what they do", "List communicators" in (t.commands.comm.list.__doc__ or ""))
-    for wrong in ("comm.nothing", "nothing", "change.commit", "policy.load"):
+    ok("a command under its words", t.policy_show("noop")["name"] == "noop")
+    ok("the job says which there are",
+       {"comm_list", "comm_show", "status", "policy_load"} <= set(dir(t)), dir(t))
+    ok("and what they do", "List communicators" in (t.comm_list.__doc__ or ""))
+    for wrong in ("comm_nothing", "comm", "change_commit", "policy_export"):
         try:
-            ok(f"no command {wrong}", False, eval("t.commands." + wrong))
+            ok(f"no command {wrong}", False, getattr(t, wrong))
         except AttributeError as e:
-            ok(f"no command {wrong}", "train" in str(e), e)
-    try:
-        ok("a noun alone is no command", False, t.commands.policy())
-    except TypeError as e:
-        ok("a noun alone is no command", "unload" in str(e), e)
-    ok("pages are put together", len(t.comms()) >= 1 and t.commands.comm.list(limit=1)["comms"])
-    t.commands.policy.use("none")
+            ok(f"no command {wrong}", wrong in str(e), e)
+    all_comms, first = t.comm_list(), t.comm_list(limit=1)
+    ok("pages are put together", all_comms["comms"] and not all_comms.get("more")
+       and first["comms"] == all_comms["comms"][:1], all_comms)
+    t.policy_use("none")
     for _ in range(600):  # until all ranks have passed the fence
         try:
             t.policy_unload("noop")
@@ -148,6 +146,44 @@ fails("no such job", "no_target", lambda: nb.attach(job="nothing"))
 ok("sizes", [nb.size(x) for x in ("4M", "1.5GiB", 512, "2kb")] == [4 << 20, 3 << 29, 512, 2048])
 ok("words are quoted",
    nb._wire.line("map get", 'a "b" \\', None) == 'map get "a \\"b\\" \\\\" None')
+
+
+def pages(command, *replies):
+    """What a method makes of a job that answers with these pages, and the requests."""
+    asked, left = [], list(replies)
+
+    class Paging(nb.Target):
+        def __init__(self):
+            self._served = {command.replace(" ", "_"): {
+                "words": command, "syntax": "", "role": "observe", "help": ""}}
+
+        def _read(self, text):
+            asked.append(text)
+            return dict(left.pop(0))
+
+    return getattr(Paging(), command.replace(" ", "_"))(), asked
+
+
+got, asked = pages("stats", {"events": ["coll"], "rows": [1, 2], "more": True, "next": 2},
+                   {"events": ["coll"], "rows": [3], "more": True, "next": 3},
+                   {"events": ["coll"], "rows": [4], "more": False})
+ok("the rows of all pages", got["rows"] == [1, 2, 3, 4] and not got["more"], got)
+ok("and the other lists once", got["events"] == ["coll"] and got["next"] is None, got)
+ok("from three requests", asked == ["stats", "stats after=2", "stats after=3"], asked)
+got, asked = pages("map dump", {"entries": [{"key": "00"}], "more": True, "next": "a b"},
+                   {"entries": [{"key": "01"}], "more": False})
+ok("a key is where the next page begins", [e["key"] for e in got["entries"]] == ["00", "01"]
+   and asked[1] == 'map dump after="a b"', asked)
+first = {"fields": ["event"], "spans": [[1]], "given": 1, "lost": 7, "left_out": 0, "more": True,
+         "next": 9}
+got, asked = pages("trace read", first, {"spans": [], "lost": 0, "more": True, "next": 10})
+ok("trace read is one page, because events keep coming", got == first and len(asked) == 1, got)
+got, asked = pages("policy dump", {"name": "p", "more": True, "next": 2, "programs": [
+    {"name": "a", "lines": [0]}, {"name": "b", "lines": [1]}]},
+    {"name": "p", "more": False, "programs": [
+        {"name": "b", "lines": [2]}, {"name": "c", "lines": [3]}]})
+ok("a program on two pages is one", [(x["name"], x["lines"]) for x in got["programs"]]
+   == [("a", [0]), ("b", [1, 2]), ("c", [3])], got)
 print(f"1..{number}")
 E
 python3 job.py "$B" "$TOP" >out 2>err

@@ -68,6 +68,8 @@ bad 'candidate = "none", steps = { units = 1 }'
 bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }'
 echo 'return { candidate = "nothere.policy" }' >bad.lua
 fails 66 no_input "a candidate that is not there" rollout plan bad.lua
+echo "return { candidate = '$B/policies/force.policy', promote = 'better' }" >bad.lua
+fails 2 refused "a candidate with maps for some sizes only" rollout plan bad.lua
 status 0 "a good plan" rollout plan "$R/ring_mid.lua"
 has "says what it would do" out "4M to 128M" "10 pairs" "at least 460 collectives"
 
@@ -238,6 +240,7 @@ has "is rolled back" err "rolled_back: fail at look 1: better in 0 of 3 kinds"
 run policy load "$B/policies/force.policy"
 sed -e 's/candidate = "mixed.csv"/candidate = { "force" }/' mixed.lua >map.lua
 fails 2 refused "a candidate with maps" rollout start map.lua
+fails 2 refused "and in a dry run" -n rollout start map.lua
 
 # ---- paused, taken over ----
 sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua

@@ -36,12 +36,52 @@ return { candidate = "none", name = ("by-%s"):format("me"), hooks = {
 		end
 		return "pass", "by my own judgement"
 	end,
-	done = function(ctx, r) ctx.log("done", r.verdict, r.blocks == ctx.n, ctx.job) end,
+	done = function(ctx, r) ctx.log("done", r.verdict, r.blocks == ctx.n) end,
 } }
 END
 status 0 "hooks over recorded blocks" -o table rollout start good.lua data=one.json
 has "by their own judge" out "replayed from one.json" "pass: by my own judgement; then: promote"
-has "called in order" err "good.lua: setup true 7 4194304" "good.lua: done pass true nil"
+has "called in order" err "good.lua: setup true 7 4194304" "good.lua: done pass true"
+sed -e 's/return "pass", "by my own judgement"/return "fail", "too slow for me"/' good.lua >bad.lua
+status 2 "a candidate that its judge refuses" -o table rollout start bad.lua data=one.json
+has "would be rolled back" out "fail: too slow for me; then: rollback"
+has "which is an error" err "it would be rolled back: fail: too slow for me"
+status 2 "the same in JSON" -o json rollout start bad.lua data=one.json
+has "has what would follow" out '"action":"rollback"' '"verdict":"fail"'
+sed -e 's/{ candidate = "none",/{ candidate = "none", on_pass = "pause",/' good.lua >held.lua
+status 3 "one that passes and waits" -o table rollout start held.lua data=one.json
+has "is paused" out "pass: by my own judgement; then: pause"
+cat >dry.lua <<'END'
+return { candidate = "none", hooks = {
+	setup = function(ctx)
+		local s = assert(ctx.job:status())
+		ctx.log("of", s.job, s.version, ctx.job:comm_list().comms[1].ranks,
+			ctx.job:policy_list().policies[1].name)
+		assert(ctx.job:map_set { "m", 0, 1 })
+		local none, err = ctx.job:stats()
+		ctx.log("stats", none, err.code)
+		none, err = ctx.job:policy_use "force"
+		ctx.log("use", none, err.code)
+	end,
+	judge = function(ctx, a, b)
+		local sum, last = 0, nil
+		for kind, list in pairs(a) do
+			assert(kind.coll == "allreduce" and kind.comm == "c0ffee0000000000")
+			assert(#list == #b[kind] and ("%s"):format(kind) == kind .. "")
+			sum, last = sum + kind.bytes // ctx.size "1M", kind
+		end
+		assert(ctx.last == nil or b[ctx.last])
+		ctx.last = last
+		local fine, why = pcall(function() return last.size end)
+		return "inconclusive", ("%d MiB in all; %s"):format(sum, why)
+	end,
+} }
+END
+status 3 "functions of the job, over recorded blocks" -o table rollout start dry.lua data=one.json
+has "say what the file has" err "dry.lua: of train 0.1.0 8 nvlink_ring_mid" \
+	"dry.lua: stats nil not_supported" "dry.lua: use nil not_permitted"
+has "kinds of collectives have fields" out "508 MiB in all; " \
+	"a kind of collective has no field size (bytes, coll, comm)"
 status 0 "the plan's steps" rollout plan good.lua
 has "have the plan's name" out "rollout by-me"
 status 66 "a file that is not there" rollout start none.lua data=one.json
@@ -146,7 +186,7 @@ clock.times.callback = 0.2
 local pid
 local ok, err = call(0, function(ctx)
 	pid = group.members[1].pid
-	os.execute("kill -STOP " .. pid)
+	os.execute(". $TOP/test/await.sh; halt " .. pid)
 	ctx.job:status()
 end)
 os.execute("kill -CONT " .. pid)

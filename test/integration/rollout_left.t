@@ -55,6 +55,106 @@ ok "with the baseline" $?
 status 0 "abort" -J left rollout abort
 with ''
 ok "keeps it" $?
+
+# ---- a record that cannot be written or read, from the candidate's change on ----
+cat >unsaved.lua <<'L'
+-- unsaved.lua KIND HOW. HOW is stays, dies (the runner is killed) or unread (it is killed, and its
+-- supervisor cannot read the record at first).
+local core = require "ncclbpf.core"
+local runner = require "ncclbpf.rollout.runner"
+local kind, how = arg[1], arg[2]
+local candidate = kind == "sweep" and "sweep%-" or "nvlink_ring_mid"
+local full = os.getenv "HOME" .. "/full" -- while it exists, the disk is full
+local function own_pid() return select(2, core.ids()) end
+local me = own_pid()
+local group = assert(require "ncclbpf.job.session".attach { job = "left" })
+local Group = getmetatable(group).__index
+local change, write, read = Group.change, core.write, core.read
+Group.change = function(g, line, ...)
+	local done, err = change(g, line, ...)
+	if done and own_pid() == me and line:find(candidate) then
+		if how == "unread" then os.execute("kill -9 " .. me) end
+		assert(write(full, ""))
+	end
+	return done, err
+end
+core.write = function(path, ...)
+	if not path:find "%.json$" or not core.stat(full) then return write(path, ...) end
+	if how == "dies" and own_pid() == me then os.execute("kill -9 " .. me) end
+	return nil, { code = "io", message = "cannot write " .. path
+		.. ": No space left on device" }
+end
+local reads = 0
+core.read = function(path, ...)
+	if how == "unread" and own_pid() ~= me and path:find "%.json$" and reads < 2 then
+		reads = reads + 1
+		return nil, { code = "io", message = "cannot read " .. path }
+	end
+	return read(path, ...)
+end
+local r
+if kind == "sweep" then
+	r = assert(require "ncclbpf.sweep.run".start(group, assert(require
+		"ncclbpf.sweep.choose".read { algos = { "ring" }, protos = { "ll128" },
+		channels = { 0 }, rounds = 8, samples = 5, confidence = 0.5,
+		scope = { collectives = { "allreduce" } } })))
+else
+	local p = assert(require "ncclbpf.rollout.plan".check { blocks = 8, samples = 5,
+		candidate = { "nvlink_ring_mid" }, judge = { looks = 1, confidence = 0.5 } })
+	r = assert(require "ncclbpf.rollout.run".start(group, p))
+end
+local done, err = runner.run(r)
+print(done, err)
+assert(done == nil and tostring(err):find "No space left on device")
+assert(#assert(group:one "status").policies == 0, "the candidate is in use")
+L
+over() { # KIND: its record says that it has ended, after an abort if need be
+	timeout 300 "$S" -J left "$1" abort >/dev/null 2>&1
+	timeout 300 "$S" -J left -o json "$1" status >out 2>why &&
+		grep -qE '"state":"(rolled_back|abandoned|stopped)"' out
+}
+for kind in rollout sweep; do
+	lua_run unsaved.lua $kind stays >why 2>&1
+	ok "$kind: when the record cannot be written, its runner restores the baseline" $?
+	rm full
+	await over $kind
+	ok "$kind: which is recorded when it can be" $?
+	for how in dies unread; do
+		lua_run unsaved.lua $kind $how >why 2>&1
+		[ $? -eq 137 ]
+		ok "$kind: the runner is killed with the candidate in use ($how)" $?
+		await with ''
+		ok "$kind: its supervisor restores the baseline ($how)" $?
+		rm -f full
+		await over $kind
+		ok "$kind: the run has ended ($how)" $?
+	done
+done
+
+# ---- a communicator gets policies of its own while a sweep has no runner and no supervisor ----
+cat >scoped.lua <<'L'
+local core = require "ncclbpf.core"
+local tap = dofile(os.getenv "TOP" .. "/test/integration/tap.lua")
+local t = assert(require "ncclbpf".attach "left")
+local group = assert(require "ncclbpf.job.session".attach { job = "left" })
+local r = assert(require "ncclbpf.sweep.run".start(group, assert(require
+	"ncclbpf.sweep.choose".read { algos = { "ring" }, protos = { "ll128" }, channels = { 0 },
+	rounds = 8, samples = 5, confidence = 0.5, scope = { collectives = { "allreduce" } } })))
+assert(t:policy_load { "size_aware.policy", name = r.prefix .. "1" })
+assert(t:policy_use(r.prefix .. "1"))
+assert(t:policy_use { "nvlink_ring_mid", comm = tap.comms(t)[2] })
+print(tap.using(t, tap.comms(t)))
+L
+lua_run scoped.lua >using 2>why && grep -q '^sweep-[0-9-]* nvlink_ring_mid sweep-[0-9-]*$' using
+ok "a table of a sweep is in use, and one communicator has policies of its own" $?
+status 0 "sweep abort" -J left sweep abort
+scoped() {
+	timeout 300 "$S" -J left -o json status >out 2>why &&
+		grep -q '"policies":\[\],"scopes":\[{"comms":\["[0-9a-f]*"\],"policies":\["nvl' out
+}
+scoped
+ok "restores the baseline of the others, and leaves that communicator alone" $?
+status 0 "all communicators without policies" -J left policy use none
 lua_suite rollout_left.lua
 
 # ---- controllers that change their maps all the time

@@ -76,23 +76,27 @@ test("then it can be asked again", store.request(t, "promote")
 
 -- A shell that follows a runner, while the store does not answer some of its reads. The clock goes
 -- only by what the shell sleeps. -> results of follow, the states that it showed, seconds
+local record = require "ncclbpf.rollout.record"
 local runner = require "ncclbpf.rollout.runner"
 local function follow(answers, who)
 	local reads, told, seconds = 0, {}, 0
 	local now, sleep = clock.now, clock.sleep
 	clock.now = function() return seconds end
 	clock.sleep = function(s) seconds = seconds + s end
-	local followed = { path = path, id = "x", home = { job = "a/b", fleet = true } }
-	local r, err = runner.follow(followed, { load = function()
+	local kind = { ended = function(t) return t.state == "passed" end }
+	local followed = { path = path, id = "x", kind = kind,
+		home = { job = "a/b", fleet = true } }
+	local load = record.load
+	record.load = function()
 		reads = reads + 1
 		local answer = answers[math.min(reads, #answers)]
 		if type(answer) ~= "string" then return table.unpack(answer) end
 		return { id = "x", state = answer, revision = who and 1 or reads,
-			runner = who or store.runner(),
-			plan = {}, home = followed.home }
-	end, ended = function(t) return t.state == "passed" end },
-		function(t) told[#told + 1] = t.state end)
-	clock.now, clock.sleep = now, sleep
+			runner = who or store.runner(), kind = kind, plan = {},
+			home = followed.home }
+	end
+	local r, err = runner.follow(followed, function(t) told[#told + 1] = t.state end)
+	clock.now, clock.sleep, record.load = now, sleep, load
 	return r, err, table.concat(told, " "), seconds
 end
 local away = { nil, errors.new("timed_out", "no member answers") }
@@ -125,15 +129,16 @@ local holder = io.popen([[exec lua5.4 -e '
 	core.sleep(60)
 ']])
 local stopped = holder:read "l"
-os.execute("kill -STOP " .. stopped)
+os.execute(". $TOP/test/await.sh; halt " .. stopped)
 clock.times.lock = 0.1
 local function again()
 	return store.replace(t, "rollout", { id = t.id, count = t.count, runner = store.runner() },
 		valid, { id = t.id, token = t.runner.token })
 end
 local replaced, why = again()
-test("a record that a stopped process was changing", not replaced and why.code == "busy"
-	and why.message == "process " .. stopped .. " is stopped while it changes the record", why)
+test("a record that a stopped process was changing", not replaced
+	and why.code == "timed_out" and not record.is_taken(why) and why.message
+	== "process " .. stopped .. " is stopped while it changes the record", why)
 test("and how to end that process", tostring(why.hint):find("kill -KILL " .. stopped, 1, true),
 	why.hint)
 test("leaves the old record", store.read(path, "test", valid).count == t.count)
@@ -146,6 +151,30 @@ os.execute("kill -KILL " .. stopped)
 holder:close()
 clock.times.lock = 300
 test("when that process has died, another one can change the record", again())
+
+-- ---- what prevents a start
+local function free(of, t)
+	t.id, t.state, t.baseline, t.prefix, t.plan = "y", "running", {}, "sweep-", { name = "s" }
+	assert(store.write(assert(store.path("free", "sweeps")), t))
+	local _, why = errors.catch(record.free)(record.kinds[of], { job = "free",
+		members = { { process = me } } })
+	return why and why.message
+end
+local other = { pid = 1, process = process.identity(1), token = "1" }
+local started = "sweep s of this job is running, process 1 runs it"
+for _, of in ipairs { "rollout", "sweep" } do
+	test("a sweep that runs, although its record names no processes: no " .. of,
+		free(of, { runner = other }) == started)
+	test("a sweep of an earlier job is no reason: " .. of,
+		free(of, { runner = old, processes = { old.process } }) == nil)
+	local why = free(of, { runner = { process = me:gsub("^([^/]+)/[^/]+", "%1/1") } })
+	test("one in another PID namespace: no " .. of,
+		why == "sweep s of a job of this name is running in another PID namespace", why)
+	assert(core.write(store.path("free", "sweeps"), "{}\n"))
+	local none, bad = errors.catch(record.free)(record.kinds[of],
+		{ job = "free", members = {} })
+	test("a record that is none: no " .. of, not none and bad.code == "bad_argument")
+end
 
 -- ---- generations
 -- A job whose first commit is answered too late: process @by made the generation.
@@ -250,4 +279,39 @@ ok, err = store.replace(r, "rollout", { id = "r1", runner = r.runner }, any,
 	{ id = "r1", token = r.runner.token })
 test("and is told when the agents restore it again", not ok and err.code == "busy",
 	err and err.message)
+
+-- ---- a change through the store
+-- The store does not answer some of the shell's reads. The clock goes by what the shell sleeps.
+local requests = require "ncclbpf.job.requests"
+local function request(answers)
+	local reads, seconds = 0, 0
+	local kvs = {}
+	local store_of = keys_of({ job = "fleet-y" }, kvs)
+	local get, now, sleep = store_of.get, clock.now, clock.sleep
+	function store_of:get(name)
+		if not name:find "/reply/" then return get(self, name) end
+		reads = reads + 1
+		local answer = answers[math.min(reads, #answers)]
+		if answer == "reply" then
+			return { { key = name, value = core.encode { ok = true, n = 5 } } }
+		end
+		return table.unpack(answer)
+	end
+	function store_of:revoke() end
+	clock.now = function() return seconds end
+	clock.sleep = function(s) seconds = seconds + s end
+	local done, why = requests.change({ store = store_of, job = "fleet-y", images = {},
+		seconds = function() return 5 end }, "policy use none", {})
+	clock.now, clock.sleep = now, sleep
+	return done, why, reads
+end
+local done, reads
+done, err, reads = request { { {} }, away, away, { {} }, "reply" }
+test("a change whose reply comes after reads that failed", done and done.generation == 5
+	and reads == 5, err)
+done, err, reads = request { away }
+test("one without a reply is given up in the end", not done and err.code == "timed_out", err)
+test("after some hundreds of reads", reads > 100 and reads < 500, reads)
+done, err, reads = request { { nil, errors.new("denied", "no") } }
+test("one that may not read its reply, at once", not done and err.code == "denied" and reads == 1)
 print("1.." .. n)

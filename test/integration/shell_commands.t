@@ -174,6 +174,10 @@ ok "three rounds of eight lines" $?
 printf 'timing on\ncomm list\n' | timeout 300 "$S" >"$T/out" 2>"$T/err"
 has "timing says time and round trips" err "time " "round trips"
 fails 69 no_target "no such rank" -r 9 status
+fails 64 bad_argument "a selector that is none" comm show others
+run -o json decision tail comm=ranks:8 count=3
+[ "$rc" -eq 0 ] && grep -q '"comm":"ab00000000000000"' out
+ok "decision tail takes a selector" $?
 fails 69 no_target "a process without NCCL" -p 1 status
 
 # elements of every kind of type, over the wire and back
@@ -198,4 +202,11 @@ shape percpu_json -o json map dump counts
 status 0 "plain integers as keys" map set plain 77 5
 run -q -r 3 -o tsv map get plain 77
 has "and values" out "77	5"
+
+# ---- a communicator that NCCL does not name ----
+job unnamed --ranks 1 --abi 4
+status 0 "comm list of a tuner of v4" -J unnamed -o table comm list
+has "shows the communicator" out 0000000000000000
+status 0 "comm show" -J unnamed -o table comm show
+has "too" out "comm 0000000000000000: 1 rank"
 messages

@@ -43,15 +43,25 @@ skip_all() {
 }
 
 # run ARGS...: the shell, its output in $T/out and $T/err, status in $rc. On a loaded machine
-# answers come late.
+# answers come late, and a change may be refused $refused times before it is made: ranks were past
+# every fence, or a site was late. Such a refusal has changed nothing but the next number.
 run() {
-	timeout $HANG "$S" -T 300 "$@" >"$T/out" 2>"$T/err" </dev/null
-	rc=$?
+	refused=0
+	while :; do
+		timeout $HANG "$S" -T 300 "$@" >"$T/out" 2>"$T/err" </dev/null
+		rc=$?
+		[ $rc -eq 75 ] && [ $refused -lt 10 ] && is_late "$T/out" "$T/err" || break
+		refused=$((refused + 1))
+	done
 	{
 		echo "status $rc of: $*"
 		cat "$T/out" "$T/err"
 	} >"$T/why"
 }
+
+# is_late FILE...: do they say that a change was refused because ranks or a site were late? Lines
+# for people are wrapped.
+is_late() { cat "$@" | tr -s '\n ' ' ' | grep -qE 'every fence|not answered for'; }
 
 # status WANT NAME ARGS...
 status() {

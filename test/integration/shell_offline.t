@@ -43,11 +43,17 @@ has "names the inner one, with all its iterations" out "nested_loops.bpf.c:16, t
 	"1000 iterations of "
 status 0 "the same in JSON" -o json policy verify "$D"
 has "has them as numbers" out '"loop_iterations":1000' '"loop_line":16' '"loop_share":9'
-export NCCLBPF_MAX_RUN=400
-status 0 "a policy that takes longer than the operator allows" -o table policy verify "$L"
-has "says so, the limit and the variable" out "note: program callbacks takes up to " \
-	"a job refuses more than 400 (NCCLBPF_MAX_RUN)"
+export NCCLBPF_MAX_RUN=4096
+status 0 "a policy that takes longer than the operator allows" -o table policy verify "$D"
+has "says so, the limit and the variable" out "note: program nested takes up to " \
+	"a job refuses more than 4096 (NCCLBPF_MAX_RUN)"
 unset NCCLBPF_MAX_RUN
+C=$B/test/corpus/shell/long_controller.bpf.o
+status 0 "controllers that take longer than a decision may" -o table policy verify "$C"
+has "have the limit of controllers" out "loops end early after 33554432 in a run" \
+	"note: program end_early takes up to " "loops of a controller end early after 33554432"
+! grep -qE "NCCLBPF_MAX_RUN|note: program all_run" "$T/out"
+ok "and not that of decisions" $?
 N=$B/test/corpus/shell/notes.bpf.o
 status 0 "a policy with notes" -o table policy verify "$N"
 algo="ctx->algo is set to 7, but NCCL can take only -1 to 6"
@@ -60,6 +66,9 @@ has "shows the source lines" out "      8 | ctx->algo = 7;"
 status 0 "the same in JSON" -o json policy verify "$N"
 has "has them as records" out \
 	'"notes":[{"class":"impossible_answer",' '"line":8'
+status 0 "a note of a line that the compiler has unrolled" -o table \
+	policy verify "$B/test/corpus/shell/notes_unrolled.bpf.o"
+has "is one note" out "1 note" "notes_unrolled.bpf.c:11: program notes_unrolled: "
 status 0 "a variable at random" -o table policy verify "$B/test/corpus/shell/env_random.bpf.o"
 has "is accepted with a warning that names line and helper" out \
 	"warning: " "env_random.bpf.c:9: program on_env: ranks may find different variables: " \

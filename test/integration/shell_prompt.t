@@ -54,7 +54,10 @@ send \x15
 send quit\n
 status 0
 END
+# the names of a busy job come as well
 at "Tab completes live names" --no-rc <<'END'
+expect #0>
+send require("ncclbpf.base.clock").times.complete = 60\n
 expect #0>
 send policy use f\t
 expect orce
@@ -189,7 +192,7 @@ send policy l\n
 expect policy l is ambiguous: list, load
 expect #2>
 send pol\n
-expect policy: which one? add,
+expect policy needs a second word: add,
 expect #2>
 send pol lo\n
 expect policy load: too few words

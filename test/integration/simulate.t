@@ -99,6 +99,7 @@ kill -9 $host
 pids=$(ls s | sed -n 's/^sim\..*\.\([0-9]*\)\.sock$/\1/p')
 for p in $pids; do kill -9 "$p" 2>/dev/null; done
 wait $host 2>/dev/null
+await all_ended $pids
 status 2 "the segment of one that was killed" -o table policy simulate ring.csv segment=s/sim.seg
 has "holds its last decisions" out "recorded decisions with ring" "nvls/simple -> ring/simple"
 status 65 "what is no segment" policy simulate ring.csv segment=rec.json

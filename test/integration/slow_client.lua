@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- slow_client.lua COUNT: tests of slow_client.t, after COUNT others
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local session = require "ncclbpf.job.session"
 local n = tonumber(arg[1])
 local sockets = os.getenv "NCCLBPF_SOCKET_DIR"
@@ -67,3 +68,52 @@ for line in io.lines(top .. "/deaf") do
 end
 ok(not bad and lines == whole + (more and 1 or 0), "and has each whole line once, and no mixed one",
 	bad or ("%d lines of %d"):format(lines, whole))
+
+-- Members of a group whose connections always have a line. A reply comes from rank @quiet at once,
+-- and from the other rank behind @most lines of its stream. -> results, how many lines of the
+-- stream were taken before the first reply, and in all
+local function flooded(quiet, most)
+	local taken, before, seconds = 0, nil, 0
+	local members = {}
+	for rank = 0, 1 do
+		local full, id = false, nil
+		members[rank + 1] = { rank = rank, pid = rank, streams = {}, conn = {
+			send = function(_, text) id = text:match "^@(%d+)" return true end,
+			fill = function() full = true return true, true end,
+			line = function()
+				if not full then return nil end
+				full = false
+				if rank ~= quiet and taken < most then
+					return '{"id":99,"ok":true}'
+				end
+				before = before or taken
+				return ('{"id":%s,"ok":true,"data":{}}'):format(id)
+			end } }
+		members[rank + 1].streams[99] = function()
+			taken = taken + 1
+			assert(taken <= 1000, "the request waits for the end of the stream")
+		end
+	end
+	local now = clock.now
+	clock.now = function() -- each look at the clock takes a second
+		seconds = seconds + 1
+		return seconds
+	end
+	local group = setmetatable({ members = members, timeout = 100, next_id = 1, trips = 0,
+		caches = {} }, session.Group)
+	local fine, results = pcall(group.ask, group, "status")
+	clock.now = now
+	group.members = {}
+	return fine and results or { {}, {}, why = results }, before, taken
+end
+for quiet = 0, 1 do
+	local results, before, taken = flooded(quiet, 20)
+	ok(results[1].data and results[2].data and before <= 1 and taken == 20,
+		("rank %d answers beside a busy stream"):format(quiet),
+		results.why or ("%d and %d lines"):format(before, taken))
+	results, before, taken = flooded(quiet, math.huge)
+	local late = results[2 - quiet].err
+	ok(results[quiet + 1].data and late and late.code == "timed_out" and before <= 1
+		and taken <= 100, "and the stream does not lengthen the time limit",
+		results.why or ("%d and %d lines"):format(before, taken))
+end

@@ -21,7 +21,7 @@ export CHAIN_HANGS
 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO NCCLBPF_POLICY=$tree \
 	NCCLBPF_MAX_RUN=4096 NCCLBPF_CHAIN_TUNER="$B/test/fakes/wrapped/tuner_v5.so" \
 	CHAIN_DOES=hang:2 timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 \
-	--min 4M --max 4M --pause-ms 10 --ahead 4000 --seconds inf >"$T/log" 2>&1 &
+	--min 4M --max 4M --pause-ms 100 --ahead 4000 --seconds inf >"$T/log" 2>&1 &
 HOST=$!
 begun() { sh_ 0 -j comm list && told '"decisions":[1-9]'; }
 await begun >"$T/await"

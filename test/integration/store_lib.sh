@@ -48,6 +48,9 @@ column() {
 		c { print $c }' "$T/out"
 }
 
+# commit_n: the number of the job's last generation
+commit_n() { ctl get --print-value-only "$keys/order/commit" | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
+
 # generations N: the job has two ranks, both with generation N
 generations() {
 	run -o tsv comm list
@@ -107,13 +110,12 @@ tls_store() {
 		XDG_STATE_HOME
 }
 
-# two_sites JOB SECONDS OPTIONS...: four ranks on the sites a and b that replay times, of which
+# two_sites JOB OPTIONS...: four ranks on the sites a and b that replay times, of which
 # one channel has 20 times longer ones from 4 MiB on
 two_sites() {
 	NCCLBPF_JOB=$1
 	export NCCLBPF_JOB
-	seconds=$2
-	shift 2
+	shift
 	awk -F, '
 		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
 	' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
@@ -125,8 +127,8 @@ two_sites() {
 	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
 		NCCLBPF_AGENT_LISTEN=127.0.0.1 serve "$NCCLBPF_JOB" a b
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
-		timeout $((seconds + 20)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
-		--events --min 1M --max 64M --factor 8 --seconds "$seconds" --pause-ms 1 \
+		timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
+		--events --min 1M --max 64M --factor 8 --seconds inf --pause-ms 1 \
 		--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
 		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" "$@" >log 2>&1 &
 	job=$! jobs="$jobs $!"

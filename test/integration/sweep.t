@@ -15,7 +15,7 @@ bad() { # FIELDS
 bad 'rounds = 2'
 bad 'roudns = 12'
 bad 'algos = { "rnig" }'
-bad 'channels = { 8, 65 }'
+bad 'channels = { 8, 129 }'
 bad 'baseline = "ring/ll"'
 bad 'data = "x.csv", baseline = "ring"'
 bad 'data = { { fiel = "x" } }'
@@ -173,6 +173,9 @@ echo 'return { data = "m.csv", baseline = "nvls/simple" }' >base.lua
 grep -v ',,,,' m.csv >two.csv
 run -o table sweep start base.lua data=two.csv out=out.csv
 has "a baseline of one's own" out "ring/ll128" "better"
+lua_run -e 'local of = require("ncclbpf.sweep.measurements").combination
+	assert(select(3, of "ring/llx128") == 128 and not of "ring/llx129")'
+ok "a baseline has at most the 128 channels of RCCL" $?
 
 # ---- nccl-tests ----
 text() { # FILE US: as mpirun --tag-output prints it, logs in between

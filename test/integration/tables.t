@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600
-# Decision tables from CSV and Lua: compiled, verified, compared, exported,
+# Decision tables from CSV, Lua and NCCLX's JSON: compiled, verified, compared, exported,
 # written as objects; used in a job; every fault with its place, and nothing
 # written or loaded then.
 . "$TOP/test/integration/shell_lib.sh"
@@ -93,6 +93,43 @@ local p, err = nb.policy_verify { { { algo = "ring" }, { algo = "ring" }, { algo
 assert(not p and err.row == 2, err)
 assert(tostring(err):find "row 3: this row never wins: row 1", err)' 2>why
 ok "rows in Lua, too" $?
+
+# a file as NVIDIA's example has it: rows that depend on reg_buff beside others
+cat >nvidia.csv <<'E'
+# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
+allreduce,0,65536,nvls,simple,4,1,-1,-1,1
+allreduce,0,65536,tree,ll,2,1,-1,-1,0
+allreduce,65537,4294967295,ring,ll128,-1,-1,-1,4,-1
+allgather,0,4294967295,ring,simple,4,2,-1
+E
+status 0 "such a file loads" policy build nvidia.csv
+has "with a note for each of these rows" err "note: nvidia.csv, line 2: reg_buff 1" \
+	"note: nvidia.csv, line 3: reg_buff 0"
+status 0 "its image has all rows" policy export nvidia.policy
+has "as they were" out "allreduce,0,65536,nvls,simple,4,1,-1,-1,1" \
+	"allgather,0,4294967295,ring,simple,4,2,-1,-1,-1"
+status 0 "coherence=off uses them" policy build nvidia.csv coherence=off out=off.policy
+[ ! -s err ]
+ok "without a note" $?
+cat >rules.json <<'E'
+{ "rules": [
+  { "filter": { "collective": "allgather", "bytesPerRank": "[0,1048576]", "nLocalRanks": 8 },
+    "config": { "algorithm": "ring", "protocol": "ll128" } },
+  { "filter": { "collective": "allreduce", "nNodes": "(1,)" },
+    "config": { "algorithm": "tree", "protocol": "ll", "channels": 4, "chunkSize": 65536 } } ] }
+E
+status 0 "NCCLX's rules are a table" policy build rules.json
+[ ! -s err ]
+ok "without a note" $?
+status 0 "with sizes per rank and ranges" policy export rules.policy
+has "in columns of their own" out "reg_buff,ranks_per_node,bytes_per_rank,chunk_size" \
+	"allgather,0,18446744073709551615,ring,ll128,-1,-1,-1,-1,-1,8,0..1048576,-1" \
+	"allreduce,0,18446744073709551615,tree,ll,4,2..,-1,-1,-1,-1,-1,65536"
+run policy export rules.policy out=rules.csv
+status 0 "which compile to the same" -o table policy diff rules.policy rules.csv
+has "policy" out "equal"
+echo '{ "rules": [ { "filter": {}, "config": {} } ] }' >bad.json
+fails 65 malformed "a rule without its collective" policy build bad.json
 cat >reg_test.lua <<'E'
 return { policy = "reg.csv", coherence = "off",
 	{ name = "registered", context = { coll = "allreduce", bytes = 8, reg_buff = 1 },
@@ -128,14 +165,14 @@ assert(nb.policy_export "saved.bpf.o".csv
 local q, err = nb.policy_build { rows }
 assert(not q and err.message:find "out=FILE", err)
 local function made(...) return nb.policy_verify { { ... } } end
-q, err = made({ algo = "ring" }, { algo = "ring", channels = 99 })
+q, err = made({ algo = "ring" }, { algo = "ring", channels = 129 })
 assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels"
-	and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
+	and tostring(err):find("row 2: channels \"129\": 1 to 128", 1, true), err)
 q, err = made({ algo = "ring" }, { coll = "reduce", algo = "ring" })
 assert(not q and err.row == 2 and err.message:find("row 1 always matches first", 1, true), err)
 for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 },
 	{ nodes = true }, { coll = "a,b" }, { coll = 7 },
-	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" },
+	{ bytes = "1", min_bytes = 2 }, { ranks_per_node = "~" }, { nodes = { 8, 2 } },
 	{ bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
 	row.proto = "ll"
 	q, err = made(row)
@@ -164,6 +201,12 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	has "the row's answer" out "tree" "tuner"
 	status 0 "export from the job" policy export tuner
 	has "its rows" out "allreduce,0,65536,tree,ll,2,1,-1,-1,-1"
+	status 0 "use of a file with rows that depend on reg_buff" policy use nvidia.csv
+	has "has their notes" err "note: nvidia.csv, line 2: reg_buff 1"
+	await settled demo
+	status 0 "explain, where such a row matches" -o table explain allreduce 32K
+	has "says who decides" out "table nvidia: row 1 (allreduce,0,65536,nvls,simple,4,1" \
+		"; NCCL decides, because reg_buff may differ between ranks)"
 	status 0 "an image under another name" policy load tuner.policy name=other
 	run -q -o name policy list
 	grep -qx other "$T/out"

@@ -112,7 +112,7 @@ end
 function R:wait(opts)
 	self:refresh()
 	opts = opts or {}
-	if self.run.ended[self.r.state] or self.r.state == "paused" then return self end
+	if self.run.over(self.r) then return self end
 	local done, err = self.run.run(self.r, opts.progress and function(r)
 		self.r = r
 		opts.progress(self)

@@ -103,6 +103,7 @@ ok(t.wait(r"^[1-9][\d.k]* decisions/s   2 communicators   telemetry on"),
 ok(t.wait(r"^who decides: force") and t.wait(r"^no alerts"), "who decides, and no alerts", t.screen)
 ok(all(len(line.rstrip()) <= 80 for line in t.screen.display) and "q quit" in t.screen.display[23],
    "80 columns, 24 rows, the keys in the last one", t.screen)
+t.wait(r"(?:^allreduce .*\n){4}")
 first = [line for line in t.screen.display if line.startswith("allreduce")]
 ok(len(first) >= 4 and "4M" in first[0], "the largest first", t.screen)
 t.send("r")

@@ -43,7 +43,7 @@ chrome "each collective with its decision, on its communicator's thread" a.json 
 		end
 	end
 	assert(n > 10)'
-state one "$silent"
+await state one "$silent"
 ok "and NCCL is asked for nothing again" $?
 ! grep -q "first collective" err out
 ok "nothing is said of the first collective" $?
@@ -87,11 +87,12 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 		>change.out 2>&1 &
 	one=$!
 	jobs="$jobs $one"
-	await kept change.json
+	timed() { grep '"cat":"coll".*"exec_us"' change.json | grep -q "\"generation\":$1"; }
+	await timed 0
 	status 0 "and used" -J one -T 300 policy use size_aware
 	await settled one
 	newer() { # never, if the trace has ended
-		grep -q '"generation":[1-9]' change.json && return
+		timed '[1-9]' && return
 		case $(ps -o stat= -p $one) in '' | Z*) return $NEVER ;; esac
 		return 1
 	}

@@ -27,9 +27,9 @@ nccl() {
 		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_MAX_NCHANNELS=2 NCCL_ALGO=Ring NCCL_PROTO=Simple \
 		NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$V/bytes.bpf.o" \
-		"$@" timeout -k 60 150 "$J" --ranks "$ranks" --procs --per-node 1 --coll "$colls" \
+		"$@" timeout -k 60 550 "$J" --ranks "$ranks" --procs --per-node 1 --coll "$colls" \
 		--min "$min" --max "$max" --factor "$factor" --check --loops 2 \
-		--pause-ms 140000 >"$T/$ring_job" 2>&1 &
+		--pause-ms 540000 >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }

@@ -54,6 +54,7 @@ equal() { # found, wanted, name
 	say $? "$3"
 }
 
+nccl=$("$v/job" --nccl) # such as 22809
 # Whether it can run here at all.
 run VGPU_CLOCK=virtual -- --ranks 2 --max 1K
 if [ $rc -eq 77 ]; then
@@ -92,9 +93,13 @@ equal "$(busbw "$dir/nvls")" \
 	"default: the published bandwidths"
 force="NCCL_TUNER_PLUGIN=$v/tuner_force.so"
 run $b300 $force FORCE=1,1,0 -- --procs --min 4M --report "$dir/ll128"
-equal "$(busbw "$dir/ll128" | cut -d' ' -f1-4)" \
-	"4=148.1 8=249.7 16=337.4 32=402.4" \
-	"a tuner that asks for RING/LL128 gets the Ring figures to 32 MiB"
+ring="4=148.1 8=249.7 16=337.4 32=402.4"
+gets="gets the Ring figures to 32 MiB"
+if [ "$nccl" -lt 22300 ]; then # it does not know that a b300 has LL128
+	ring="4=133.5 8=196.3 16=278.8 32=349.3" gets="is not followed by NCCL 2.22"
+fi
+equal "$(busbw "$dir/ll128" | cut -d' ' -f1-4)" "$ring" \
+	"a tuner that asks for RING/LL128 $gets"
 run $b300 $force FORCE=1,2,0 -- --min 4M --report "$dir/simple"
 equal "$(busbw "$dir/simple" | cut -d' ' -f5-7)" \
 	"64=471.8 128=628.9 256=632.5" \
@@ -125,15 +130,19 @@ say $? "more ranks than GPUs: an error that says so"
 cp "$v/tuner_force.so" "$dir/libnccl.so.2"
 LD_PRELOAD="$v/libvgpu.so $dir/libnccl.so.2" timeout 300 true >"$dir/log" 2>&1
 rc=$?
-[ $rc -eq 77 ] && grep -q '^vgpu: SKIP: .*/libnccl.so.2 has no symbol' "$dir/log"
+[ $rc -eq 77 ] && grep -q '^vgpu: SKIP: .*/libnccl.so.2: no CUDA runtime' "$dir/log"
 say $? "an NCCL that cannot be redirected: one SKIP line, status 77"
 
 # ---- several nodes -----------------------------------------------------
 
-run VGPU_CLOCK=virtual NCCL_NET=Socket NCCL_DEBUG=INFO -- --ranks 4 --procs \
-	--per-node 2 --coll $all --min 4K --max 4M --factor 32
-say $rc "2 pretended nodes x 2 over sockets"
-has 'nRanks 4 nNodes 2 ' "NCCL sees two nodes"
+# Kernels do not wait for a pretended network, and in NCCL 2.22 a rank may end while its peers'
+# proxies still use it (nccl_bytes.t has real bytes).
+if [ "$nccl" -ge 22300 ]; then
+	run VGPU_CLOCK=virtual NCCL_NET=Socket NCCL_DEBUG=INFO -- --ranks 4 --procs \
+		--per-node 2 --coll $all --min 4K --max 4M --factor 32
+	say $rc "2 pretended nodes x 2 over sockets"
+	has 'nRanks 4 nNodes 2 ' "NCCL sees two nodes"
+fi
 
 # ---- clocks ------------------------------------------------------------
 
@@ -181,9 +190,26 @@ has '^  rank [01]: .* RING/SIMPLE channels' "another protocol hangs too"
 hang FORCE=1,0,3 -- --ranks 2 --min 1M --max 1M
 has '^  rank [01]: .* RING/LL channels 0\.\.2,' "and other channels"
 
+# One kernel for broadcasts of several roots, since NCCL 2.29.
+if [ "$nccl" -ge 22900 ]; then
+	for mode in "" --procs; do
+		run $b300 VGPU_LOG=1 -- --ranks 3 $mode --coll allgatherv --min 3M --max 3M
+		launches=$(grep -c 'launch rank [0-2] #0 AllGatherV RING/' "$dir/log")
+		[ $rc -eq 0 ] && [ "$launches" -eq 3 ]
+		say $? "broadcasts of three roots are one kernel (${mode:-one process})"
+		hang FORCE=1,0,0 -- --ranks 3 $mode --coll allgatherv --min 3M --max 3M
+		has '^  rank [0-9]: AllGatherV RING/LL channels' \
+			"which ranks that disagree hang in (${mode:-one process})"
+	done
+fi
+
 # ---- profiler ----------------------------------------------------------
 
-for mode in "" --procs; do
+# Kernels have times of their own since NCCL 2.26.
+modes="one --procs"
+[ "$nccl" -ge 22600 ] || modes=
+for mode in $modes; do
+	[ $mode = --procs ] || mode=
 	run $b300 NCCL_PROFILER_PLUGIN="$v/profiler_count.so" -- --ranks 4 \
 		$mode --min 64M --max 64M --loops 2
 	# 4 ranks take Ring: 64 MiB at 471.8 GB/s, bus factor 1.5. Where NCCL's thread is late it
@@ -245,12 +271,7 @@ ranks=$(children "$job")
 kill -9 "$job"
 wait $pid 2>/dev/null
 rm -rf "$dir"/tmp/vgpu-job-*
-none_left() { # a process whose new parent does not reap it is a zombie
-	for p in $ranks; do
-		! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$p/status" || return
-	done
-}
-await none_left
+await all_ended $ranks
 say $? "ranks end with the first process, even when it is killed"
 
 # ---- usage -------------------------------------------------------------

@@ -14,11 +14,10 @@
  * looks for it decides by none.
  *
  * Ranks join one after the other, and none decides before all have told their
- * tuner of the communicator. A rank may give up on the lock (LOST in all): it
- * leaves a mark and decides without policies. With STRANGER a process of the
- * job that shares no segment is there at first and gone at any time. Without
- * either there is nothing to agree upon at the beginning, and its steps are left
- * out: they multiply the states.
+ * tuner of the communicator. A rank may give up on the lock, or have no ncclbpf
+ * (LOST in all): it decides without policies, and the others miss it before
+ * their first decision. Without LOST nobody is missing, and that step is left
+ * out.
  *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state: every wait
@@ -36,11 +35,19 @@
  * coordinator leaves the communicator as it is (nb_startup_fixed). With
  * COUNTS_ANYWAY it arms fences nevertheless.
  *
+ * With NAMED (NCCL 2.27) the profiler's init names the communicator to the
+ * tuner's, in the same thread, and a rank may decide before another's tuner is
+ * initialised. All start with generation 0, NCCLBPF_POLICY, and a change passes
+ * over them until all have registered; a later one, or none (nb_change_catch_up),
+ * moves them. Some ranks (LOST in all) have no name. There are inits of another
+ * communicator: of the tuner, in the threads of the ranks, and of both, in a
+ * thread of its own.
+ *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
- * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST, or of the beginning by
- * -DNO_MARK, -DNO_BEGINNING, -DBEGIN_BY_STORE or -DOWN_VIEW, spin finds two
- * ranks that disagree (test/model/model.t).
+ * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST or -DNO_COUNT, and with NAMED
+ * by -DONE_FOR_ALL, -DNAME_STAYS, -DSTARTS_CHANGED or -DSOME_REGISTERED, spin finds two ranks that
+ * disagree (test/model/model.t).
  *
  * @NAME marks where the plugin has NB_STEP(NAME) or NB_DONE(NAME): the steps of
  * plugin/job/step.h (test/model/model_steps.t holds the two lists together).
@@ -69,10 +76,16 @@
 #ifndef LOST
 #define LOST 0
 #endif
-#ifndef STRANGER
-#define STRANGER 0
+#if LOST && !defined(NAMED)
+#define COUNTED /* the ranks are, before one decides */
 #endif
-#define BEGINNING (LOST + STRANGER > 0)
+
+/* The generation with which a rank starts. */
+#if defined(NAMED) && !defined(STARTS_CHANGED)
+#define FIRST 0
+#else
+#define FIRST baseline
+#endif
 
 /* What a rank announces, and compares with a fence. */
 #ifdef SOME
@@ -101,16 +114,12 @@ bool live[RANKS];
 byte baseline = 0, next_gen = 1;
 bool locked = false;
 byte joined = 0;
-byte lost = 0, lost_marks = 0; /* gave up on the lock; said so */
-bool stranger = STRANGER;
+byte lost = 0; /* gave up on the lock */
 bool mismatch = false; /* for people, and no change any more */
 
 /* gen_in_use, without the history: a generation that no record names may be
  * freed at any time, and a number is never used again */
 #define KEPT(g) ((g) == 0 || GEN(word) == (g) || GEN(fallback) == (g))
-
-/* nb_begin_apart */
-#define APART (lost_marks > 0 || stranger)
 
 /* ---- what a rank has stored and others do not see yet ---- */
 
@@ -122,6 +131,50 @@ byte ahead_announced[RANKS], ahead_generation[RANKS];
 byte used[DECISIONS]; /* generation of a decision + 1; 0: not made yet */
 byte deaths = 0;
 bool dead[RANKS];
+
+#ifdef NAMED
+#define THIS 1
+#define OTHER 2
+byte named[RANKS + 1]; /* by a thread's last init of the profiler; 0: nothing */
+#ifdef ONE_FOR_ALL
+#define NAMED_IN(thread) named[0]
+#else
+#define NAMED_IN(thread) named[thread]
+#endif
+
+/* nb_events_name: the tuner's init takes the name, and none takes it again */
+inline take_name(thread, name)
+{
+	d_step {
+		name = NAMED_IN(thread);
+#ifndef NAME_STAYS
+		NAMED_IN(thread) = 0
+#endif
+	}
+}
+
+/* A rank of another communicator registers where its name says. */
+inline other_registers(thread, name)
+{
+	take_name(thread, name);
+	atomic {
+		!locked ->
+		if
+		:: name == THIS && joined < RANKS -> joined++
+		:: else
+		fi;
+		name = 0
+	}
+}
+
+proctype other()
+{
+	byte name = 0;
+
+	NAMED_IN(RANKS) = OTHER;
+	other_registers(RANKS, name)
+}
+#endif
 
 #define MAY_DIE(label)                                        \
 	if                                                    \
@@ -191,9 +244,8 @@ inline abort_word(old, back)
 
 proctype rank(byte i)
 {
-	byte k = 0, number, first = 0;
+	byte k = 0, number;
 	short w = 0, b = 0;
-	bool begins = true, apart = false;
 #ifdef CALLS
 	byte before = 0; /* announced before this decision */
 	bool again = false;
@@ -201,28 +253,51 @@ proctype rank(byte i)
 #ifdef SOME
 	byte asked = 0; /* decisions made */
 #endif
+#ifdef NAMED
+	byte name = 0;
+
+	/* nb_events_init, or the rank has no profiler */
+	if
+	:: NAMED_IN(i) = THIS
+	:: atomic { lost < LOST -> lost++ }
+	fi;
+	take_name(i, name);
+	if
+	:: name != THIS -> goto alone
+	:: else
+	fi;
+#endif
 
 	/* nb_comm_new: under the segment's lock... */
 	if
 	:: atomic {
+#ifdef NAMED
+		!locked && joined < RANKS ->
+#else
 		!locked ->
-		number = baseline;
-		generation[i] = baseline;
+#endif
+		number = FIRST;
+		generation[i] = FIRST;
 		live[i] = true;
 		joined++
 	   }
+#ifdef NAMED
+	:: atomic { /* ...or in another entry, which no change reaches */
+		!locked && joined == RANKS -> goto alone
+	   }
+#endif
 #if LOST
-	:: atomic { /* ...or without, in the end: nb_begin_lose */
+	:: atomic { /* ...or without, in the end: mark_lost */
 		locked && lost < LOST ->
 		lost++;
-#ifndef NO_MARK
-		lost_marks++;
-#endif
 		goto alone
 	   }
 #endif
 	fi;
-#if BEGINNING
+#ifdef NAMED
+	other_registers(i, name);
+#endif
+#ifdef COUNTED
 	/* NCCL: all have told their tuner */
 	joined + lost == RANKS;
 #endif
@@ -244,68 +319,23 @@ proctype rank(byte i)
 			fi;
 			ahead_announced[i] = CLOCK + 1
 		}
-#if BEGINNING
-		/* begin (plugin/tuner/decide.c): have all of them registered? */
-		if
-		:: k == 0 ->
-			apart = APART;
-			first = number;
-			if
-			:: apart ->
-				first = 0;
-				if
-				:: word == 0 -> mismatch = true
-				:: else
-				fi
-			:: else
-			fi
-		:: else
-		fi;
-#endif
-		/* ...and read the record */
-		w = word;
-look:		/* nb_fence_look @ANNOUNCED */
-#if BEGINNING
-#ifdef NO_BEGINNING
-		skip;
+#if defined(COUNTED) && !defined(NO_COUNT)
+		/* nb_startup_count: use_no_policy if a rank is missing */
 		d_step {
 			if
-			:: begins -> begins = false; number = first
+			:: k == 0 && joined < RANKS ->
+				mismatch = true;
+				if
+				:: word == 0 -> word = WORD(COMMIT, 0, 0)
+				:: else
+				fi
 			:: else
 			fi
 		}
 #endif
-		/* begin (plugin/job/fence.c) @BEGIN */
-		if
-		:: begins && w == 0 ->
-			d_step {
-				if
-#ifdef BEGIN_BY_STORE
-				:: true ->
-#else
-				:: word == 0 ->
-#endif
-					word = WORD(COMMIT, first, 0)
-				:: else
-				fi
-			}
-			w = word;
-#ifdef BEGIN_BY_STORE
-			begins = false;
-#endif
-			goto look
-		:: begins && STATE(w) == ARMED ->
-			if
-			:: fallback == 0 ->
-				abort_word(w, b);
-				w = word;
-				goto look
-			:: fallback != 0 -> begins = false
-			fi
-		:: begins && STATE(w) == COMMIT -> begins = false
-		:: else
-		fi;
-#endif
+		/* ...and read the record */
+		w = word;
+look:		/* nb_fence_look @ANNOUNCED */
 		if
 		:: STATE(w) == COMMIT && CLOCK >= FENCE(w) ->
 			/* adopt_gen: find it while it is kept, then say so */
@@ -346,12 +376,6 @@ look:		/* nb_fence_look @ANNOUNCED */
 		fi;
 		/* the decision is made */
 		d_step {
-#ifdef OWN_VIEW
-			if
-			:: k == 0 && apart && mismatch -> number = 0
-			:: else
-			fi;
-#endif
 			assert(used[k] == 0 || used[k] == number + 1);
 			used[k] = number + 1;
 #ifdef CALLS
@@ -361,9 +385,7 @@ look:		/* nb_fence_look @ANNOUNCED */
 #else
 			k++;
 #endif
-			w = 0;
-			first = 0;
-			apart = false
+			w = 0
 		}
 #ifdef CALLS
 		if
@@ -384,9 +406,11 @@ look:		/* nb_fence_look @ANNOUNCED */
 	:: else -> break
 	od;
 	goto over;
-#if LOST
-alone:	/* with a record of its own, and without policies */
+#if LOST || defined(NAMED)
+alone:	/* with a record of its own, and without policies, or with the first ones */
+#ifdef COUNTED
 	joined + lost == RANKS;
+#endif
 	do
 	:: k < DECISIONS ->
 		d_step {
@@ -401,14 +425,6 @@ alone:	/* with a record of its own, and without policies */
 died:	dead[i] = true;
 over:	skip
 }
-
-#if STRANGER
-/* A process that has another version dies. */
-proctype foreigner()
-{
-	stranger = false
-}
-#endif
 
 /* ---- a coordinator ---- */
 
@@ -570,19 +586,37 @@ proctype coordinator()
 		fi;
 		/* ...check_complete */
 		if
-#if BEGINNING
-		:: mismatch || APART || joined == 0 || joined == RANKS
+#ifdef COUNTED
+		:: mismatch || joined == 0 || joined == RANKS
 		:: else -> goto unlock
+#elif defined(NAMED)
+		:: true
 #else
 		:: joined < RANKS -> goto unlock
 		:: else
 #endif
 		fi;
-		d_step { number = next_gen; next_gen++; try = 0 } /* @NUMBERED */
-#if BEGINNING
-		/* commit_comms: leave_out, or there is none yet */
 		if
-		:: mismatch || APART || joined < RANKS -> goto committed
+#ifdef NAMED
+		:: d_step { /* nb_change_catch_up */
+			baseline && joined == RANKS && STATE(word) != COMMIT ->
+			number = baseline;
+			try = 0
+		   }
+#endif
+		:: d_step { number = next_gen; next_gen++; try = 0 } /* @NUMBERED */
+		fi;
+#if defined(NAMED) && !defined(SOME_REGISTERED)
+		/* report_fixed */
+		if
+		:: joined < RANKS -> goto committed
+		:: else
+		fi;
+#endif
+#ifdef COUNTED
+		/* commit_comms: report_fixed, or there is none yet */
+		if
+		:: mismatch || joined < RANKS -> goto committed
 		:: else
 		fi;
 #endif
@@ -702,8 +736,8 @@ init
 			i++
 		:: else -> break
 		od;
-#if STRANGER
-		run foreigner();
+#ifdef NAMED
+		run other();
 #endif
 		i = 0;
 		do

@@ -19,16 +19,27 @@
  * do not exclude each other: a lease may end while its holder still acts.
  *
  * With -DRESTORE a backup of the store is made at any step, and the store is
- * restored from it later. Each record then names the one that it replaces, a
- * site copies only a record that follows its copy, and the coordinator makes a
- * lost record anew of the copies of all sites. Assumed: each site has had a
- * reply of the store since the backup, so it knows that the store has gone back.
+ * restored from it later. Each record then names the one that it replaces, and
+ * a site copies only a record that follows its copy. A site that has copied an
+ * outcome which the store has lost writes it again. A site with an armed copy
+ * writes that again, with a new id. When all sites have answered for the new id,
+ * none of them has copied an outcome, and the record is rolled back. Assumed:
+ * each site has had a reply of the store since the backup, and reads the restored
+ * store before the revision passes that of the reply, so it knows that the store
+ * has gone back.
+ * Transactions compare the record's id here (NOW). The plugin compares the
+ * revision of its last change, which a restored store may give to another
+ * record, so the model does not cover a transaction that the sender decided by
+ * what it had read before the restoration.
  *
  * A coordinator reads all keys at one moment of the store. The plugin's
  * transactions also require that no site has written since (its keys site/ and
  * answer/). The model leaves this out: it has one communicator, whose record
  * decides. The plugin needs it for a second communicator with the identity of
  * the first, and for a site that joins (test/unit/test_fleet_commit.c).
+ *
+ * Sites with equally many ranks are alike, so where there is one death or one cut,
+ * it is site 0 (or the coordinator) that it meets.
  *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state) while the
@@ -37,8 +48,9 @@
  * Left out one by one, spin finds ranks that disagree: -DNO_BARRIER,
  * -DSEEN_EARLY, -DNO_COMPARE, -DOLD_ANSWER, -DONE_SITE, -DRANK_GUESSES,
  * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE,
- * -DCOPY_BACK, -DNO_SUSPECT; with -DTWO_AGENTS and -DNO_MEND a rank waits
- * for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
+ * -DCOPY_BACK, -DNO_SUSPECT, -DOWN_ANSWER (some of them also with -DORDERED, where a rank's
+ * stores reach the others at once); with -DTWO_AGENTS, -DNO_AGAIN and -DNO_ARMED_AGAIN a rank
+ * waits for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
  * is too large to search whole: they have not been shown to break anything.
  */
 #ifndef SITES
@@ -72,10 +84,16 @@
 #define MARGIN 0
 #endif
 
+/* May site @s lose its agent, or be cut off? */
+#if DEATHS + CUTS <= 1 && RANKS % SITES == 0
+#define MAY_FAIL(s) ((s) == 0)
+#else
+#define MAY_FAIL(s) true
+#endif
+
 #define NONE 0
 #define ARMED 1
 #define COMMIT 2
-#define LOST 3
 
 /* A word: state, generation, fence. */
 #define WORD(state, gen, fence) ((state) + 4 * (gen) + 32 * (fence))
@@ -93,34 +111,44 @@ bool gone[SITES]; /* the site's keys */
 byte next_gen = 1;
 #if RESTORE
 /* the record's place in the chain; ids are drawn, so no two records have one */
-byte id = 0, was = 0, base = 0, drawn = 0;
-byte from[SITES]; /* the copies of which the record was made, + 1 */
-byte saved_word, saved_back, saved_id, saved_was, saved_base;
+byte id = 0, was = 0, drawn = 0;
+/* a site has written the record again, over an armed one */
+bool rewritten = false;
+byte replaced = 0;
+byte saved_word, saved_back, saved_id, saved_was;
 /* ids take the place of revisions, which the restored store uses again */
 #define BUMP skip
 #define NOW id
-#define CHAIN(new_was, new_base) \
-	was = new_was; base = new_base; drawn++; id = drawn; \
-	from[0] = 0; from[1] = 0
-/* the outcome of the arming that the record has now */
-#define OUTCOME \
-	base = was; was = id; drawn++; id = drawn; from[0] = 0; from[1] = 0
+#define REWRITTEN rewritten
+/* a record that replaces the one that the store has now */
+#define CHAIN \
+	was = id; drawn++; id = drawn; rewritten = false; replaced = 0
 #else
 #define BUMP revision++
 #define NOW revision
-#define CHAIN(new_was, new_base) skip
-#define OUTCOME skip
+#define REWRITTEN false
+#define CHAIN skip
 #endif
 
 /* ---- a site's segment ---- */
 
 byte copy[SITES];
 #if RESTORE
-byte copy_back[SITES], have[SITES], have_was[SITES], have_base[SITES];
+byte have[SITES], have_was[SITES], have_back[SITES];
 bool lost[SITES];
 /* the agent reads the store, and knows that it has gone back */
 bool fell[SITES];
-#define SAME(s) (id == known && !fell[s])
+#define STAMP (id + 64 * rewritten)
+#define SAME(s) (STAMP == known && !fell[s])
+/* all sites have copied the record that one of them has written again */
+#ifdef OWN_ANSWER
+#define ANSWERED(s) (seen_revision[s] == id)
+/* sites that contradict each other would write without end */
+#define MAY_DRAW (drawn < 4)
+#else
+#define ANSWERED(s) (seen_revision[0] == id && seen_revision[SITES - 1] == id)
+#define MAY_DRAW true
+#endif
 #define MAY_ASK(s) (SAME(s) && !lost[s])
 #else
 #define SAME(s) (revision == known)
@@ -142,8 +170,8 @@ bool cut[SITES];
 
 #define OVER (ended == RANKS + COORDINATORS)
 
-#if RESTORE
-/* the other rows have the buffers; without them this one can be searched whole */
+#if RESTORE || defined(ORDERED)
+/* the other rows have the buffers; without them this one can be searched whole, and soon */
 #define DRAIN(r) skip
 #define ANNOUNCE(r, n) announced[r] = n
 #else
@@ -182,7 +210,7 @@ inline put_record(r, new_word, new_back)
 #endif
 			word = new_word;
 			back = new_back;
-			OUTCOME;
+			CHAIN;
 			BUMP
 		:: else
 		fi
@@ -244,11 +272,12 @@ decide:		skip;
 	  generation[r] == GEN(word) && seen_generation[r] != GEN(word)))
 #define UNSEEN(s) (NEWS(s) || (HAS_OTHER(s) && NEWS(OTHER(s))))
 
-#define MAY_DIE(label)                                        \
-	if                                                    \
-	:: true                                               \
-	:: atomic { deaths < DEATHS -> deaths++; goto label } \
+#define MAY_DIE_IF(may, label)                                         \
+	if                                                             \
+	:: true                                                        \
+	:: atomic { deaths < DEATHS && may -> deaths++; goto label } \
 	fi
+#define MAY_DIE(label) MAY_DIE_IF(true, label)
 
 #define MINE ((RANKS + SITES - 1) / SITES)
 
@@ -272,28 +301,27 @@ proctype agent(byte s)
 		!SAME(s) ->
 #if !defined(NO_SUSPECT) && !defined(COPY_BACK)
 			if
-			:: fell[s] && STATE(copy[s]) == ARMED -> lost[s] = true
+			:: fell[s] && have[s] -> lost[s] = true
 			:: else
 			fi;
 #endif
 			fell[s] = false;
 #ifndef COPY_BACK
 			if
-			:: from[s] == have[s] + 1 -> lost[s] = false
-			:: from[s] != have[s] + 1 && !lost[s] && STATE(word) != LOST &&
-			   (id == have[s] || was == have[s] ||
-			    (base == have[s] && word == copy[s]))
+			:: (rewritten || !lost[s]) &&
+			   ((word == copy[s] && (STATE(word) != ARMED || rewritten)) || id == have[s] ||
+			    was == have[s] || (replaced && replaced == have[s])) ->
+				lost[s] = false
 			:: else -> lost[s] = true
 			fi;
 #endif
 			if
-			:: !lost[s] && STATE(word) != LOST ->
+			:: !lost[s] ->
 				copy[s] = word;
-				copy_back[s] = back;
-				have[s] = id; have_was[s] = was; have_base[s] = base
+				have[s] = id; have_was[s] = was; have_back[s] = back
 			:: else
 			fi;
-			known = id;
+			known = STAMP;
 			seen_revision[s] = (lost[s] -> 0 : id);
 			seen_waiting[s] = waiting[s];
 			TELL(s)
@@ -302,6 +330,32 @@ proctype agent(byte s)
 		MAY_ASK(s) && UNSEEN(s) ->
 			seen_waiting[s] = waiting[s];
 			TELL(s)
+	   }
+#ifndef NO_AGAIN
+	:: d_step {
+		/* the store has lost the outcome that this site has copied */
+		lost[s] && SAME(s) && STATE(copy[s]) != ARMED ->
+			replaced = (STATE(word) == ARMED -> id : 0);
+			word = copy[s]; back = 0;
+			id = have[s]; was = have_was[s];
+			rewritten = true
+	   }
+#endif
+#ifndef NO_ARMED_AGAIN
+	:: d_step {
+		/* or has lost an armed record or its outcome */
+		lost[s] && SAME(s) && STATE(copy[s]) == ARMED && MAY_DRAW &&
+		(STATE(word) != ARMED || id == have[s]) ->
+			replaced = have[s];
+			word = copy[s]; back = have_back[s];
+			drawn++; id = drawn; was = have_was[s];
+			rewritten = true
+	   }
+#endif
+	:: d_step {
+		/* as the coordinator: no site knows its outcome */
+		SAME(s) && rewritten && STATE(word) == ARMED && ANSWERED(s) ->
+			word = back; back = 0; CHAIN
 	   }
 #else
 	:: d_step {
@@ -314,7 +368,7 @@ proctype agent(byte s)
 		 * replaced it */
 		if
 		:: true
-		:: atomic { deaths < DEATHS -> deaths++; run late(s, w) }
+		:: atomic { deaths < DEATHS && MAY_FAIL(s) -> deaths++; run late(s, w) }
 		fi;
 #endif
 #ifdef SEEN_EARLY
@@ -327,7 +381,7 @@ proctype agent(byte s)
 			r = 0
 		}
 #endif
-		MAY_DIE(again);
+		MAY_DIE_IF(MAY_FAIL(s), again);
 		copy[s] = w;
 		w = 0;
 answer:		skip;
@@ -355,7 +409,7 @@ answer:		skip;
 			r = s
 		}
 #endif
-		MAY_DIE(again);
+		MAY_DIE_IF(MAY_FAIL(s), again);
 		/* one key of the site: written at once */
 		d_step {
 			!cut[s] ->
@@ -388,8 +442,8 @@ answer:		skip;
 #endif
 	:: d_step {
 		/* a rank has waited long: ask for the fallback */
-		!cut[s] && MAY_ASK(s) && STATE(word) == ARMED && WAITS(s, word) ->
-			word = back; back = 0; OUTCOME; BUMP
+		!cut[s] && MAY_ASK(s) && STATE(word) == ARMED && !REWRITTEN && WAITS(s, word) ->
+			word = back; back = 0; CHAIN; BUMP
 	   }
 	:: OVER && SAME(s) -> break
 again:		skip;
@@ -439,62 +493,15 @@ proctype restorer()
 {
 	d_step {
 		saved_word = word; saved_back = back;
-		saved_id = id; saved_was = was; saved_base = base
+		saved_id = id; saved_was = was
 	}
 	d_step {
 		word = saved_word; back = saved_back;
-		id = saved_id; was = saved_was; base = saved_base;
-		from[0] = 0; from[1] = 0;
+		id = saved_id; was = saved_was; rewritten = false; replaced = 0;
 		saved_word = 0; saved_back = 0;
-		saved_id = 0; saved_was = 0; saved_base = 0;
+		saved_id = 0; saved_was = 0;
 		fell[0] = true; fell[1] = true
 	}
-}
-
-/* Copy @a of a site is that of @b or comes before it. */
-#define PRECEDES(a, b)                                           \
-	(have[a] == have[b] || have[a] == have_was[b] ||         \
-	 (copy[a] == copy[b] && STATE(copy[a]) != ARMED))
-#define IS_LAST(s, t, state) \
-	(((STATE(copy[s]) == ARMED) == (state)) && PRECEDES(t, s))
-
-inline make_anew(w)
-{
-	word = w; back = 0;
-	CHAIN(0, 0);
-	from[0] = have[0] + 1; from[1] = have[1] + 1
-}
-
-/* What a coordinator does between changes. */
-proctype mender()
-{
-end:	do
-#ifndef NO_MEND
-	:: d_step {
-		(lost[0] || lost[1]) && !(lost[0] && lost[1]) && STATE(word) != LOST &&
-		!(lost[0] && from[0] == have[0] + 1) && !(lost[1] && from[1] == have[1] + 1) ->
-			word = LOST; back = 0;
-			CHAIN(0, 0)
-	   }
-	:: d_step {
-		lost[0] && lost[1] &&
-		!(from[0] == have[0] + 1 && from[1] == have[1] + 1) &&
-		/* copies of two chains stay lost */
-		(IS_LAST(0, 1, false) || IS_LAST(1, 0, false) || IS_LAST(0, 1, true) ||
-		 IS_LAST(1, 0, true)) ->
-			if
-			:: IS_LAST(0, 1, false) -> make_anew(copy[0])
-			:: !IS_LAST(0, 1, false) && IS_LAST(1, 0, false) -> make_anew(copy[1])
-			:: else ->
-				if
-				:: IS_LAST(0, 1, true) -> make_anew(copy_back[0])
-				:: else -> make_anew(copy_back[1])
-				fi
-			fi
-	   }
-#endif
-	:: OVER && !lost[0] && !lost[1] -> break
-	od
 }
 #endif
 
@@ -507,7 +514,7 @@ proctype cutter()
 	:: n < CUTS ->
 		if
 		:: cut[0] = true
-		:: cut[1] = true
+		:: MAY_FAIL(1) -> cut[1] = true
 		fi;
 		n++;
 		d_step { cut[0] = false; cut[1] = false }
@@ -530,7 +537,7 @@ proctype coordinator()
 		/* a range of all keys is one moment of the store */
 		d_step {
 			had = NOW; before = word; i = 0; most = 0;
-			yes = STATE(word) != LOST;
+			yes = true;
 			do
 			:: i < RANKS ->
 				if
@@ -567,18 +574,14 @@ proctype coordinator()
 			:: STATE(before) == ARMED ->
 				/* its coordinator died */
 				yes = false;
-#if RESTORE
 				if
-				:: !lost[0] && !lost[1] ->
-#endif
-				word = back;
-				back = 0;
-				OUTCOME;
-				BUMP
-#if RESTORE
-				:: else
+				:: REWRITTEN
+				:: else ->
+					word = back;
+					back = 0;
+					CHAIN;
+					BUMP
 				fi
-#endif
 			:: else
 			fi;
 			most = 0;
@@ -600,7 +603,7 @@ proctype coordinator()
 #else
 				back = before;
 #endif
-				CHAIN(id, 0);
+				CHAIN;
 				BUMP;
 				had = NOW
 			:: else -> goto next
@@ -678,7 +681,6 @@ init
 		od;
 #if RESTORE
 		run restorer();
-		run mender();
 #endif
 #if CUTS
 		run cutter();

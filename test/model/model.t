@@ -12,11 +12,12 @@ if ! command -v spin >/dev/null; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0 model=fence
+n=0 model=fence fast=-O1 small=
 
 # holds|breaks|waits|ends|cycles NAME OPTIONS...: check the model built with
 # OPTIONS; waits: somebody waits for ever;
-# the latter two for cycles without progress
+# ends and cycles for cycles without progress. An option -DREVERSE is spin's: the other
+# order of processes, where that finds the error sooner.
 check() {
 	want=$1 name=$2
 	shift 2
@@ -26,16 +27,12 @@ check() {
 	breaks) kind=-DSAFETY loops=-E ;; # whoever waits for ever is not asked
 	*) kind=-DSAFETY loops= ;;
 	esac
-	# To compile what finds its fault at once takes longer than to search.
-	case $want in
-	breaks | waits | cycles) fast=-O0 ;;
-	*) fast=-O1 ;;
-	esac
+	case " $* " in *" -DREVERSE "*) back=-DREVERSE ;; *) back= ;; esac
 	d=$dir/$n
 	mkdir "$d"
 	(cd "$d" && cpp -P "$@" "$TOP/test/model/$model.pml" >model.pml &&
 		spin -a model.pml >spin.log 2>&1 &&
-		cc $fast -w $kind -DCOLLAPSE -DMEMLIM=1500 -o pan pan.c &&
+		cc $fast -w $kind $small $back -DMEMLIM=1500 -o pan pan.c &&
 		./pan $loops -m200000 >pan.log 2>&1)
 	errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$d/pan.log" 2>/dev/null)
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$d/pan.log" 2>/dev/null)
@@ -56,6 +53,13 @@ check() {
 			head -20 | sed 's/^/# /'
 	fi
 	rm -rf "$d"
+}
+
+# at_once ...: check ..., which is over so soon that it takes longer to compile it well
+at_once() {
+	fast=-O0
+	check "$@"
+	fast=-O1
 }
 
 # search NAME OPTIONS...: MODEL_SECONDS of a model too large for memory, with three bits a
@@ -81,75 +85,105 @@ search() {
 	rm -rf "$d"
 }
 
-check holds "two ranks, two changes, one death"
+check holds "two ranks, two changes, one death" -DDECISIONS=2
 check holds "three changes, one decision" -DCHANGES=3 -DDECISIONS=1
-check holds "three ranks, one change" -DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
-	-DCHANGES=1
-check holds "two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
+check holds "three ranks, one change, one death" -DRANKS=3 -DDECISIONS=1 -DCHANGES=1
+check holds "two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=1
 check holds "a margin and a second try" -DTRIES=2 -DCHANGES=1 -DMARGIN=1 \
 	-DDECISIONS=3
-check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
-	-DCHANGES=1 -DDECISIONS=2 -DDEATHS=0
-check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
+at_once holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
 check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
-check holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME \
+at_once holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME \
 	-DCHANGES=1
+check holds "the profiler names the communicator, and one rank lacks the name" -DNAMED -DLOST=1 \
+	-DDECISIONS=1
 check ends "nobody goes round for ever, one death" -DLOOKS_END -DCHANGES=1 \
 	-DDECISIONS=2
-check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1
-check cycles "but for the look again, which has a deadline" -DCHANGES=1 \
+check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1 -DDEATHS=0
+at_once cycles "but for the look again, which has a deadline" -DCHANGES=1 \
 	-DDECISIONS=2
 # make check-soak
 if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
+	small=-DCOLLAPSE
+	check holds "two ranks, two changes, three decisions, one death"
+	check holds "three ranks, one change, two decisions" -DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
+		-DCHANGES=1
+	check holds "two coordinators, two decisions" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
+	check ends "nobody of three ranks goes round for ever, one death" -DLOOKS_END -DRANKS=3 \
+		-DCHANGES=1 -DDECISIONS=1
+	check holds "numbers are calls, skipped or met again, one death" -DCALLS -DCHANGES=1
+	check holds "the profiler names the communicator, two decisions" -DNAMED -DDECISIONS=2 \
+		-DDEATHS=0
 	# not the whole space, by far
 	search "four ranks, two coordinators, one death" -DRANKS=4 \
 		-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1
-	check holds "numbers are calls, skipped or met again, one death" -DCALLS -DCHANGES=1
 	search "three ranks, one of them lost, two coordinators" -DRANKS=3 \
 		-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1 -DLOST=1
+	small=
 fi
-check breaks "without the membarrier ranks disagree" -DNO_BARRIER
-check breaks "without a second look at the ranks" -DNO_LOOK_AGAIN
-check breaks "without the fallback" -DNO_FALLBACK
-check breaks "a fence is announced, not taken" -DANNOUNCED_IS_PASSED
-check breaks "the decision is no compare-and-swap" -DNO_CAS
-check breaks "the mark of a wait is read last" -DMARK_LAST
-check breaks "a generation is adopted, then looked up" -DADOPT_FIRST -DCHANGES=3 -DDECISIONS=1 \
+at_once breaks "without the membarrier ranks disagree" -DNO_BARRIER
+at_once breaks "without a second look at the ranks" -DNO_LOOK_AGAIN
+at_once breaks "without the fallback" -DREVERSE -DNO_FALLBACK -DDECISIONS=2
+at_once breaks "a fence is announced, not taken" -DREVERSE -DANNOUNCED_IS_PASSED -DDECISIONS=2
+at_once breaks "the decision is no compare-and-swap" -DNO_CAS
+at_once breaks "the mark of a wait is read last" -DMARK_LAST
+at_once breaks "a generation is adopted, then looked up" -DADOPT_FIRST -DCHANGES=3 -DDECISIONS=1 \
 	-DDEATHS=0
-check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
-check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
-check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY \
+at_once breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
+at_once breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
+at_once breaks "a rank that has passed the fence still claims to wait there" -DCALLS \
+	-DSAYS_ANYWAY -DCHANGES=1 -DDEATHS=0
+at_once breaks "NCCL asks some ranks only, and decisions are counted" -DSOME -DCOUNTS_ANYWAY \
 	-DCHANGES=1 -DDEATHS=0
-check breaks "NCCL asks some ranks only, and decisions are counted" -DSOME -DCOUNTS_ANYWAY \
-	-DCHANGES=1 -DDEATHS=0
-check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
-check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING
-check breaks "the beginning is no compare-and-swap" -DSTRANGER=1 -DBEGIN_BY_STORE
-check breaks "a rank trusts its own view of the beginning" -DSTRANGER=1 -DOWN_VIEW
+at_once breaks "nobody counts the ranks before the first decision" -DLOST=1 -DNO_COUNT
+named="-DNAMED -DLOST=1 -DCHANGES=1 -DDECISIONS=1 -DDEATHS=0"
+# shellcheck disable=SC2086 # several options
+for part in "ONE_FOR_ALL the profiler's init names what any thread's tuner inits next" \
+	"NAME_STAYS a name is taken twice" \
+	"STARTS_CHANGED a named rank starts with what the job has" \
+	"SOME_REGISTERED ranks change that some cannot follow"; do
+	at_once breaks "${part#* }" $named "-D${part%% *}"
+done
 
 # several sites
 model=fleet
 check holds "two sites, one change" -DDECISIONS=1 -DDEATHS=0
 check holds "two sites, an agent (its keys too, or not) or the coordinator dies" \
-	-DDECISIONS=1 -DLEASES=1
-check holds "a site is cut off from the store" -DDECISIONS=1 -DDEATHS=0 -DCUTS=1
-check holds "a store that goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
+	-DDECISIONS=1 -DLEASES=1 -DORDERED
+check holds "a site is cut off from the store" -DDECISIONS=1 -DDEATHS=0 -DCUTS=1 -DORDERED
+at_once holds "a store that goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
+# make check-soak
+if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
+	small=-DCOLLAPSE
+	check holds "two sites, an agent or the coordinator dies; stores are seen late" \
+		-DDECISIONS=1 -DLEASES=1
+	check holds "a site is cut off from the store; stores are seen late" \
+		-DDECISIONS=1 -DDEATHS=0 -DCUTS=1
+	small=
+fi
 for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after writing the copy" \
 	"NO_COMPARE comparing the record's revision" "OLD_ANSWER answers for this very revision" \
 	"ONE_SITE the answers of all sites" "RANK_GUESSES waiting for the outcome" \
 	"LATE_IS_BELOW a second look at a rank at the fence"; do
-	check breaks "sites: without ${part#* }" -DDECISIONS=1 -DDEATHS=0 "-D${part%% *}"
+	at_once breaks "sites: without ${part#* }" -DDECISIONS=1 -DDEATHS=0 "-D${part%% *}"
 done
-check breaks "sites: without reading the mark first" -DDECISIONS=2 -DDEATHS=0 -DMARK_LAST
-check waits "sites: an agent that was stopped goes on beside its successor" \
-	-DDECISIONS=1 -DTWO_AGENTS
-check breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 -DBLIND_START
+check breaks "sites: without reading the mark first" -DDECISIONS=2 -DDEATHS=0 \
+	-DORDERED -DMARK_LAST
+at_once waits "sites: an agent that was stopped goes on beside its successor" \
+	-DDECISIONS=1 -DORDERED -DTWO_AGENTS
+at_once breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 \
+	-DORDERED -DBLIND_START
 check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 \
-	-DLEASES=1 -DKEYS_ALONE
-check breaks "sites: a copy follows a store that goes back" -DDECISIONS=1 -DDEATHS=0 \
+	-DLEASES=1 -DREVERSE -DORDERED -DKEYS_ALONE
+at_once breaks "sites: a copy follows a store that goes back" -DDECISIONS=1 -DDEATHS=0 \
 	-DRESTORE=1 -DCOPY_BACK
-check breaks "sites: an armed copy trusts a store that has gone back" -DDECISIONS=1 -DDEATHS=0 \
+at_once breaks "sites: an armed copy trusts a store that has gone back" -DDECISIONS=1 -DDEATHS=0 \
 	-DRESTORE=1 -DNO_SUSPECT
-check waits "sites: nobody makes a lost record anew" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1 -DNO_MEND
+at_once breaks "sites: one that knows no outcome of a lost arming rolls it back" \
+	-DDECISIONS=1 -DDEATHS=0 -DRESTORE=1 -DOWN_ANSWER
+at_once waits "sites: nobody writes a lost arming again" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1 \
+	-DNO_ARMED_AGAIN
+at_once waits "sites: nobody writes a lost outcome again" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1 \
+	-DNO_AGAIN
 echo "1..$n"

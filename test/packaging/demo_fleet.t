@@ -11,7 +11,7 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 . "$TOP/test/tap.sh"
 log=$out
-timeout -k 10 200 "$TOP/examples/fleet/demo.sh" "$B" >"$out" 2>&1
+timeout -k 10 550 "$TOP/examples/fleet/demo.sh" "$B" >"$out" 2>&1
 say $? "the demo runs to its end"
 grep -q '^llm  *3 .* 6  *6  *0  *attachable$' "$out"
 say $? "list: three sites, six processes"

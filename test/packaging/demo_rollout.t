@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600
-# make demo-rollout with shorter blocks, on the real NCCL on virtual GPUs where that is there: it
-# looks at its own numbers, and here at what it says. A guard needs 10 collectives of a kind, so
-# blocks have more samples.
+# make demo-rollout with fewer and shorter blocks, on the real NCCL on virtual GPUs where that is
+# there: it looks at its own numbers, and here at what it says. A guard needs 10 collectives of a
+# kind, so blocks have more samples.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 . "$TOP/test/tap.sh"
@@ -16,7 +16,7 @@ if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/examples/rollout/one_chan
 	echo "1..0 # SKIP demo-rollout: no stand-in host or no clang at build time"
 	exit 0
 fi
-LC_ALL=C.UTF-8 timeout -k 10 500 "$TOP/examples/rollout/demo.sh" "$B" 10 12 >"$dir/out" 2>&1
+LC_ALL=C.UTF-8 timeout -k 10 500 "$TOP/examples/rollout/demo.sh" "$B" 8 12 >"$dir/out" 2>&1
 say $? "the demo runs to its end"
 grep -o 'The real NCCL.*virtual GPUs\|A mock NCCL' "$dir/out" | sed 's/^/# /'
 has 'promoted for allreduce 4M\.\.128M, held back elsewhere' \

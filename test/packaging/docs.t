@@ -18,9 +18,10 @@ make -C "$TOP" install-files B="$B" PREFIX="$prefix" >"$dir/install.log" 2>&1
 say $? "make install-files" "$dir/install.log"
 
 export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
+export NCCL_PROFILER_PLUGIN=$NCCL_TUNER_PLUGIN
 mkdir -m 700 "$dir/run"
-timeout 0 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds inf \
-	--pause-ms 2 >"$dir/job.log" 2>&1 &
+timeout 0 "$B/test/fakes/host/standin" --ranks 8 --procs --events --seconds inf \
+	--pause-ms 40 >"$dir/job.log" 2>&1 &
 job=$!
 eight() { [ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ]; }
 await while_lives $job eight

@@ -36,5 +36,42 @@ say $? "a renamed field changes the page"
 "$B/ncclbpf-shell" -f docs/choices.lua test/fakes/vgpu/b300.csv >"$dir/choices.svg"
 diff docs/choices.svg "$dir/choices.svg" >"$dir/log"
 say $? "README's plot is that of the published figures (make docs)"
+
+# Without what differs in each run: identities and fences.
+shown() { # PAGE
+	awk '/^```/ { on = $0 == "```text"; next } on && NF' "$1" |
+		sed -E 's/[0-9a-f]{16}/COMM/; s/(committed +)[0-9]+/\1FENCE/'
+}
+shown docs/demo.md >"$dir/demo"
+shown README.md | grep -vxFf "$dir/demo" >"$dir/log"
+[ $? -eq 1 ] && [ -s "$dir/demo" ]
+say $? "README's output is the demo's"
+
+# Time is inverse to bandwidth.
+awk -F, '
+	/^AllReduce/ && $2 == "NVLS" { nccl[$5] = $6 }
+	/^AllReduce/ && $2 == "RING" && nccl[$5] > 0 && $6 > best[$5] { # the rest is assumed
+		best[$5] = $6
+		less[$5] = sprintf("%.0f", (1 - nccl[$5] / $6) * 100)
+		more[$5] = sprintf("%.0f", (nccl[$5] / $6 - 1) * 100)
+	}
+	END {
+		M = 1048576
+		for (m = 4; m <= 32; m *= 2) {
+			if (m == 4 || less[m * M] + 0 < low) low = less[m * M] + 0
+			if (less[m * M] + 0 > high) high = less[m * M] + 0
+		}
+		print "takes " low " to " high " % less time with ring"
+		print "takes " less[8 * M] " % less time at 8 MiB and " \
+			more["8589934592"] " % more at 8 GiB"
+	}
+' test/fakes/vgpu/b300.csv >"$dir/claims"
+tr '\n' ' ' <README.md >"$dir/readme"
+bad_claims=0
+while read -r claim; do
+	grep -qF -- "$claim" "$dir/readme" || { echo "$claim"; bad_claims=1; }
+done <"$dir/claims" >"$dir/log"
+[ $bad_claims -eq 0 ] && [ "$(wc -l <"$dir/claims")" -eq 2 ]
+say $? "README's percentages are those of the published figures"
 echo "1..$n"
 exit $bad

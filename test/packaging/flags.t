@@ -56,7 +56,7 @@ unset IFS
 PATH=$T/bin
 ! command -v dpkg-query >"$T/why" && ! command -v apt-get >>"$T/why"
 ok "no dpkg, no apt" $?
-built all CFLAGS=-O0
+built all CFLAGS='-O0 -g0'
 ok "make all" $?
 ncclbpf=build/debug/ncclbpf-shell
 "$ncclbpf" policy verify build/debug/policies/size_aware.policy >"$T/why" 2>&1

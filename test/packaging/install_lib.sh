@@ -21,15 +21,16 @@ installation() {
 	lib=$dir/usr/lib
 	so=$lib/libncclbpf.so
 
-	for k in tuner profiler net gin rma env; do
-		is "libnccl-$k-ncclbpf.so names the plugin" test \
-			"$(readlink "$lib/libnccl-$k-ncclbpf.so")" = libncclbpf.so
+	for k in nccl-tuner nccl-profiler nccl-net nccl-gin nccl-rma nccl-env rccl-tuner \
+		rccl-profiler rccl-net; do
+		is "lib$k-ncclbpf.so names the plugin" test \
+			"$(readlink "$lib/lib$k-ncclbpf.so")" = libncclbpf.so
 	done
 	is "front end beside the plugin" test -f "$lib/libncclbpf-load.so"
 	is "TCP transports beside the plugin" test -f "$lib/libnccl-net-tcp.so"
-	for k in gin rma; do
-		is "libnccl-$k-tcp.so names them" test \
-			"$(readlink "$lib/libnccl-$k-tcp.so")" = libnccl-net-tcp.so
+	for k in nccl-gin nccl-rma rccl-net; do
+		is "lib$k-tcp.so names them" test \
+			"$(readlink "$lib/lib$k-tcp.so")" = libnccl-net-tcp.so
 	done
 
 	for l in "$so" "$lib/libnccl-net-tcp.so"; do
@@ -46,7 +47,7 @@ installation() {
 	! grep -qvE '^(nccl(Net|Gin|Rma)Plugin|ncclbpf(Net|Gin)Extension)_v[0-9]+$' "$dir/log"
 	say $? "and by the TCP transports NCCL's and two tables more"
 	nm -D --defined-only "$so" | awk '{ print $3 }' >"$dir/names"
-	for v in 2 3 4 5 6; do
+	for v in 2 3 4 5 6 7; do
 		grep -qx "ncclTunerPlugin_v$v" "$dir/names"
 		say $? "exports ncclTunerPlugin_v$v"
 	done

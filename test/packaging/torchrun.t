@@ -36,8 +36,11 @@ ok "the processes that torchrun starts are one job" $?
 run -o tsv list
 [ "$(cut -f 3 "$T/out" | grep '^[01]$' | sort | tr -d '\n')" = 01 ]
 ok "each has the rank that torchrun gave it" $?
-"$S" -q -o tsv comm list >"$T/why" 2>&1 &&
-	[ "$(cut -f 3 "$T/why" | sort | uniq -c | awk '{ print $1 }')" = 2 ]
+together() {
+	"$S" -q -o tsv comm list >"$T/why" 2>&1 &&
+		[ "$(cut -f 3 "$T/why" | sort | uniq -c | awk '{ print $1 }')" = 2 ]
+}
+await together
 ok "they are one communicator" $?
 decided() { grep -q "^decision $1\$" torch.log; }
 await decided '[0-9].*'

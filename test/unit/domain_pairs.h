@@ -167,7 +167,7 @@ static void rows(void)
 	for (unsigned x = 0; x < SIZE; x++)
 		for (unsigned y = 0; y < SIZE; y++)
 			if (in(&op.b->has, y))
-				put(&row[x], concrete_alu(op.fn, op.bits, x, y));
+				put(&row[x], rfc_alu(op.fn, op.bits, x, y));
 }
 
 static void all_arcs(const struct set *s)
@@ -249,7 +249,7 @@ static void partners(enum nb_fn fn, unsigned bits, bool taken)
 	memset(with_right, 0, sizeof(with_right));
 	for (unsigned x = 0; x < SIZE; x++)
 		for (unsigned y = 0; y < SIZE; y++)
-			if (concrete_jump(fn, bits, x, y) == taken) {
+			if (rfc_jump(fn, bits, x, y) == taken) {
 				put(&with_left[x], y);
 				put(&with_right[y], x);
 			}

@@ -119,6 +119,33 @@ TEST(extensions)
 	summed("extensions", 50);
 }
 
+/* A sum with a constant and a field of bits are what the operations give. */
+static void fields(const range *a)
+{
+	for (unsigned at = 0; at < BITS; at++) {
+		range k = nb_range_const(at), b;
+		range sum = nb_range_plus(a, (int)at - BITS);
+		range shifted = nb_range_alu(NB_FN_RSH, BITS, a, &k);
+
+		for (unsigned bits = 1; counts_fit(NB_FN_RSH) && bits <= BITS; bits++) {
+			b = nb_range_zext(&shifted, bits);
+			k = nb_range_bits(a, at, bits);
+			ck_assert(nb_range_equal(&b, &k));
+		}
+		k = nb_range_const((at + SIZE - BITS) & LAST);
+		b = nb_range_alu(NB_FN_ADD, BITS, a, &k);
+		ck_assert(nb_range_equal(&b, &sum));
+	}
+}
+
+TEST(constants_and_fields)
+{
+	for (unsigned i = 0; i < halves.n; i++)
+		fields(&halves.v[i].r);
+	for (unsigned i = 0; i < mixed.n; i++)
+		fields(&mixed.v[i].r);
+}
+
 TEST(meets_and_joins)
 {
 	each_set(&basic, &basic, step.basic);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -174,23 +175,34 @@ static inline uint32_t fresh(struct nb_segment *s)
 	return number;
 }
 
-/* Commit without a pause for @seconds and until there were so many. */
+/* Commit without a pause: @least times, and at most until @seconds have passed, MOST_COMMITS. */
+enum { MOST_COMMITS = TIMES(30000) };
+
 static inline unsigned coordinate(struct nb_segment *s, struct nb_seg_comm *comm, double seconds,
 				  unsigned least)
 {
-	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
-	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 2000 };
+	struct nb_fence_opts opts = { .margin = 64,
+				      .timeout_ms = 2000,
+				      .membarrier = s->membarrier };
 	double end = now() + seconds;
 	unsigned done = 0;
 
-	while (now() < end || done < least) {
+	while (done < least || (done < MOST_COMMITS && now() < end)) {
 		struct nb_fence_result r;
 
 		ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-		done += nb_fence_commit(&record, fresh(s), &opts, &r) == NB_FENCE_COMMITTED;
+		done += nb_fence_commit(comm, fresh(s), &opts, &r) == NB_FENCE_COMMITTED;
 		nb_segment_unlock(s);
 	}
 	return done;
+}
+
+/* How long ranks decide under changes: FENCE_SECONDS, or 1. */
+static inline double hunt_seconds(void)
+{
+	const char *s = getenv("FENCE_SECONDS");
+
+	return s ? strtod(s, NULL) : 1;
 }
 
 static inline void stop(struct court *court)
@@ -211,7 +223,7 @@ static inline void threads_agree(bool membarrier)
 		join(&r[i], s, court, i, RANKS, &comm);
 	for (int i = 0; i < RANKS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]), 0);
-	done = coordinate(s, comm, 3, 20);
+	done = coordinate(s, comm, hunt_seconds(), 20);
 	while (slowest(court, RANKS) < 10000)
 		usleep(1000);
 	stop(court);

@@ -43,11 +43,11 @@ static inline void put_site(const char *site)
 }
 
 /* What the site answers of the last order; "" if there was none. */
-static char ordered[2][120];
+static char ordered[2][160];
 
 static inline void put_seen(const char *site, int64_t rev, const char *stand)
 {
-	char key[64], value[400];
+	char key[64], value[512];
 
 	snprintf(key, sizeof(key), "answer/%s", site);
 	snprintf(value, sizeof(value),

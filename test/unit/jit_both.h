@@ -14,9 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/bpf/exec/jit/jit.h"
 #include "core/ncclbpf.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_features.h"
+#include "test/unit/rfc9669.h"
 
 enum { MAX = NB_IMAGE_MAX_SLOTS, NREGS = 10, NMAPS = 6, ALL = -1 };
 
@@ -119,7 +120,7 @@ static inline int bind(struct nb_exec **x, struct nb_map *const *maps, uint32_t 
 /* The program in p, interpreted and compiled. */
 struct both {
 	struct nb_exec *x;
-	struct nb_jit *j;
+	const struct nb_jit *j;
 };
 
 static inline struct both make(struct nb_map *const *maps, uint32_t nmaps, const uint8_t *aux,
@@ -129,16 +130,13 @@ static inline struct both make(struct nb_map *const *maps, uint32_t nmaps, const
 	struct both b;
 
 	NEED(!bind(&b.x, maps, nmaps, &err), "%s", err.text);
-	if (features == (unsigned)ALL)
-		NEED(!nb_jit_compile(&b.j, b.x, aux, &err), "%s", err.text);
-	else
-		NEED(!nb_jit_compile_for(&b.j, b.x, aux, features, &err), "%s", err.text);
+	NEED(!compile_for(b.x, aux, features, &err), "%s", err.text);
+	b.j = b.x->jit;
 	return b;
 }
 
 static inline void drop(struct both b)
 {
-	nb_jit_free(b.j);
 	nb_exec_free(b.x);
 }
 
@@ -176,97 +174,14 @@ static inline uint64_t run(const char *text)
 	return run_with(text, NULL, 0);
 }
 
-/* ---- the reference ---- */
-
-__extension__ typedef __int128 wide;
-__extension__ typedef unsigned __int128 uwide;
-
-static inline uint64_t cut(uwide v, unsigned width)
-{
-	return width == 64 ? (uint64_t)v : (uint64_t)(v & (((uint64_t)1 << width) - 1));
-}
-
-static inline wide with_sign(uint64_t v, unsigned width)
-{
-	wide x = cut(v, width);
-
-	return x >> (width - 1) & 1 ? x - ((wide)1 << width) : x;
-}
-
 static inline uint64_t reference(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
 {
-	unsigned w = row->width, n;
-	wide sa = with_sign(a, w), sb = with_sign(b, w);
-	uwide ua = cut(a, w), ub = cut(b, w), r = 0;
+	return rfc_alu(row->fn, row->width, a, b);
+}
 
-	n = (unsigned)(ub % w);
-	switch ((int)row->fn) {
-	case NB_FN_ADD:
-		r = ua + ub;
-		break;
-	case NB_FN_SUB:
-		r = ua - ub;
-		break;
-	case NB_FN_MUL:
-		r = ua * ub;
-		break;
-	case NB_FN_DIV:
-		r = ub ? ua / ub : 0;
-		break;
-	case NB_FN_MOD:
-		r = ub ? ua % ub : ua;
-		break;
-	case NB_FN_SDIV:
-		r = sb ? (uwide)(sa / sb) : 0;
-		break;
-	case NB_FN_SMOD:
-		r = sb ? (uwide)(sa % sb) : ua;
-		break;
-	case NB_FN_OR:
-		r = ua | ub;
-		break;
-	case NB_FN_AND:
-		r = ua & ub;
-		break;
-	case NB_FN_XOR:
-		r = ua ^ ub;
-		break;
-	case NB_FN_LSH:
-		r = ua << n;
-		break;
-	case NB_FN_RSH:
-		r = ua >> n;
-		break;
-	case NB_FN_ARSH:
-		r = (uwide)(sa >> n);
-		break;
-	case NB_FN_MOV:
-		r = ub;
-		break;
-	case NB_FN_NEG:
-		r = (uwide)-sa;
-		break;
-	case NB_FN_MOVSX8:
-		r = (uwide)with_sign(b, 8);
-		break;
-	case NB_FN_MOVSX16:
-		r = (uwide)with_sign(b, 16);
-		break;
-	case NB_FN_MOVSX32:
-		r = (uwide)with_sign(b, 32);
-		break;
-	case NB_FN_LE:
-		r = ua;
-		break;
-	case NB_FN_BE:
-	case NB_FN_BSWAP:
-		for (unsigned i = 0; i < w; i += 8)
-			r = r << 8 | (ua >> i & 0xff);
-		break;
-	default:
-		ck_abort_msg("%s is no ALU row", row->name);
-	}
-	return cut(r, w);
+static inline bool compares(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
+{
+	return rfc_jump(row->fn, row->width, a, b);
 }
 
 /* ---- every register ---- */
@@ -324,42 +239,6 @@ static inline struct file agree(const struct both *b, const struct file *f, cons
 	return mine;
 }
 
-static inline bool compares(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
-{
-	unsigned w = row->width;
-	wide sa = with_sign(a, w), sb = with_sign(b, w);
-
-	a = cut(a, w);
-	b = cut(b, w);
-	switch ((int)row->fn) {
-	case NB_FN_JEQ:
-		return a == b;
-	case NB_FN_JNE:
-		return a != b;
-	case NB_FN_JSET:
-		return (a & b) != 0;
-	case NB_FN_JGT:
-		return a > b;
-	case NB_FN_JGE:
-		return a >= b;
-	case NB_FN_JLT:
-		return a < b;
-	case NB_FN_JLE:
-		return a <= b;
-	case NB_FN_JSGT:
-		return sa > sb;
-	case NB_FN_JSGE:
-		return sa >= sb;
-	case NB_FN_JSLT:
-		return sa < sb;
-	case NB_FN_JSLE:
-		return sa <= sb;
-	}
-	ck_abort_msg("%s is no jump", row->name);
-	return false;
-}
-
-/* What is not jumped over sets ctx word 20 to 1. */
 /* A page of memory between two that nobody may touch. */
 static inline unsigned char *guarded(size_t size)
 {

@@ -14,7 +14,6 @@
 
 #include "core/bpf/image/image.h"
 #include "core/load/object.h"
-#include "core/load/write.h"
 
 enum { MAX = 2 << 20 };
 

@@ -3,6 +3,7 @@
 #define NB_TEST_UNIT_LOOP_H
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "core/bpf/generation/controller.h"
 #include "core/ncclbpf.h"
 #include "plugin/controller/mailbox.h"
+#include "plugin/runtime/jobdir.h"
 #include "test/unit/made.h"
 #include "test/unit/map_spec.h"
 #include "test/unit/unit.h"
@@ -173,22 +175,23 @@ static inline void scribble(uint8_t *bytes, size_t size)
 }
 
 static char loop_dir[] = "/tmp/nb_loop_XXXXXX";
-static int dirfd;
-static struct nb_mailbox board;
+static struct nb_jobdir jobdir;
+static struct nb_mailbox mailbox;
 
-static inline void open_board(void)
+static inline void open_mailbox(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(loop_dir));
-	dirfd = open(loop_dir, O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(nb_mailbox_open(&board, dirfd, "b", NULL), 0);
+	snprintf(jobdir.dir, sizeof(jobdir.dir), "%s", loop_dir);
+	jobdir.dirfd = open(loop_dir, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(nb_mailbox_open(&mailbox, &jobdir, "b", NULL), 0);
 }
 
-static inline void close_board(void)
+static inline void close_mailbox(void)
 {
-	nb_mailbox_close(&board);
-	nb_mailbox_close(&board);
-	unlinkat(dirfd, "b", 0);
-	close(dirfd);
+	nb_mailbox_close(&mailbox);
+	nb_mailbox_close(&mailbox);
+	unlinkat(jobdir.dirfd, "b", 0);
+	close(jobdir.dirfd);
 	rmdir(loop_dir);
 }
 

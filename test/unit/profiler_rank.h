@@ -18,13 +18,14 @@
 
 static int mask = 0x55;
 
-static const struct nb_profiler *const tables[7] = { NULL,
+static const struct nb_profiler *const tables[8] = { NULL,
 						     &ncclProfiler_v1,
 						     &ncclProfiler_v2,
 						     &ncclProfiler_v3,
 						     &ncclProfiler_v4,
 						     &ncclProfiler_v5,
-						     &ncclProfiler_v6 };
+						     &ncclProfiler_v6,
+						     &ncclProfiler_v7 };
 
 static inline void set_up(void)
 {
@@ -103,7 +104,5 @@ static inline void *kernel(struct host_prof *c, void *task, int channel, uint64_
 							.channel = channel,
 							.timer = at });
 }
-
-static __attribute__((unused)) uint64_t go_on;
 
 #endif

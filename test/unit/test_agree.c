@@ -93,8 +93,12 @@ static void look(void)
 	ck_assert(nb_agree(&job, 0, &a));
 }
 
-/* A decision after @calls calls of the API, where these are the clock. */
-static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t entry)
+/*
+ * A decision after @calls calls of the API, where these are the clock. @usable:
+ * NCCL's offer
+ */
+static void decide_offer(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t entry,
+			 uint32_t usable)
 {
 	struct nb_seg_slot *slot = &comm->slot[rank];
 	uint64_t k = slot->decisions;
@@ -106,8 +110,20 @@ static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t
 	slot->announced = calls + 1;
 	slot->decisions = k + 1;
 	nb_seg_clocks(ring[rank])[k % NB_RING] = calls;
-	packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
+	packed_store(&ring[rank][k % NB_RING], k, bytes, (uint64_t)usable << NB_PACKED_AT_USABLE,
+		     w2, 0);
 	slot->hash = hash_extend(slot->hash, k, bytes, w2);
+}
+
+static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes, uint32_t entry)
+{
+	decide_offer(rank, calls, bytes, entry, 0);
+}
+
+/* NCCL 2.31 looks for a symmetric kernel with a table that offers nothing. */
+static void ask_nothing(uint32_t rank, uint32_t calls, uint64_t bytes)
+{
+	decide_offer(rank, calls, bytes, NB_PACKED_ENTRY, 0);
 }
 
 /* NCCL asks rank 0 alone, and all ranks later; no clock tells what is what. */
@@ -140,6 +156,44 @@ TEST(another_answer_to_one_question_is_a_difference)
 	decide(1, 8192, 7);
 	look();
 	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+}
+
+/* The size is in a word of its own, behind the ring's decisions. */
+static void decide_chunk(uint32_t rank, uint32_t chunk_size)
+{
+	struct nb_seg_slot *slot = &comm->slot[rank];
+	uint64_t k = slot->announced;
+	uint64_t w2 = (uint64_t)ALLREDUCE << NB_PACKED_AT_COLL |
+		      nb_packed_outcome(5, NB_PACKED_POLICY, 0, 0) |
+		      UINT64_C(1) << NB_PACKED_AT_CHUNK;
+
+	slot->announced = k + 1;
+	nb_seg_chunks(ring[rank])[k % NB_RING] = nb_packed_tag(k) | chunk_size;
+	packed_store(&ring[rank][k % NB_RING], k, 8192, 0, w2, 0);
+	slot->hash = nb_hash_add(slot->hash, k, nb_hash_step(8192, w2) ^ nb_hash_chunk(chunk_size));
+}
+
+TEST(another_chunk_size_is_a_difference)
+{
+	join(2);
+	for (uint32_t i = 0; i < 2; i++) {
+		decide_chunk(i, 65536);
+		run(i, 10);
+		decide_chunk(i, 288000);
+	}
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	decide_chunk(0, 288000);
+	decide_chunk(1, 289920);
+	/* later decisions are alike again, and hashes are rolled back over them */
+	run(0, 5);
+	run(1, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert_uint_eq(a.seq, 12);
+	ck_assert(!a.earlier);
+	ck_assert_uint_eq(a.rank[0].decision.chunk_size, 288000);
+	ck_assert_uint_eq(a.rank[1].decision.chunk_size, 289920);
 }
 
 TEST(ranks_are_compared_call_by_call)
@@ -207,6 +261,93 @@ TEST(many_decisions_of_one_call_are_compared_as_a_set)
 	ck_assert(!a.aligned && nb_agree_broken(&a));
 }
 
+/* Calls may have configurations of their own, but the same on all ranks. */
+TEST(ranks_that_were_offered_different_choices_are_named)
+{
+	enum { ALL = 0x1fffff, SOME = 0x38 };
+	uint32_t c = 0;
+
+	join(2);
+	for (; c < 20; c++)
+		for (uint32_t i = 0; i < 2; i++)
+			decide_offer(i, c, 4096, 5, c % 2 ? SOME : ALL);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert(!a.offers);
+	/* the answers are the same */
+	decide_offer(0, c, 8192, 5, ALL);
+	decide_offer(1, c++, 8192, 5, SOME);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert(a.offers);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(a.offer[i].seq, 20);
+		ck_assert_uint_eq(a.offer[i].usable, a.offer_rank[i] ? SOME : ALL);
+	}
+	/* also where one rank was asked more often */
+	decide_after(1, c, 64, 5);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_offer(i, c, 4096, 5, ALL);
+	decide_after(0, c + 1, 64, 5);
+	decide_after(1, c + 1, 64, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_TUNER_CALLS_DIFFER);
+	ck_assert(a.offers);
+	ck_assert_uint_eq(a.offer[0].seq, 20);
+	/* an answer that differs is explained by its own offers alone */
+	decide_offer(0, c + 2, 64, 7, ALL);
+	decide_offer(1, c + 2, 64, 5, ALL);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert(!a.offers);
+}
+
+TEST(an_answer_to_another_offer_is_explained_by_it)
+{
+	char text[320];
+
+	join(2);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_offer(i, 0, 64, 5, 0x38);
+	decide_offer(0, 1, 64, 5, 0x38);
+	decide_offer(1, 1, 64, 2, 0x7);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert(a.aligned && a.offers);
+	ck_assert_uint_eq(a.offer[0].usable + a.offer[1].usable, 0x38 + 0x7);
+	nb_agree_text(&a, text, sizeof(text));
+	ck_assert_msg(strstr(text, "different choices") != NULL, "%s", text);
+}
+
+TEST(questions_without_an_offer_are_not_compared)
+{
+	join(2);
+	for (uint32_t c = 0; c < 10; c++) {
+		ask_nothing(0, c, 64);
+		decide_offer(0, c, 64, 5, 0x38);
+		decide_offer(1, c, 64, 5, 0x38);
+	}
+	look();
+	ck_assert_int_eq(a.verdict, NB_TUNER_CALLS_DIFFER);
+	ck_assert_uint_eq(a.extra, 0);
+	/* one rank looks for a symmetric kernel, and the other one is asked */
+	ask_nothing(0, 10, 64);
+	ask_nothing(0, 10, 64);
+	decide_offer(1, 10, 64, 5, 0x38);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_offer(i, 11, 64, 5, 0x38);
+	look();
+	ck_assert_int_eq(a.verdict, NB_TUNER_CALLS_DIFFER);
+	ck_assert_uint_eq(a.extra, 1);
+	ck_assert_uint_eq(a.extra_slot, 1);
+	/* what differs is still found */
+	ask_nothing(0, 12, 64);
+	decide_offer(0, 12, 64, 3, 0x38);
+	decide_offer(1, 12, 64, 5, 0x38);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+}
+
 TEST(ranks_that_call_differently_are_found)
 {
 	join(2);
@@ -232,7 +373,7 @@ TEST(a_hash_can_be_taken_back)
 	for (uint64_t k = 0; k < 99; k++)
 		hash[k + 1] = hash_extend(hash[k], k, k * 77, k << 22);
 	for (uint64_t k = 99; k > 0; k--)
-		ck_assert_uint_eq(nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22),
+		ck_assert_uint_eq(nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22, 0),
 				  hash[k - 1] & NB_HASH_MASK);
 	ck_assert_uint_eq(hash[99] >> 48, 99);
 	/* what is no answer changes nothing; what is one does */

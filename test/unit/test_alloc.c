@@ -91,7 +91,7 @@ static int change(struct nb_gen **g, struct nb_err *err)
 	const uint64_t value = 7;
 	const struct nb_map_op op = { .key = &key, .value = &value };
 	struct nb_gen *other = NULL;
-	int rc = nb_gen_map_change(&other, *g, 0, 0, &op, 1, err);
+	int rc = nb_gen_changes(&other, *g, &(struct nb_gen_change){ 0, 0, &op, 1 }, 1, err);
 
 	sure(!rc == !!other);
 	if (rc)

@@ -10,13 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/code.h"
 #include "core/bpf/exec/run/exec.h"
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/image/image.h"
 #include "core/bpf/map/ops.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum { MAX = 256, PROGS = 4, MAPS = 4, ENGINES = 2 };
 
@@ -77,7 +76,7 @@ static void make(struct made *m, const char *const *text, uint32_t n, struct nb_
 	for (uint32_t i = 0; i < n; i++)
 		ck_assert_msg(!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err), "%s", err.text);
 	for (uint32_t i = 0; jit && i < n; i++)
-		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s", err.text);
+		ck_assert_msg(!compile_one(m->x[i], NULL, &err), "%s", err.text);
 }
 
 static void drop(struct made *m)
@@ -88,7 +87,7 @@ static void drop(struct made *m)
 
 static bool no_jit(bool jit)
 {
-	return jit && !nb_jit_available();
+	return jit && !jit_available();
 }
 
 /* r0 of program 0, the same by both engines. */

@@ -24,8 +24,12 @@
 int __real_close(int fd);
 int __wrap_close(int fd);
 
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+
 static pthread_t application;
 static sem_t dropped, forked;
+static bool stop_at_accept;
 static int null = -1, reused = -1;
 
 static bool is_socket(int fd)
@@ -35,35 +39,56 @@ static bool is_socket(int fd)
 	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
 }
 
-/*
- * The control thread closes a connection: the application gets the number at
- * once, and forks, unless the fork has to wait for this thread.
- */
-int __wrap_close(int fd)
+/* The application forks now, unless the fork has to wait for this thread. */
+static void let_it_fork(void)
 {
 	struct timespec end;
+
+	sem_post(&dropped);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	while (sem_timedwait(&forked, &end) && errno == EINTR)
+		;
+}
+
+/* The control thread closes a connection: the application gets the number at once. */
+int __wrap_close(int fd)
+{
 	int rc;
 
 	if (null < 0 || pthread_equal(pthread_self(), application) || !is_socket(fd))
 		return __real_close(fd);
 	rc = __real_close(fd);
 	reused = dup3(null, fd, O_CLOEXEC);
-	sem_post(&dropped);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec++;
-	while (sem_timedwait(&forked, &end) && errno == EINTR)
-		;
+	let_it_fork();
 	return rc;
+}
+
+/* The control thread has a connection that is not in its list yet. */
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+	int conn = __real_accept4(fd, address, size, flags);
+
+	if (conn >= 0 && __atomic_load_n(&stop_at_accept, __ATOMIC_SEQ_CST))
+		let_it_fork();
+	return conn;
+}
+
+static int ring(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", nb_process_socket());
+	ck_assert(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return fd;
 }
 
 static int dial(void)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = ring();
 	char reply[4096];
 
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", nb_process_socket());
-	ck_assert(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
 	ck_assert_int_eq(send(fd, "hello 1\n", 8, MSG_NOSIGNAL), 8);
 	ck_assert_int_gt(recv(fd, reply, sizeof(reply), 0), 0);
 	return fd;
@@ -136,6 +161,20 @@ TEST(child_keeps_no_connection)
 	int client = dial();
 
 	ck_assert_int_ge(other_sockets(client), 2);
+	ck_assert_int_eq(in_child(other_sockets, client), 0);
+	close(client);
+	tear_down();
+}
+
+TEST(child_keeps_no_connection_that_is_being_accepted)
+{
+	int client;
+
+	set_up();
+	__atomic_store_n(&stop_at_accept, true, __ATOMIC_SEQ_CST);
+	client = ring();
+	while (sem_wait(&dropped) && errno == EINTR)
+		;
 	ck_assert_int_eq(in_child(other_sockets, client), 0);
 	close(client);
 	tear_down();

@@ -100,7 +100,7 @@ TEST(four_processes_agree)
 	}
 	while (__atomic_load_n(&court->ready, __ATOMIC_SEQ_CST) < PROCS)
 		usleep(1000);
-	done = coordinate(s, the_comm(s), 3, 20);
+	done = coordinate(s, the_comm(s), hunt_seconds(), 20);
 	/* a rank dies: the others go on, and so do changes */
 	kill(pid[0], SIGKILL);
 	waitpid(pid[0], &status, 0);
@@ -141,11 +141,10 @@ TEST(dead_coordinator_means_abort_for_all)
 	}
 	pid = fork();
 	if (!pid) {
-		const struct nb_record own = nb_record_here(s, comm, s->membarrier);
 		uint64_t word;
 
 		nb_segment_lock(s, 5000, NULL);
-		nb_fence_arm(&own, fresh(s), 100, &word);
+		nb_fence_arm(comm, fresh(s), 100, &word);
 		_exit(0); /* with the lock: the kernel lets go of it */
 	}
 	waitpid(pid, &status, 0);
@@ -171,11 +170,12 @@ TEST(dead_coordinator_means_abort_for_all)
 static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t number,
 			   enum nb_fence_outcome expect)
 {
-	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 30, .idle = true };
-	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
+	struct nb_fence_opts opts = {
+		.margin = 64, .timeout_ms = 30, .idle = true, .membarrier = s->membarrier
+	};
 	struct nb_fence_result r;
 
-	ck_assert_int_eq(nb_fence_commit(&record, number, &opts, &r), expect);
+	ck_assert_int_eq(nb_fence_commit(comm, number, &opts, &r), expect);
 }
 
 TEST(idle_ranks_take_the_last_of_several_changes)
@@ -230,21 +230,21 @@ TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 2000, .near = 40 };
+	struct nb_fence_opts opts = {
+		.margin = 64, .timeout_ms = 2000, .near = 40, .membarrier = s->membarrier
+	};
 	struct nb_fence_result result;
-	struct nb_record record;
 	struct rank r[2];
 
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(comm, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 40);
 	for (int k = 0; k < 41; k++)
 		for (int i = 0; i < 2; i++)
 			decide(&r[i]);
 	opts.near = 1000; /* no farther than may be tried */
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(comm, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 41 + 64);
 	ck_assert_uint_eq(court->divergent, 0);
 	detach(s);
@@ -256,19 +256,17 @@ TEST(one_try_is_one_try)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_fence_opts opts = { .margin = 64, .once = true };
+	struct nb_fence_opts opts = { .margin = 64, .once = true, .membarrier = s->membarrier };
 	struct nb_fence_result result;
-	struct nb_record record;
 	struct rank r[2];
 
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_commit(comm, fresh(s), &opts, &result), NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 64);
 	for (int k = 0; k < 70; k++)
 		decide(&r[0]);
-	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result), NB_FENCE_PENDING);
+	ck_assert_int_eq(nb_fence_commit(comm, fresh(s), &opts, &result), NB_FENCE_PENDING);
 	ck_assert_uint_eq(result.tries, 1);
 	detach(s);
 }
@@ -280,16 +278,14 @@ TEST(announcing_a_fence_is_not_passing_it)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_record record;
 	struct rank r[1];
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
 	commit_at_rest(s, comm, fresh(s), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 1, __ATOMIC_SEQ_CST);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 4, &word), NB_FENCE_PENDING);
-	ck_assert(!nb_fence_ready(&record));
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 4, &word), NB_FENCE_PENDING);
+	ck_assert(!nb_fence_ready(comm));
 	detach(s);
 }
 
@@ -298,7 +294,6 @@ TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_record record;
 	struct rank r[1];
 	pthread_t t;
 	uint64_t word;
@@ -308,13 +303,12 @@ TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	/* beside one that never moves it stays within court->seen */
 	r[0].n = 2;
 	number = fresh(s);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, number, 3, &word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(comm, number, 3, &word), NB_FENCE_COMMITTED);
 	ck_assert_int_eq(pthread_create(&t, NULL, run_thread, &r[0]), 0);
 	while (load(&r[0].f.slot->waiting) != word)
 		usleep(100);
 	ck_assert_uint_eq(load(&court->at[0]), 3);
-	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_COMMITTED);
 	while (load(&court->at[0]) < 10)
 		usleep(100);
 	stop(court);
@@ -330,15 +324,13 @@ TEST(rank_past_the_fence_aborts_it)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_record record;
 	struct rank r[1];
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
-	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_OVERRUN);
 	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }
@@ -375,17 +367,15 @@ TEST(rank_that_waits_past_the_fence_aborts_it)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_record record;
 	struct rank r[1];
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = nb_record_here(s, comm, s->membarrier);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	/* it decided number 3 before the arming, and waits with number 4 */
 	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r[0].f.slot->waiting, word, __ATOMIC_SEQ_CST);
-	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_OVERRUN);
 	detach(s);
 }
 

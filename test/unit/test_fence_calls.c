@@ -76,22 +76,20 @@ TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
 	struct nb_segment *s = attach(true);
 	struct court *court = court_new();
 	struct nb_seg_comm *comm = NULL;
-	struct nb_record record;
 	struct rank r[1];
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = nb_record_here(s, comm, s->membarrier);
 	comm->clock = NB_CLOCK_CALLS;
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 9, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r[0].f.slot->waiting, word, __ATOMIC_SEQ_CST);
-	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_COMMITTED);
 	/* and where it says nothing it is past it */
 	r[0].f.slot->generation = nb_fence_word_gen(word);
-	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word), NB_FENCE_COMMITTED);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 19, __ATOMIC_SEQ_CST);
-	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_OVERRUN);
 	detach(s);
 }
 
@@ -127,11 +125,28 @@ TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 		usleep(1000);
 	usleep(5000);
 	{
-		const struct nb_record record = nb_record_here(s, comm, s->membarrier);
 
-		ck_assert_int_eq(nb_fence_decide(&record, armed), NB_FENCE_OVERRUN);
+		ck_assert_int_eq(nb_fence_decide(comm, armed, s->membarrier), NB_FENCE_OVERRUN);
 	}
 	pthread_join(t, NULL);
+	ck_assert_uint_eq(record_word(comm), 0);
+	detach(s);
+}
+
+/* Somebody has switched off the calls while the coordinator asks the ranks. */
+TEST(a_clock_that_ends_rolls_the_fence_back)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	uint64_t word;
+
+	join(&r[0], s, court, 0, 1, &comm);
+	comm->clock = NB_CLOCK_CALLS;
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word), NB_FENCE_COMMITTED);
+	comm->clock = NB_CLOCK_NONE;
+	ck_assert_int_eq(nb_fence_decide(comm, word, s->membarrier), NB_FENCE_OVERRUN);
 	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }

@@ -10,9 +10,7 @@
 //     what it was, from what it is, with a generation never committed before,
 //     at a fence that is not before the last one;
 //  2. a fence is committed only while nobody has decided beyond it;
-//  3. before anything else, and before the first decision, it may move from
-//     NONE to COMMIT at decision 0: what all begin with;
-//  4. every decision is made with the generation that the commits give it.
+//  3. every decision is made with the generation that the commits give it.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -146,7 +144,6 @@ static void join(struct nb_segment *s, struct nb_fence_rank *f)
 	*f = (struct nb_fence_rank){ .slot = &c->slot[slot],
 				     .record = &c->record,
 				     .seen = NB_FENCE_UNSEEN,
-				     .begins = true,
 				     .timeout_ms = PATIENCE_MS,
 				     .odd = s->membarrier ? 0 : NB_FENCE_FULL };
 }
@@ -350,9 +347,7 @@ static void judge_swap(struct judge *j, const struct entry *e)
 	if (e->a == e->b)
 		return; /* it failed */
 	rule(j, e->a == j->word, "the word changed from what it was not");
-	if (!e->a && e->b == nb_fence_word(NB_FENCE_COMMIT, 0, 0))
-		rule(j, !j->commits && !j->begun, "began after it had begun");
-	else if (nb_fence_word_state(e->b) == NB_FENCE_ARMED)
+	if (nb_fence_word_state(e->b) == NB_FENCE_ARMED)
 		judge_arming(j, e->b);
 	else if (e->b == j->back && nb_fence_word_state(e->a) == NB_FENCE_ARMED)
 		j->aborts++;
@@ -457,9 +452,8 @@ static void run(enum fault fault, uint32_t victim, uint32_t step, uint32_t nth)
 	tear_down();
 }
 
-static const uint32_t of_rank[] = { NB_STEP_ANNOUNCED, NB_STEP_BEGIN,	 NB_STEP_WAITING,
-				    NB_STEP_PATIENCE,  NB_STEP_RELEASED, NB_STEP_ADOPT,
-				    NB_STEP_ADOPTED };
+static const uint32_t of_rank[] = { NB_STEP_ANNOUNCED, NB_STEP_WAITING, NB_STEP_PATIENCE,
+				    NB_STEP_RELEASED,  NB_STEP_ADOPT,	NB_STEP_ADOPTED };
 static const uint32_t of_coordinator[] = { NB_STEP_LOCKED,    NB_STEP_REAPED,  NB_STEP_RECOVER,
 					   NB_STEP_NUMBERED,  NB_STEP_READY,   NB_STEP_FALLBACK,
 					   NB_STEP_ARMED,     NB_STEP_BARRIER, NB_STEP_NONE_PAST,
@@ -472,7 +466,7 @@ enum {
 /* Not to be waited for a second time. */
 static bool rare(uint32_t step)
 {
-	return step == NB_STEP_PATIENCE || step == NB_STEP_BEGIN;
+	return step == NB_STEP_PATIENCE;
 }
 
 TEST(without_a_fault_the_trace_keeps_the_rules)
@@ -546,8 +540,6 @@ TEST(broken_rules_are_found)
 	const struct entry early[] = { { NB_STEP_SWAP, 3, 0, armed },
 				       { NB_STEP_SWAP, 3, armed, commit },
 				       { NB_STEP_SWAP, 3, commit, back } };
-	const uint64_t begun = nb_fence_word(NB_FENCE_COMMIT, 0, 0);
-	const struct entry late[] = { { DECIDED, 0, 0, 0 }, { NB_STEP_SWAP, 1, 0, begun } };
 	const struct entry wrong[] = { { NB_STEP_SWAP, 3, 0, armed },
 				       { NB_STEP_SWAP, 3, armed, other } };
 	const struct entry twice[] = { { NB_STEP_SWAP, 3, 0, armed },
@@ -556,7 +548,6 @@ TEST(broken_rules_are_found)
 	ck_assert_str_eq(verdict(behind + 1, 2), "");
 	ck_assert_str_eq(verdict(behind, 3), "committed behind a rank");
 	ck_assert_str_eq(verdict(early, 3), "a fence before the last one");
-	ck_assert_str_eq(verdict(late, 2), "began after it had begun");
 	ck_assert_str_eq(verdict(wrong, 2), "something else committed than was armed");
 	ck_assert_str_eq(verdict(twice, 2), "the word changed from what it was not");
 }

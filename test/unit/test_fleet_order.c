@@ -357,6 +357,30 @@ TEST(what_cannot_succeed_is_tried_ever_less)
 	free(seg.mem);
 }
 
+/* ---- the id of an order ---- */
+
+/* A store that has lost a change may use its number for another one. */
+TEST(an_answer_names_the_order_that_was_carried_out)
+{
+	static const char first[] = "{\"n\":4,\"id\":77}", other[] = "{\"n\":4,\"id\":78}";
+	static struct nb_agent a;
+	struct nb_segment seg = { .shared = true };
+
+	seg.mem = calloc(1, sizeof(*seg.mem));
+	ck_assert_ptr_nonnull(seg.mem);
+	a.site.seg = &seg;
+	ck_assert(nb_view_put(&a.view, "order/stage", first, strlen(first), 1, 1));
+	nb_agent_orders(&a);
+	ck_assert_ptr_nonnull(strstr(a.own.key[NB_OWN_ANSWER].want, "\"id\":77,\"n\":4"));
+	ck_assert(nb_view_put(&a.view, "order/stage", other, strlen(other), 1, 2));
+	nb_agent_orders(&a);
+	ck_assert_ptr_nonnull(strstr(a.own.key[NB_OWN_ANSWER].want, "\"id\":77,\"n\":4"));
+	json_decref(a.result);
+	nb_view_clear(&a.view);
+	nb_own_free(&a.own);
+	free(seg.mem);
+}
+
 /* ---- ranks that switch while their site answers an order ---- */
 
 static struct nb_seg_slot *switching;
@@ -413,9 +437,12 @@ TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 
 /* ---- ranks that wait at a fence ---- */
 
+/* But not at a fence that was armed again: another site may know its outcome. */
 TEST(all_waiting_communicators_are_rolled_back)
 {
 	static const char armed[] = "{\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
+	static const char again[] =
+		"{\"over\":1,\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
 	struct nb_err away = { .code = NB_E_STORE };
 	struct nb_store_reply failed = { .err = &away };
 	static struct nb_agent a;
@@ -430,8 +457,9 @@ TEST(all_waiting_communicators_are_rolled_back)
 			       .scan_ms = UINT64_MAX / 2 };
 	coord = nb_coord_new(&a);
 	ck_assert(seg.mem && coord);
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct nb_seg_comm *c = &seg.mem->comm[i];
+		const char *value = i < 3 ? armed : again;
 		char key[64];
 
 		c->in_use = c->has_id = 1;
@@ -441,7 +469,7 @@ TEST(all_waiting_communicators_are_rolled_back)
 		c->slot[0].waiting = i != 1;
 		a.site.comm[i].copied = 20 + i;
 		snprintf(key, sizeof(key), "order/record/%016x", 7 + i);
-		ck_assert(nb_view_put(&a.view, key, armed, strlen(armed), 1, 20 + i));
+		ck_assert(nb_view_put(&a.view, key, value, strlen(value), 1, 20 + i));
 	}
 	ntxn = 0;
 	clock_s = 100;

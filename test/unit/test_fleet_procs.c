@@ -69,12 +69,12 @@ TEST(a_message_says_why_there_is_no_answer)
 		int code;
 		const char *says;
 	} cases[] = {
-		{ "", 0, NB_E_IO, "has closed the connection" },
-		{ "{\"ok\":", 1, NB_E_IO, "has closed the connection" },
+		{ "", 0, NB_E_NOTARGET, "closed its control socket" },
+		{ "{\"ok\":", 1, NB_E_NOTARGET, "closed its control socket" },
 		{ "ok\n", 1, NB_E_PROTOCOL, "that is not JSON" },
-		{ "0123456789abcdef", (1 << 16) + 1, NB_E_LIMIT, "more than 1 MiB" },
+		{ "0123456789abcdef", (1 << 17), NB_E_PROTOCOL, "more than 1048577 bytes" },
 		{ "{\"ok\":false,\"error\":{\"message\":\"no\"}}\n", 1, NB_E_REFUSED,
-		  "t.0.1.sock: no" },
+		  "t.0.4.1.sock: no" },
 	};
 	char path[] = "/tmp/ncclbpf-procs-XXXXXX";
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -83,7 +83,7 @@ TEST(a_message_says_why_there_is_no_answer)
 
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	ck_assert(!nb_jobdir_open(&dir, path, "t", NULL, NULL, &err));
-	ck_assert(nb_jobdir_address(&dir, "t.0.1.sock", a.sun_path));
+	ck_assert(nb_jobdir_address(&dir, "t.0.4.1.sock", a.sun_path));
 	process.at = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert(!bind(process.at, (struct sockaddr *)&a, sizeof(a)) && !listen(process.at, 1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -12,10 +12,9 @@
 #define DIGEST "1111111111111111111111111111111111111111111111111111111111111111"
 
 static bool refused;
-bool __wrap_nb_segment_membarrier(struct nb_segment *s);
-bool __wrap_nb_segment_membarrier(struct nb_segment *s)
+bool __wrap_nb_segment_membarrier(void);
+bool __wrap_nb_segment_membarrier(void)
 {
-	(void)s;
 	return !refused;
 }
 
@@ -65,16 +64,16 @@ static int64_t answer(void)
 }
 
 /* A record with its place in the chain. */
-#define LINK(id, was, base, state, n, fence)                                            \
-	"{\"id\":" id ",\"was\":" was ",\"base\":" base ",\"state\":" state ",\"n\":" n \
-	",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
+#define LINK(id, was, state, n, fence)                                                        \
+	"{\"id\":" id ",\"was\":" was ",\"state\":" state ",\"n\":" n ",\"digest\":\"" DIGEST \
+	"\",\"fence\":" fence "}"
 /* One that begins the chain. */
-#define RECORD(state, n, fence) LINK("3", "0", "0", state, n, fence)
+#define RECORD(state, n, fence) LINK("3", "0", state, n, fence)
 
 TEST(records_that_make_sense_are_copied)
 {
 	uint64_t armed = copy(RECORD("\"armed\"", "1", "7"), 10);
-	uint64_t commit = copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
+	uint64_t commit = copy(LINK("4", "3", "\"commit\"", "1", "7"), 11);
 
 	ck_assert_uint_eq(nb_fence_word_state(armed), NB_FENCE_ARMED);
 	ck_assert_uint_eq(nb_fence_word_state(commit), NB_FENCE_COMMIT);
@@ -116,7 +115,7 @@ TEST(no_answer_without_a_barrier)
 	refused = false;
 	ck_assert(nb_site_barrier(&site));
 	ck_assert_int_eq(answer(), 10);
-	copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
+	copy(LINK("4", "3", "\"commit\"", "1", "7"), 11);
 	ck_assert_int_eq(answer(), 0);
 }
 
@@ -204,20 +203,30 @@ TEST(a_copy_keeps_what_was_asked)
 
 /* ---- a store that goes back ---- */
 
-#define ARM(id, was, n, fence) LINK(id, was, "0", "\"armed\"", n, fence)
-#define COMMIT(id, was, n, fence) LINK(id, was, "1", "\"commit\"", n, fence)
+#define ARM(id, was, n, fence) LINK(id, was, "\"armed\"", n, fence)
+#define COMMIT(id, was, n, fence) LINK(id, was, "\"commit\"", n, fence)
+/* A record that a site has written again, over an armed one or 0. */
+#define AGAIN(id, was, over, n, fence)                                                   \
+	"{\"id\":" id ",\"was\":" was ",\"over\":" over ",\"state\":\"commit\",\"n\":" n \
+	",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
 
-/* The copy that the site publishes, without its place in the chain; NULL: none.
- */
-static json_t *published(int64_t *id)
+/* Change 1 is committed, with fence 7, and record 2 says so. */
+static uint64_t commit_first(void)
 {
-	json_t *o = nb_site_describe(&site, 0);
-	json_t *c = json_incref(json_object_get(o, "copy"));
+	comm->fleet_id = comm->fleet_copied = comm->fleet_lost = 0;
+	comm->record.word = site.comm[0].word = 0;
+	copy(ARM("1", "0", "1", "7"), 7);
+	return copy(COMMIT("2", "1", "1", "7"), 8);
+}
 
-	ck_assert(!c == !*nb_view_str(o, "differs"));
-	*id = nb_view_int(c, "id");
+/* Is what the site writes again @want, over the armed record @over? */
+static void again(int64_t over, const char *want)
+{
+	json_t *o = nb_site_again(&site, 0, over), *is = want ? json_loads(want, 0, NULL) : NULL;
+
+	ck_assert(want ? json_equal(o, is) : !o);
 	json_decref(o);
-	return c;
+	json_decref(is);
 }
 
 /*
@@ -231,13 +240,8 @@ TEST(a_copy_never_goes_back)
 
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		uint64_t word;
-		int64_t id;
-		json_t *o;
 
-		comm->fleet_id = comm->fleet_copied = comm->fleet_lost = 0;
-		comm->record.word = site.comm[0].word = 0;
-		copy(ARM("1", "0", "1", "7"), 7);
-		copy(COMMIT("2", "1", "1", "7"), 8);
+		commit_first();
 		copy(ARM("3", "2", "2", "20"), 10);
 		word = copy(COMMIT("4", "3", "2", "20"), 11);
 		ck_assert(!nb_site_lost(&site, 0));
@@ -250,148 +254,196 @@ TEST(a_copy_never_goes_back)
 		ck_assert_uint_eq(copy(ARM("5", "2", "3", "90"), 51), word);
 		ck_assert_uint_eq(copy(COMMIT("6", "5", "3", "90"), 52), word);
 		ck_assert(nb_site_barrier(&site));
-		o = published(&id);
-		ck_assert_int_eq(id, 4);
-		ck_assert_str_eq(nb_view_str(o, "state"), "commit");
-		ck_assert_int_eq(nb_view_int(o, "n"), 2);
-		ck_assert_int_eq(nb_view_int(o, "fence"), 20);
-		json_decref(o);
+		again(5, AGAIN("4", "3", "5", "2", "20"));
+		ck_assert_uint_eq(copy(AGAIN("4", "3", "5", "2", "20"), 53), word);
+		ck_assert(!nb_site_lost(&site, 0));
 	}
+}
+
+/* Does the site tell why the ranks wait at the fence? */
+static bool told_lost(void)
+{
+	json_t *o = nb_site_describe(&site, 0);
+	bool told = strstr(nb_view_str(o, "differs"), "until the agents of all sites") != NULL;
+
+	json_decref(o);
+	return told;
 }
 
 /*
  * A fence was armed, and the store is restored to the time before it. Another
- * site may have copied its outcome.
+ * site may have copied its outcome, and then writes it again.
  */
 TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
 {
 	uint64_t word;
-	int64_t id;
-	json_t *o;
 
-	copy(ARM("1", "0", "1", "7"), 7);
-	copy(COMMIT("2", "1", "1", "7"), 8);
+	commit_first();
 	word = copy(ARM("3", "2", "2", "20"), 10);
+	ck_assert(!told_lost());
 	ck_assert_uint_eq(copy(COMMIT("2", "1", "1", "7"), 8), word);
+	ck_assert(nb_site_lost(&site, 0) && told_lost());
+	/* the restored store arms and rolls back that fence, or another one */
+	ck_assert_uint_eq(copy(COMMIT("6", "3", "1", "7"), 60), word);
+	ck_assert_uint_eq(copy(COMMIT("6", "5", "1", "7"), 60), word);
+	ck_assert_uint_eq(copy(AGAIN("6", "5", "0", "1", "7"), 60), word);
 	ck_assert(nb_site_lost(&site, 0));
-	/* the roll-back of another arming after the same record */
-	comm->fleet_lost = 0;
-	ck_assert_uint_eq(copy(LINK("6", "5", "2", "\"commit\"", "1", "7"), 60), word);
-	ck_assert(nb_site_lost(&site, 0));
-	o = published(&id);
-	ck_assert_int_eq(id, 3);
-	ck_assert_str_eq(nb_view_str(o, "state"), "armed");
-	ck_assert(json_is_object(json_object_get(o, "back")));
+	ck_assert_uint_ne(copy(AGAIN("4", "3", "6", "2", "20"), 61), word);
+	ck_assert(!nb_site_lost(&site, 0) && !told_lost());
+}
+
+/* The id for which the site answers. */
+static int64_t answered(void)
+{
+	json_t *o = nb_site_seen(&site);
+	int64_t id =
+		nb_view_int(json_object_get(json_object_get(o, "comms"), "00000000000000c0"), "id");
+
 	json_decref(o);
+	return id;
+}
+
+/*
+ * The store has lost the outcome of an armed fence. The site writes the arming
+ * again, with another id, and answers for it: the other sites have copied the
+ * same arming, the record before it, or an outcome.
+ */
+TEST(an_armed_copy_is_written_again_under_another_id)
+{
+	struct nb_seg_proc *p = &site.seg->mem->proc[comm->slot[0].proc];
+	uint64_t base = commit_first(), word;
+	json_t *o;
+	int64_t id;
+	char *text;
+
+	memset(p->digest, 0x11, sizeof(p->digest));
+	p->staged = 1;
+	word = copy("{\"id\":3,\"was\":2,\"state\":\"armed\",\"n\":2,\"digest\":\"" DIGEST
+		    "\",\"fence\":20,\"back\":{\"state\":\"commit\",\"n\":1,\"digest\":\"" DIGEST
+		    "\",\"fence\":7}}",
+		    10);
+	nb_site_suspect(&site);
+	again(9, NULL); /* another fence is armed, and ends by itself */
+	o = nb_site_again(&site, 0, 3);
+	id = nb_record_id(o);
+	ck_assert(id && id != 3 && nb_record_again(o));
+	ck_assert_int_eq(nb_view_int(o, "was"), 2);
+	ck_assert_int_eq(nb_view_int(o, "over"), 3);
+	ck_assert_str_eq(nb_view_str(o, "state"), "armed");
+	ck_assert_int_eq(nb_view_int(json_object_get(o, "back"), "n"), 1);
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	ck_assert(nb_site_barrier(&site));
+	ck_assert_int_eq(answered(), 0);
+	ck_assert_uint_eq(copy(text, 60), word);
+	ck_assert(!nb_site_lost(&site, 0) && nb_site_barrier(&site));
+	ck_assert_int_eq(answered(), id);
+	/* the other sites have yet to answer */
+	ck_assert(nb_site_outcome_lost(&site, 0) && told_lost());
+	/* another site has written it again, before it saw this */
+	nb_site_suspect(&site);
+	ck_assert_uint_eq(copy("{\"id\":70,\"was\":2,\"over\":3,\"state\":\"armed\",\"n\":2,"
+			       "\"digest\":\"" DIGEST "\",\"fence\":20}",
+			       61),
+			  word);
+	ck_assert(!nb_site_lost(&site, 0));
+	/* an armed record with the same fence, but of another change, is not the one of the copy */
+	ck_assert_uint_eq(copy(ARM("80", "75", "2", "20"), 62), word);
+	ck_assert(nb_site_lost(&site, 0));
+	/* a site that has not copied the arming does so now */
+	ck_assert_uint_eq(commit_first(), base);
+	nb_site_suspect(&site);
+	ck_assert_uint_eq(copy(text, 63), word);
+	ck_assert(!nb_site_lost(&site, 0));
+	/* one that has copied an outcome does not */
+	commit_first();
+	copy(ARM("3", "2", "2", "20"), 10);
+	word = copy(COMMIT("4", "3", "2", "20"), 11);
+	ck_assert_uint_eq(copy(text, 64), word);
+	ck_assert(nb_site_lost(&site, 0));
+	o = nb_site_again(&site, 0, id);
+	ck_assert_int_eq(nb_record_id(o), 4);
+	ck_assert_int_eq(nb_view_int(o, "over"), id);
+	json_decref(o);
+	free(text);
 }
 
 /* The roll-back of a fence that this site has never copied changes nothing. */
 TEST(a_rolled_back_fence_may_be_missed)
 {
-	uint64_t word;
+	uint64_t word = commit_first();
 
-	copy(ARM("1", "0", "1", "7"), 7);
-	word = copy(COMMIT("2", "1", "1", "7"), 8);
-	ck_assert_uint_eq(copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12), word);
+	ck_assert_uint_eq(copy(COMMIT("4", "3", "1", "7"), 12), word);
 	ck_assert(!nb_site_lost(&site, 0));
 	/* but not its commit: this site has not answered */
-	ck_assert_uint_eq(copy(LINK("6", "5", "4", "\"commit\"", "2", "20"), 15), word);
+	ck_assert_uint_eq(copy(COMMIT("6", "5", "2", "20"), 15), word);
 	ck_assert(nb_site_lost(&site, 0));
+}
+
+/* A restored store armed a fence, and a site with a later outcome replaced it. */
+TEST(an_outcome_that_is_written_again_ends_the_arming_that_it_replaces)
+{
+	uint64_t word = commit_first(), armed = copy(ARM("9", "2", "3", "30"), 20);
+
+	ck_assert_uint_eq(copy(AGAIN("5", "4", "8", "1", "7"), 21), armed);
+	comm->fleet_lost = 0;
+	ck_assert_uint_eq(copy(AGAIN("5", "4", "9", "1", "7"), 21), word);
+	/* a site without a copy takes none that others have made */
+	comm->fleet_id = comm->fleet_copied = 0;
+	comm->record.word = site.comm[0].word = 0;
+	ck_assert_uint_eq(copy(AGAIN("5", "4", "0", "1", "7"), 22), 0);
 }
 
 /*
- * The agent was away while a fence was rolled back and the next one was armed.
- * Its copy is of the first fence, or of the record before.
+ * A store that has lost its data gets the record from a site that registers
+ * first. An earlier communicator's record follows no copy.
  */
-TEST(a_fence_after_a_missed_roll_back_is_followed)
+TEST(a_record_that_follows_is_older_than_the_registration)
 {
-	static const char *const first = ARM("3", "2", "2", "20");
-	json_t *armed = json_loads(first, 0, NULL);
-	json_t *undo, *next = json_loads(ARM("5", "4", "2", "40"), 0, NULL);
-	char *text;
+	uint64_t word = commit_first();
 
-	json_object_set_new(armed, "back", json_object());
-	undo = nb_record_undo(armed);
-	ck_assert(nb_record_undid(undo, 3) && nb_record_undid(undo, 2));
-	ck_assert(!nb_record_undid(undo, 4));
-	json_object_set_new(next, "undone", nb_record_undone(undo));
-	text = json_dumps(next, 0);
-	for (int missed = 0; missed < 2; missed++) {
-		uint64_t word;
-
-		comm->fleet_id = comm->fleet_copied = comm->fleet_lost = 0;
-		comm->record.word = site.comm[0].word = 0;
-		copy(ARM("1", "0", "1", "7"), 7);
-		copy(COMMIT("2", "1", "1", "7"), 8);
-		if (!missed)
-			copy(first, 10);
-		word = copy(text, 14);
-		ck_assert(!nb_site_lost(&site, 0));
-		ck_assert_uint_eq(nb_fence_word_state(word), NB_FENCE_ARMED);
-		ck_assert_uint_eq(nb_fence_word_seq(word), 40);
-	}
-	/* a fence of which the record says nothing */
-	comm->fleet_id = comm->fleet_copied = 9;
-	copy(text, 15);
-	ck_assert(nb_site_lost(&site, 0));
-	free(text);
-	json_decref(armed);
-	json_decref(undo);
-	json_decref(next);
-}
-
-TEST(a_record_made_of_the_copies_is_accepted)
-{
-#define MADE(id, from)                                                     \
-	"{\"id\":" id ",\"state\":\"commit\",\"n\":2,\"digest\":\"" DIGEST \
-	"\",\"fence\":20,\"from\":{\"s\":" from "}}"
-	uint64_t word;
-	int64_t id;
-
-	snprintf(site.seg->mem->agent.site, 8, "s");
-	copy(ARM("1", "0", "1", "7"), 7);
 	nb_site_missing(&site, 0);
 	ck_assert(nb_site_lost(&site, 0));
-	word = comm->record.word;
-	ck_assert_uint_eq(copy(MADE("9", "2"), 30), word);
-	ck_assert(nb_site_lost(&site, 0));
-	ck_assert_uint_ne(copy(MADE("9", "1"), 30), word);
+	nb_site_registered(&site, 0, 40);
+	copy(COMMIT("6", "5", "2", "20"), 30);
+	ck_assert_uint_eq(copy(AGAIN("2", "1", "0", "1", "7"), 31), word);
 	ck_assert(!nb_site_lost(&site, 0));
-	ck_assert_ptr_null(published(&id));
+	ck_assert_uint_ne(copy(ARM("7", "2", "2", "20"), 32), word);
+	comm->fleet_id = 0;
+	ck_assert_uint_ne(copy(COMMIT("8", "0", "1", "7"), 33), word);
+	ck_assert(!nb_site_lost(&site, 0));
 }
 
-/* While a fence is armed, a store that goes back may have lost its outcome. */
-TEST(an_armed_copy_is_suspect)
+/*
+ * After the store has gone back, each site writes its outcome again, because
+ * another one may have an armed copy.
+ */
+TEST(a_copy_is_suspect_when_the_store_has_gone_back)
 {
+	nb_site_suspect(&site);
+	ck_assert(!nb_site_lost(&site, 0));
 	copy(ARM("1", "0", "1", "7"), 7);
 	nb_site_suspect(&site);
 	ck_assert(nb_site_lost(&site, 0));
-	comm->fleet_lost = 0;
-	copy(COMMIT("2", "1", "1", "7"), 8);
+	commit_first();
 	nb_site_suspect(&site);
+	copy(COMMIT("2", "1", "1", "7"), 8);
+	ck_assert(nb_site_lost(&site, 0));
+	copy(AGAIN("2", "1", "0", "1", "7"), 9);
 	ck_assert(!nb_site_lost(&site, 0));
 }
 
 /* An agent died while it wrote a copy: nobody knows which word ranks have read.
  */
-TEST(half_a_copy_is_not_published)
+TEST(half_a_copy_is_not_written_again)
 {
-	int64_t id;
-	json_t *o;
-
-	copy(ARM("1", "0", "1", "7"), 7);
+	commit_first();
+	comm->fleet_id = 9;
+	again(0, NULL);
 	comm->fleet_id = 2;
-	nb_site_missing(&site, 0);
-	o = nb_site_describe(&site, 0);
-	ck_assert_ptr_null(json_object_get(o, "copy"));
-	json_decref(o);
-	/* the store has not lost it: the next agent copies it again */
-	comm->fleet_lost = 0;
-	copy(COMMIT("2", "1", "1", "7"), 8);
-	nb_site_missing(&site, 0);
-	o = published(&id);
-	ck_assert_int_eq(id, 2);
-	json_decref(o);
+	again(0, AGAIN("2", "1", "0", "1", "7"));
+	comm->mismatch = 1;
+	again(0, NULL);
 }
 
 UNIT_MAIN_WITH("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin/job/segment.h"
 #include "test/unit/fleet_view.h"
 
 static struct nb_targets targets;
@@ -163,6 +162,59 @@ TEST(a_record_outlives_the_keys_of_sites)
 	ck_assert(nb_target_is_stale(&view, k));
 }
 
+TEST(a_record_is_answered_by_all_sites_of_all_ranks)
+{
+	const char *record = "{\"id\":20,\"over\":10,\"state\":\"armed\"}";
+
+	put(RECORD, record, ARMED);
+	put_seen("a", ARMED, "below");
+	ck_assert(!nb_target_answered(&view, nb_view_get(&view, RECORD)));
+	put_seen("b", ARMED, "beyond");
+	ck_assert(nb_target_answered(&view, nb_view_get(&view, RECORD)));
+	/* a site whose agent has left may know the outcome */
+	nb_view_remove(&view, "comm/" COMM "/b");
+	ck_assert(!nb_target_answered(&view, nb_view_get(&view, RECORD)));
+	nb_view_remove(&view, "comm/" COMM "/a");
+	ck_assert(!nb_target_answered(&view, nb_view_get(&view, RECORD)));
+}
+
+/* A site that has never copied a record copies none that is older than its registration. */
+TEST(an_armed_record_that_was_written_again_is_renewed_for_a_late_site)
+{
+	static const char *const states[] = { "armed", "commit" };
+	static const char b[] = "{\"since\":31,\"nranks\":4,\"ranks\":2,\"clock\":\"decisions\","
+				"\"settings\":[1],\"differs\":\"\"}";
+	char record[64];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(record, sizeof(record), "{\"id\":30,\"over\":20,\"state\":\"%s\"}",
+			 states[i]);
+		nb_view_remove(&view, RECORD);
+		put(RECORD, record, 30);
+		put_site("b");
+		ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+		put("comm/" COMM "/b", b, 31);
+		ck_assert(nb_target_is_stale(&view, nb_view_get(&view, RECORD)) == !i);
+	}
+	put(RECORD, "{\"id\":30,\"over\":20,\"state\":\"armed\"}", 32);
+	put_seen("a", 30, "below");
+	put_seen("b", 30, "below"); /* its copy was an earlier record of the chain */
+	ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+	/* a record that nobody has written again */
+	put(RECORD, "{\"id\":40,\"state\":\"armed\"}", 33);
+	ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+}
+
+TEST(no_catch_up_begins_while_a_lost_outcome_is_asked_for)
+{
+	put("site/a", "{\"baseline\":\"" DIGEST "\"}", 25);
+	put("site/b", "{\"baseline\":\"" DIGEST "\"}", 25);
+	put(RECORD, "{\"id\":30,\"over\":20,\"state\":\"armed\"}", 30);
+	ck_assert(!nb_targets_lacking(&view));
+	put(RECORD, "{\"id\":31,\"state\":\"none\"}", 31);
+	ck_assert(nb_targets_lacking(&view));
+}
+
 /* Sites of another job, too, have a communicator of this identity. */
 TEST(a_record_outlives_a_second_communicator)
 {
@@ -282,79 +334,6 @@ TEST(time_limits_grow_with_the_number_of_sites)
 	a.sites = UINT32_MAX;
 	ck_assert_uint_lt(nb_agent_crowd(&a), 10000);
 	nb_coord_free(c);
-}
-
-/*
- * A coordinator ended after it had ordered change 7 of controllers. The next
- * one ends the audit entry, unless the change was decided.
- */
-TEST(an_undecided_change_of_controllers_has_an_outcome)
-{
-	static const char *const ended[] = { "order/commit", "order/drop" };
-	static struct nb_agent agent = { .name = "a", .lease = 1, .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = true, .revision = ARMED };
-
-	agent.site.seg = &seg;
-	put(RECORD, "{\"state\":\"none\"}", MADE);
-	put("order/coordinator", "{\"site\":\"a\"}", 8);
-	put("order/stage",
-	    "{\"n\":7,\"controllers\":5,\"entry\":{\"audit\":"
-	    "\"controllers-05\",\"who\":\"controllers\"}}",
-	    9);
-	put("order/commit", "{\"n\":6}", 9);
-	for (int i = 0; i < 3; i++) {
-		struct nb_coord *c = nb_coord_new(&agent);
-
-		ck_assert_ptr_nonnull(c);
-		c->key_mod = 8;
-		agent.view = view;
-		*txn_puts = '\0';
-		nb_coord_tick(c);
-		if (i) {
-			ck_assert_ptr_null(strstr(txn_puts, "audit/"));
-		} else {
-			ck_assert_ptr_nonnull(strstr(txn_puts, "audit/controllers-05={"));
-			ck_assert_ptr_nonnull(strstr(txn_puts,
-						     "the coordinator was interrupted before the "
-						     "change was decided"));
-			ck_assert_ptr_nonnull(strstr(txn_puts, "order/drop={\"n\":7}"));
-		}
-		if (c->sending) {
-			c->term++; /* the reply is dropped */
-			txn_done(txn_arg, &r);
-		}
-		nb_coord_free(c);
-		put("order/commit", "{\"n\":6}", 11 + i);
-		if (i < 2)
-			put(ended[i], "{\"n\":7}", 14 + i);
-	}
-}
-
-/* Has the store lost the record? Then nothing may move the communicator. */
-static void lost(bool want)
-{
-	nb_targets_find(&targets, &view, DIGEST);
-	ck_assert_uint_eq(targets.n, 1);
-	ck_assert_str_eq(targets.at[0].why, want ? NB_RECORD_LOST_WHY : "");
-	ck_assert(nb_targets_lacking(&view) == !want);
-}
-
-TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
-{
-	put("site/a", "{\"baseline\":\"" DIGEST "\"}", 9);
-	put("site/b", "{\"baseline\":\"" DIGEST "\"}", 9);
-	put(RECORD, "{\"state\":\"none\"}", MADE);
-	lost(false);
-	put(RECORD, "{}", MADE + 1); /* damaged: b has copied it, a has not */
-	put_seen("a", 0, "below");
-	lost(true);
-	nb_view_remove(&view, RECORD);
-	lost(true);
-	/* what b has copied was the record of an earlier communicator */
-	put_seen("b", 4, "below");
-	lost(false);
 }
 
 /* True, or false and @why contains @site. */

@@ -74,7 +74,9 @@ static struct nb_gen *set_limit(const struct nb_gen *from, uint32_t policy_at, u
 	struct nb_err err = { 0 };
 	struct nb_gen *g;
 
-	ck_assert_msg(!nb_gen_map_change(&g, from, policy_at, 0, &op, 1, &err), "%s", err.text);
+	ck_assert_msg(
+		!nb_gen_changes(&g, from, &(struct nb_gen_change){ policy_at, 0, &op, 1 }, 1, &err),
+		"%s", err.text);
 	return g;
 }
 
@@ -219,13 +221,17 @@ TEST(one_bad_operation_fails_the_change)
 				   { .key = &bad, .value = &value } };
 	struct nb_err err = { 0 };
 
-	ck_assert_int_lt(nb_gen_map_change(&out, g, 0, 0, ops, 2, &err), 0);
+	ck_assert_int_lt(nb_gen_changes(&out, g, &(struct nb_gen_change){ 0, 0, ops, 2 }, 1, &err),
+			 0);
 	ck_assert_ptr_null(out);
 	ck_assert_uint_eq(err.at, 2);
 	ck_assert_uint_eq(channels_of(g), 0);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, ops, 0, &err), NB_E_ARG);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 1, 0, ops, 1, &err), NB_E_ARG);
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 1, ops, 1, &err), NB_E_ARG);
+	ck_assert_int_eq(nb_gen_changes(&out, g, &(struct nb_gen_change){ 0, 0, ops, 0 }, 1, &err),
+			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_changes(&out, g, &(struct nb_gen_change){ 1, 0, ops, 1 }, 1, &err),
+			 NB_E_ARG);
+	ck_assert_int_eq(nb_gen_changes(&out, g, &(struct nb_gen_change){ 0, 1, ops, 1 }, 1, &err),
+			 NB_E_ARG);
 	nb_gen_put(g);
 	nb_policy_put(p);
 }
@@ -238,7 +244,8 @@ TEST(local_map_is_not_changed_by_a_generation)
 	struct nb_map_op op = { .key = &key, .value = &value };
 	struct nb_err err = { 0 };
 
-	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, &op, 1, &err), NB_E_READONLY);
+	ck_assert_int_eq(nb_gen_changes(&out, g, &(struct nb_gen_change){ 0, 0, &op, 1 }, 1, &err),
+			 NB_E_READONLY);
 	ck_assert_ptr_nonnull(strstr(err.text, "counts"));
 	nb_gen_put(g);
 	nb_policy_put(p);
@@ -324,7 +331,7 @@ TEST(refused_program_says_why_in_two_forms)
 	nb_buf_fini(&json);
 	made_image(&b, "good", MADE_CHOOSE(1, 2), NULL, 0);
 	ck_assert_msg(!nb_policy_new(&p, b.data, b.size, NULL, &err), "%s", err.text);
-	ck_assert_uint_gt(p->effort[0].insns_walked, 0);
+	ck_assert_uint_gt(p->effort[0].stats.insns_walked, 0);
 	nb_policy_put(p);
 	nb_buf_fini(&b);
 }

@@ -66,7 +66,9 @@ static struct nb_gen *write_map(struct nb_gen *g, uint32_t policy_at, uint32_t m
 	struct nb_err err = { 0 };
 	struct nb_gen *next;
 
-	ck_assert_msg(!nb_gen_map_change(&next, g, policy_at, map, &op, 1, &err), "%s", err.text);
+	ck_assert_msg(!nb_gen_changes(&next, g, &(struct nb_gen_change){ policy_at, map, &op, 1 },
+				      1, &err),
+		      "%s", err.text);
 	nb_gen_put(g);
 	return next;
 }

@@ -20,27 +20,32 @@
 #include "plugin/gin/list.h"
 #include "test/fakes/wrapped/gin.h"
 
-enum { WINDOW = 1 << 16, ROUNDS = 200 };
+enum { WINDOW = 1 << 16, ROUNDS = TIMES(200) };
 
 /* What the versions do differently. */
 struct version {
 	const char *name;
-	const struct nb_gin_table_v11 *old; /* v11, v12 */
-	const struct nb_gin_table *t;	    /* the others */
+	const struct nb_gin_table_v11 *old;   /* v11, v12 */
+	const struct nb_gin_table *t;	      /* v13 to v15 */
+	const struct nb_rma_table_v16 *newer; /* the others */
 	int number;
 	bool rma;
 };
 
 static const struct version versions[] = {
-	{ "GIN v11", &ncclGinPlugin_v11, NULL, 11, false },
-	{ "GIN v12", &ncclGinPlugin_v12, NULL, 12, false },
-	{ "GIN v13", NULL, &ncclGinPlugin_v13, 13, false },
-	{ "RMA v14", NULL, &ncclRmaPlugin_v14, 14, true },
-	{ "RMA v15", NULL, &ncclRmaPlugin_v15, 15, true },
+	{ "GIN v11", &ncclGinPlugin_v11, NULL, NULL, 11, false },
+	{ "GIN v12", &ncclGinPlugin_v12, NULL, NULL, 12, false },
+	{ "GIN v13", NULL, &ncclGinPlugin_v13, NULL, 13, false },
+	{ "RMA v14", NULL, &ncclRmaPlugin_v14, NULL, 14, true },
+	{ "RMA v15", NULL, &ncclRmaPlugin_v15, NULL, 15, true },
+	{ "RMA v16", NULL, NULL, &ncclRmaPlugin_v16, 16, true },
+	{ "RMA v17", NULL, NULL, &ncclRmaPlugin_v17, 17, true },
 };
-enum { NVERSIONS = 5 };
+enum { NVERSIONS = 7 };
 
-#define CALL(v, fn) ((v)->old ? (v)->old->fn : (v)->t->fn)
+/* A function of each version, or of those with contexts. */
+#define CALL(v, fn) ((v)->old ? (v)->old->fn : NEWER(v, fn))
+#define NEWER(v, fn) ((v)->t ? (v)->t->fn : (v)->newer->fn)
 
 /* A rank, as NCCL has it. */
 struct rank {
@@ -81,10 +86,15 @@ static int connect_rank(struct rank *r)
 	void *handles[2] = { handle[0], handle[1] };
 	void *ctx = r->null_ctx ? NULL : r->instance;
 
-	return r->v->number == 12
-		       ? r->v->old->connect.v12(ctx, handles, 2, r->rank, 4, 1024, r->listener,
-						&r->coll)
-		       : CALL(r->v, connect).v11(ctx, handles, 2, r->rank, r->listener, &r->coll);
+	static const uint32_t going_on;
+
+	if (r->v->number == 12)
+		return r->v->old->connect.v12(ctx, handles, 2, r->rank, 4, 1024, r->listener,
+					      &r->coll);
+	if (r->v->number == 17)
+		return r->v->newer->connect.v15(ctx, handles, 2, r->rank, r->listener, &r->coll,
+						&going_on);
+	return CALL(r->v, connect).v11(ctx, handles, 2, r->rank, r->listener, &r->coll);
 }
 
 static int create(struct rank *r)
@@ -92,16 +102,21 @@ static int create(struct rank *r)
 	struct nb_gin_config_v13 gin = { 0, 0, 2, 1024, -1 };
 	struct nb_rma_config rma = { 2, -1, 0 };
 
+	int peers[2] = { 0, 1 };
+	struct nb_rma_config_v17 rma_v17 = { 2, -1, peers, 2 };
+
 	if (r->v->old)
 		return 0; /* proxies of these versions do not call it */
-	return r->v->rma ? r->v->t->create_context.rma_v14(r->coll, &rma, &r->ctx)
+	if (r->v->number == 17)
+		return r->v->newer->create_context.rma_v17(r->coll, &rma_v17, &r->ctx);
+	return r->v->rma ? NEWER(r->v, create_context).rma_v14(r->coll, &rma, &r->ctx)
 			 : r->v->t->create_context.v13(r->coll, &gin, &r->ctx, NULL);
 }
 
 static int reg(struct rank *r, void *data, size_t size, uint64_t flags, void **mh, void **gh)
 {
 	if (r->v->rma) {
-		int rc = r->v->t->reg_mr.rma_v14(r->coll, data, size, 2, flags, mh);
+		int rc = NEWER(r->v, reg_mr).rma_v14(r->coll, data, size, 2, flags, mh);
 
 		*gh = *mh;
 		return rc;
@@ -119,10 +134,12 @@ static int put(struct rank *r, int context, size_t size, size_t to, void **req)
 		return r->v->old->iput.v11(r->coll, 0, gh, size, to, gh, peer, req);
 	case 12:
 		return r->v->old->iput.v12(r->coll, 0, gh, size, to, gh, peer, context, req);
-	case 15:
-		return r->v->t->iput.rma_v15(r->ctx, context, 0, gh, size, to, gh, peer, 1, req);
-	default:
+	case 13:
+	case 14:
 		return r->v->t->iput.v13(r->ctx, context, 0, gh, size, to, gh, peer, req);
+	default:
+		return NEWER(r->v, iput)
+			.rma_v15(r->ctx, context, 0, gh, size, to, gh, peer, 1, req);
 	}
 }
 
@@ -146,8 +163,9 @@ static int signal_add(struct rank *r, int context, unsigned i, uint64_t value, v
 		return r->v->t->iput_signal.rma_v14(r->ctx, context, 0, NULL, 0, 0, NULL, peer,
 						    i * 8, sh, value, 2, false, req);
 	default:
-		return r->v->t->iput_signal.rma_v15(r->ctx, context, 0, NULL, 0, 0, NULL, peer,
-						    i * 8, sh, value, 2, false, 0, req);
+		return NEWER(r->v, iput_signal)
+			.rma_v15(r->ctx, context, 0, NULL, 0, 0, NULL, peer, i * 8, sh, value, 2,
+				 false, 0, req);
 	}
 }
 
@@ -205,6 +223,12 @@ static void rank_open(struct rank *r)
 	NEED(r, !reg(r, r->data, sizeof(r->data), 0, &r->window, &r->window_gin));
 	/* the handles of our own transport are one; a vendor's are its own */
 	NEED(r, r->window && (r->wrapped || r->window == r->window_gin));
+	if (r->v->newer) {
+		struct nb_rma_properties p = { true };
+
+		/* neither over TCP nor by a vendor's older version: NCCL assumes the same */
+		NEED(r, !r->v->newer->get_rma_properties(r->coll, &p) && !p.flushes_all);
+	}
 }
 
 /* Each round: a put in context 1, then a signal in the same context. */
@@ -235,15 +259,16 @@ static void get_and_flush(struct rank *r)
 
 	if (r->v->old)
 		return;
-	rc = r->v->number == 15 ? r->v->t->iget.rma_v15(r->ctx, 0, 16, r->window, 16, 60000,
-							r->window, (uint32_t)!r->rank, 0, &req)
+	rc = r->v->number >= 15 ? NEWER(r->v, iget)
+					  .rma_v15(r->ctx, 0, 16, r->window, 16, 60000, r->window,
+						   (uint32_t)!r->rank, 0, &req)
 				: r->v->t->iget.v13(r->ctx, 0, 16, r->window, 16, 60000, r->window,
 						    (uint32_t)!r->rank, &req);
 	NEED(r, !rc);
 	finish(r, req);
 	NEED(r, r->data[60015] == 'a' + !r->rank);
 	req = r;
-	NEED(r, !r->v->t->iflush(r->ctx, 0, r->window, (uint32_t)!r->rank, &req));
+	NEED(r, !NEWER(r->v, iflush)(r->ctx, 0, r->window, (uint32_t)!r->rank, &req));
 	NEED(r, !req); /* done */
 }
 
@@ -253,8 +278,8 @@ static void rank_close(struct rank *r)
 	bool failed = true;
 
 	if (r->ctx) {
-		NEED(r, !r->v->t->query_last_error(r->ctx, &failed) && !failed);
-		NEED(r, !r->v->t->destroy_context(r->ctx));
+		NEED(r, !NEWER(r->v, query_last_error)(r->ctx, &failed) && !failed);
+		NEED(r, !NEWER(r->v, destroy_context)(r->ctx));
 	}
 	NEED(r, !CALL(r->v, dereg_mr)(r->coll, r->signals));
 	/* NCCL frees this memory before it deregisters it */
@@ -377,7 +402,7 @@ static void vendor_put(struct gin_plugin_seen *seen, unsigned *n, int context, b
 	ck_assert_int_eq(r->failed, 0);
 }
 
-enum { NVENDORS = 5 };
+enum { NVENDORS = 7 };
 
 /* Each table of ours over each of a vendor's; then as for a later communicator
  * of the process, whose context is NULL. */
@@ -556,23 +581,23 @@ TEST(a_killed_process_is_noticed_in_mid_put)
 /* A kernel that only waits posts nothing; from v13 on NCCL asks. */
 TEST_EACH(a_rank_that_only_waits_learns_of_a_killed_process, 2, NVERSIONS)
 {
-	const struct nb_gin_table *t = versions[_i].t;
-	pid_t child = open_beside_idle(&versions[_i]);
+	const struct version *v = &versions[_i];
+	pid_t child = open_beside_idle(v);
 	struct rank *r = &ranks[0];
 	bool failed = true;
 	int status;
 
 	for (int i = 0; i < 100; i++)
 		progress(r);
-	ck_assert_int_eq(t->query_last_error(r->ctx, &failed), 0);
+	ck_assert_int_eq(NEWER(v, query_last_error)(r->ctx, &failed), 0);
 	ck_assert(!failed);
 	ck_assert_int_eq(kill(child, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	while (!failed) {
 		progress(r);
-		ck_assert_int_eq(t->query_last_error(r->ctx, &failed), 0);
+		ck_assert_int_eq(NEWER(v, query_last_error)(r->ctx, &failed), 0);
 	}
-	ck_assert_int_eq(t->close_coll(r->coll), 0);
+	ck_assert_int_eq(CALL(v, close_coll)(r->coll), 0);
 }
 
 /* ---- what only our layer sees ---- */

@@ -37,7 +37,7 @@ static void set_up(int abi)
 	ck_assert_ptr_nonnull(seen);
 }
 
-TEST_EACH(each_version_is_called_as_nccl_would, 0, 5)
+TEST_EACH(each_version_is_called_as_nccl_would, 0, 7)
 {
 	const int abi = 11 + _i;
 	struct nb_net_props_v12 p;
@@ -194,7 +194,7 @@ TEST(both_tables_of_a_vendor_are_called_at_once)
 	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
 	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
 	void *mh = NULL, *gh = NULL, *handles[1];
-	struct nb_gin_signals signals = { true, false };
+	struct nb_gin_signals_v14 signals = { true, false };
 	static char handle[NB_NET_HANDLE];
 	struct nb_net_props_v12 p;
 	bool failed = false;
@@ -205,16 +205,16 @@ TEST(both_tables_of_a_vendor_are_called_at_once)
 	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
 	ck_assert_int_eq(v14->devices(&n), 0);
 	ck_assert_int_eq(n, 2);
-	ck_assert_int_eq(v14->get_gin_properties(&signals), 0);
+	ck_assert_int_eq(v14->get_gin_properties.v14(&signals), 0);
 	ck_assert(!signals.strong && signals.va);
 	ck_assert_int_eq(v14->get_properties(1, &p), 0);
 	ck_assert_int_eq(p.device_type, 3);
 	ck_assert_int_eq(p.speed, 800001);
 	ck_assert_int_eq(v14->listen(ctx, 0, handle, &l), 0);
 	handles[0] = handle;
-	ck_assert_int_eq(v14->connect(ctx, handles, 1, 0, l, &coll), 0);
+	ck_assert_int_eq(v14->connect.v11(ctx, handles, 1, 0, l, &coll), 0);
 	ck_assert_int_eq(v14->close_listen(l), 0);
-	ck_assert_int_eq(v14->create_context(coll, &k, &x, &devh), 0);
+	ck_assert_int_eq(v14->create_context.v14(coll, &k, &x, &devh), 0);
 	ck_assert_int_eq(seen->device_contexts, 2);
 	ck_assert_int_eq(seen->backend_version, 7);
 	ck_assert_int_eq(seen->rank_stride, 3);
@@ -246,7 +246,7 @@ TEST_EACH(v14_of_a_vendor_without_it, 2, 4)
 {
 	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
 	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
-	struct nb_gin_signals signals = { false, false };
+	struct nb_gin_signals_v14 signals = { false, false };
 	static char handle[NB_NET_HANDLE];
 	void *handles[1] = { handle };
 	int n = 9;
@@ -257,11 +257,11 @@ TEST_EACH(v14_of_a_vendor_without_it, 2, 4)
 	ck_assert_int_eq(v14->devices(&n), 0);
 	ck_assert_int_eq(n, _i == 3 ? 3 : 0);
 	if (_i == 3) {
-		ck_assert_int_eq(v14->get_gin_properties(&signals), 0);
+		ck_assert_int_eq(v14->get_gin_properties.v14(&signals), 0);
 		ck_assert(signals.strong && signals.va);
 		ck_assert_int_eq(v14->listen(ctx, 0, handle, &l), 0);
-		ck_assert_int_eq(v14->connect(ctx, handles, 1, 0, l, &coll), 0);
-		ck_assert_int_eq(v14->create_context(coll, &k, &x, &devh), 0);
+		ck_assert_int_eq(v14->connect.v11(ctx, handles, 1, 0, l, &coll), 0);
+		ck_assert_int_eq(v14->create_context.v14(coll, &k, &x, &devh), 0);
 		ck_assert_ptr_eq(devh, seen);
 		ck_assert_int_eq(v14->destroy_context(x), 0);
 		ck_assert_int_eq(v14->close_coll(coll), 0);
@@ -306,7 +306,7 @@ TEST(v14_stays_after_an_error_and_while_it_is_used)
 TEST_EACH(v14_without_a_device_table_has_no_device, 0, 2)
 {
 	void *ctx = seen, *coll = NULL, *l = NULL, *h = pair_handle[0];
-	struct nb_gin_signals signals;
+	struct nb_gin_signals_v14 signals;
 	int n = 9;
 
 	set_up(14);
@@ -317,9 +317,9 @@ TEST_EACH(v14_without_a_device_table_has_no_device, 0, 2)
 	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
 	ck_assert_int_eq(v14->devices(&n), 0);
 	ck_assert_int_eq(n, 0);
-	ck_assert_int_eq(v14->get_gin_properties(&signals), NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->get_gin_properties.v14(&signals), NB_NET_ARGUMENT);
 	ck_assert_int_eq(v14->listen(ctx, 0, h, &l), NB_NET_ARGUMENT);
-	ck_assert_int_eq(v14->connect(ctx, &h, 1, 0, l, &coll), NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->connect.v11(ctx, &h, 1, 0, l, &coll), NB_NET_ARGUMENT);
 	ck_assert_int_eq(v14->finalize(ctx), 0); /* 2.30.7 calls it */
 	ck_assert_int_eq(rma->init(&ctx, 5, NULL), 0);
 	ck_assert_int_eq(rma->devices(&n), 0);
@@ -327,7 +327,7 @@ TEST_EACH(v14_without_a_device_table_has_no_device, 0, 2)
 	ck_assert_int_eq(rma->finalize(ctx), 0);
 }
 
-TEST_EACH(a_vendor_whose_init_fails_is_left_out, 13, 16)
+TEST_EACH(a_vendor_whose_init_fails_is_left_out, 13, 18)
 {
 	void *ctx = NULL;
 	int n = 9;
@@ -338,12 +338,156 @@ TEST_EACH(a_vendor_whose_init_fails_is_left_out, 13, 16)
 	ck_assert_int_eq(rma->devices(&n), 0);
 	ck_assert_int_eq(n, 0);
 	ck_assert_ptr_null(ctx);
-	/* v15's library has a table of its own for GIN v14 */
+	/* these libraries have a table of their own for other device types */
 	ck_assert_int_eq(nb_wrapped[NB_WRAPPED_GIN].state,
-			 _i == 15 ? NB_WRAPPED_IN_USE : NB_WRAPPED_LEFT_OUT);
+			 _i == 15 || _i == 17 ? NB_WRAPPED_IN_USE : NB_WRAPPED_LEFT_OUT);
 	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
 	ck_assert_int_eq(v14->devices(&n), 0);
-	ck_assert_int_eq(n, _i == 15 ? 2 : 0);
+	ck_assert_int_eq(n, _i == 15 || _i == 17 ? 2 : 0);
+}
+
+/* ---- GIN v15, RMA v16 and v17: lists of peers, properties, the abort flag ---- */
+
+static const struct nb_gin_table_v14 *const v15 = &ncclGinPlugin_v15;
+static uint32_t abort_flag = 7;
+
+/* A collComm of @nranks ranks, of which this process has @rank, by GIN v14 or v15. */
+static void *device_open(const struct nb_gin_table_v14 *t, void **ctx, int nranks, int rank)
+{
+	static char handle[NB_NET_HANDLE];
+	void *handles[4] = { handle, handle, handle, handle };
+	void *l = NULL, *coll = NULL;
+	int rc;
+
+	ck_assert_int_eq(t->init(ctx, 5, NULL), 0);
+	ck_assert_int_eq(t->listen(*ctx, 0, handle, &l), 0);
+	rc = t == v15 ? t->connect.v15(*ctx, handles, nranks, rank, l, &coll, &abort_flag)
+		      : t->connect.v11(*ctx, handles, nranks, rank, l, &coll);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(t->close_listen(l), 0);
+	return coll;
+}
+
+static void device_close(const struct nb_gin_table_v14 *t, void *ctx, void *coll, void *x)
+{
+	ck_assert_int_eq(t->destroy_context(x), 0);
+	ck_assert_int_eq(t->close_coll(coll), 0);
+	ck_assert_int_eq(t->finalize(ctx), 0);
+}
+
+/* NCCL 2.32.6 and a vendor that has its interfaces. */
+TEST(gin_v15_reaches_a_vendors_v15)
+{
+	int peers[2] = { 1, 3 };
+	struct nb_gin_config_v15 k = { 1, 1, 2, 0, -1, 7, peers, 2 };
+	struct nb_gin_signals signals = { true, false, 9 };
+	void *ctx = NULL, *coll, *x = NULL, *devh = NULL;
+
+	set_up(17);
+	seen->barrier = 1;
+	coll = device_open(v15, &ctx, 4, 1);
+	ck_assert_int_eq(seen->device_aborted, 7);
+	ck_assert_int_eq(v15->get_gin_properties.v15(&signals), 0);
+	ck_assert(!signals.strong && signals.va);
+	ck_assert_int_eq(signals.barrier, 1);
+	ck_assert_int_eq(v15->create_context.v15(coll, &k, &x, &devh), 0);
+	ck_assert_ptr_nonnull(devh);
+	ck_assert_int_eq(seen->device_contexts, 2);
+	ck_assert_int_eq(seen->backend_version, 7);
+	ck_assert_int_eq(seen->device_npeers, 2);
+	ck_assert_int_eq(seen->device_peers[0], 1);
+	ck_assert_int_eq(seen->device_peers[1], 3);
+	device_close(v15, ctx, coll, x);
+}
+
+/* NCCL before 2.32.6 has no flag and a stride: the vendor gets the ranks of it. */
+TEST_EACH(gin_v14_reaches_a_vendors_v15, 0, 3)
+{
+	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, _i };
+	struct nb_gin_signals_v14 signals = { true, false };
+	void *ctx = NULL, *coll, *x = NULL, *devh = NULL;
+
+	set_up(17);
+	seen->barrier = 1;
+	coll = device_open(v14, &ctx, 4, 3);
+	ck_assert_int_eq(seen->device_aborted, 0);
+	ck_assert_int_eq(v14->get_gin_properties.v14(&signals), 0);
+	ck_assert(!signals.strong && signals.va);
+	ck_assert_int_eq(v14->create_context.v14(coll, &k, &x, &devh), 0);
+	ck_assert_int_eq(seen->backend_version, 7);
+	ck_assert_int_eq(seen->device_npeers, _i == 2 ? 2 : 4);
+	for (int i = 0; i < seen->device_npeers; i++)
+		ck_assert_int_eq(seen->device_peers[i], _i == 2 ? 2 * i + 1 : i);
+	device_close(v14, ctx, coll, x);
+}
+
+/* As NCCL's own adapter: no list, the stride 1, the usual barrier. */
+TEST(gin_v15_reaches_a_vendors_v14)
+{
+	int peers[1] = { 2 };
+	struct nb_gin_config_v15 k = { 1, 1, 2, 0, -1, 7, peers, 1 };
+	struct nb_gin_signals signals = { true, false, 9 };
+	void *ctx = NULL, *coll, *x = NULL, *devh = NULL;
+
+	set_up(15);
+	coll = device_open(v15, &ctx, 4, 1);
+	ck_assert_int_eq(v15->get_gin_properties.v15(&signals), 0);
+	ck_assert(!signals.strong && signals.va);
+	ck_assert_int_eq(signals.barrier, 0);
+	ck_assert_int_eq(v15->create_context.v15(coll, &k, &x, &devh), 0);
+	ck_assert_int_eq(seen->backend_version, 7);
+	ck_assert_int_eq(seen->rank_stride, 1);
+	device_close(v15, ctx, coll, x);
+	ck_assert_int_eq(v15->get_gin_properties.v15(NULL), NB_NET_ARGUMENT);
+	ck_assert_int_eq(v15->create_context.v15(NULL, NULL, &x, NULL), NB_NET_ARGUMENT);
+}
+
+TEST(rma_v17_reaches_a_vendors_v17)
+{
+	const struct nb_rma_table_v16 *t = &ncclRmaPlugin_v17;
+	struct nb_rma_config_v17 k = { 1, -1, NULL, 0 };
+	struct nb_rma_properties p = { true };
+	void *ctx = NULL, *coll = NULL, *l = NULL, *x = NULL, *h = pair_handle[0];
+	int peers[2] = { 0, 2 };
+
+	set_up(17);
+	ck_assert_int_eq(t->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(t->listen(ctx, 0, pair_handle[0], &l), 0);
+	ck_assert_int_eq(t->connect.v15(ctx, &h, 1, 0, l, &coll, &abort_flag), 0);
+	ck_assert_int_eq(seen->aborted, 7);
+	/* what NCCL lists, even nothing, is not made up for */
+	seen->npeers = 9;
+	ck_assert_int_eq(t->create_context.rma_v17(coll, &k, &x), 0);
+	ck_assert_int_eq(seen->npeers, 0);
+	ck_assert_int_eq(t->destroy_context(x), 0);
+	k.peers = peers;
+	k.npeers = 2;
+	ck_assert_int_eq(t->create_context.rma_v17(coll, &k, &x), 0);
+	ck_assert_int_eq(seen->npeers, 2);
+	ck_assert_int_eq(seen->peers[1], 2);
+	ck_assert_int_eq(t->destroy_context(x), 0);
+	ck_assert_int_eq(t->get_rma_properties(coll, &p), 0);
+	ck_assert(!p.flushes_all);
+	seen->flushes_all = true;
+	ck_assert_int_eq(t->get_rma_properties(coll, &p), 0);
+	ck_assert(p.flushes_all);
+	ck_assert_int_eq(t->get_rma_properties(NULL, &p), NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->get_rma_properties(coll, NULL), NB_NET_ARGUMENT);
+	ck_assert_int_eq(t->close_listen(l), 0);
+	ck_assert_int_eq(t->close_coll(coll), 0);
+	ck_assert_int_eq(t->finalize(ctx), 0);
+}
+
+/* RMA v15 of NCCL 2.31: no flag, and the ranks of its stride. */
+TEST(rma_v15_reaches_a_vendors_v17)
+{
+	set_up(17);
+	pair_open();
+	ck_assert_int_eq(seen->aborted, 0);
+	ck_assert_int_eq(seen->npeers, 2);
+	ck_assert_int_eq(seen->peers[0], 0);
+	ck_assert_int_eq(seen->peers[1], 1);
+	pair_close();
 }
 
 TEST(a_library_without_gin_is_left_out)

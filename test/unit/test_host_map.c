@@ -309,33 +309,6 @@ TEST(an_exchange_that_cannot_be_made_is_not_begun)
 	nb_map_put(m);
 }
 
-TEST(prepared_pages_are_shown_or_dropped)
-{
-	const size_t size = (size_t)N * ELEMENT;
-	struct nb_err err = { .text = "" };
-	unsigned char *bytes, *other;
-	struct nb_map *m = attached_map(&bytes);
-	int fd = memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, &other);
-	void *pages;
-
-	put_element(other, 3, 1, 44);
-	ck_assert(!nb_map_host_prepare(m, fd, &pages, &err));
-	ck_assert_uint_eq(word_of(m, 3), 33);
-	nb_map_host_drop(m, pages);
-	ck_assert_uint_eq(word_of(m, 3), 33);
-	ck_assert(!nb_map_host_prepare(m, fd, &pages, &err));
-	close(fd);
-	ck_assert(!nb_map_host_show(m, pages, true, &err));
-	ck_assert_uint_eq(word_of(m, 3), 44);
-	ck_assert(!nb_map_host_prepare(m, -1, &pages, &err));
-	ck_assert_uint_eq(word_of(m, 3), 44);
-	ck_assert(!nb_map_host_show(m, pages, false, &err));
-	ck_assert(!nb_map_host_attached(m));
-	ck_assert_uint_eq(word_of(m, 3), 0);
-	nb_map_host_drop(m, NULL);
-	nb_map_put(m);
-}
-
 TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 {
 	struct nb_err err = { .text = "" };

@@ -48,15 +48,15 @@ static void round_trip(enum nb_op op, const struct nb_slot *s)
 	struct nb_slot out[2];
 	struct nb_err err;
 
-	ck_assert_msg(!nb_decode(in, s, n, &err), "%s: %s", row->name, err.text);
-	ck_assert_msg(in[0].op == op, "%s decoded as %s", row->name,
-		      nb_spec_insn((enum nb_op)in[0].op)->name);
+	ck_assert_msg(!nb_decode(in, s, n, &err), "%s: %s", row->mnemonic, err.text);
+	ck_assert_msg(in[0].op == op, "%s decoded as %s", row->mnemonic,
+		      nb_spec_insn((enum nb_op)in[0].op)->mnemonic);
 	ck_assert_int_eq(in[0].kind, row->kind);
 	ck_assert_int_eq(in[0].fn, row->fn);
 	ck_assert_int_eq(in[0].width, row->width);
 	ck_assert_int_eq(in[0].operand, row->operand);
 	slots_again(out, &in[0]);
-	ck_assert_msg(!memcmp(out, s, n * sizeof(*s)), "%s changed", row->name);
+	ck_assert_msg(!memcmp(out, s, n * sizeof(*s)), "%s changed", row->mnemonic);
 	ck_assert(n == 1 || in[1].op == NB_OP_LDDW_HI);
 }
 
@@ -66,7 +66,7 @@ TEST(every_row_round_trips)
 	static const int16_t offs[] = { 0, 1, -1, INT16_MIN, INT16_MAX, 8 };
 
 	for (unsigned op = 0; op < NB_OP_LDDW_HI; op++)
-		for (unsigned k = 0; k < 6 * 6 + 500; k++) {
+		for (unsigned k = 0; k < 6 * 6 + TIMES(500); k++) {
 			const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
 			bool edges = k < 36;
 			struct nb_slot s[2] = { slot_of(row, (unsigned)(rnd() % 11),
@@ -95,7 +95,7 @@ TEST(no_two_rows_match_the_same_bytes)
 			ck_assert_msg(a->opcode != b->opcode || !overlap(a->dst, b->dst) ||
 					      !overlap(a->src, b->src) ||
 					      !overlap(a->off, b->off) || !overlap(a->imm, b->imm),
-				      "%s and %s", a->name, b->name);
+				      "%s and %s", a->mnemonic, b->mnemonic);
 		}
 }
 
@@ -211,7 +211,7 @@ TEST(every_reserved_field_is_refused)
 			else
 				s[0].imm = 0x77;
 			ck_assert_msg(nb_decode(in, s, wide(row) ? 2 : 1, &err) == NB_E_INSN,
-				      "%s field %d", row->name, f);
+				      "%s field %d", row->mnemonic, f);
 			tried++;
 		}
 	}
@@ -278,7 +278,7 @@ TEST(disassembly_of_every_row)
 		ck_assert_int_eq(nb_decode(in, s, wide(row) ? 2 : 1, NULL), 0);
 		nb_disasm(text, sizeof(text), in, map_name, name);
 		ck_assert_msg(golden[op] && !strcmp(text, golden[op]), "GOLD(%s, \"%s\") is \"%s\"",
-			      row->name, text, golden[op] ? golden[op] : "missing");
+			      row->mnemonic, text, golden[op] ? golden[op] : "missing");
 	}
 }
 

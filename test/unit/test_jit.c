@@ -31,9 +31,9 @@ static void alu_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned dst
 			f.in[src] = edge[k];
 			if (row->operand != NB_OPND_REG || dst != src)
 				f.in[dst] = edge[i];
-			got = agree(&b, &f, row->name, dst, src);
+			got = agree(&b, &f, row->mnemonic, dst, src);
 			NEED(got.out[dst] == reference(row, f.in[dst], f.in[src]),
-			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src, f.in[dst],
+			     "%s r%u r%u of %#lx and %#lx", row->mnemonic, dst, src, f.in[dst],
 			     f.in[src]);
 			if (row->operand != NB_OPND_REG)
 				break;
@@ -57,9 +57,9 @@ static void alu_immediates(const struct nb_insn_spec *row, enum nb_op op, unsign
 		for (unsigned i = 0; i < NEDGE; i++) {
 			fill(&f, k);
 			f.in[dst] = edge[i];
-			got = agree(&b, &f, row->name, dst, dst);
+			got = agree(&b, &f, row->mnemonic, dst, dst);
 			NEED(got.out[dst] == reference(row, edge[i], (uint64_t)(int64_t)imm),
-			     "%s r%u of %#lx and %d", row->name, dst, edge[i], imm);
+			     "%s r%u of %#lx and %d", row->mnemonic, dst, edge[i], imm);
 		}
 		drop(b);
 	}
@@ -128,9 +128,10 @@ static void jump_pair(const struct nb_insn_spec *row, enum nb_op op, unsigned ds
 				f.in[src] = edge[k];
 				second = f.in[src];
 			}
-			got = agree(&b, &f, row->name, dst, src);
+			got = agree(&b, &f, row->mnemonic, dst, src);
 			NEED(got.cell[0] == !compares(row, f.in[dst], second),
-			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src, f.in[dst], second);
+			     "%s r%u r%u of %#lx and %#lx", row->mnemonic, dst, src, f.in[dst],
+			     second);
 		}
 	drop(b);
 }
@@ -189,9 +190,9 @@ static void access_row(enum nb_op op, unsigned base, unsigned other, int32_t off
 	memcpy(at, before, n);
 	copy = f;
 	enter(&b, &copy, sizeof(copy));
-	NEED(!memcmp(at, want, n), "%s r%u r%u: memory", row->name, base, other);
+	NEED(!memcmp(at, want, n), "%s r%u r%u: memory", row->mnemonic, base, other);
 	memcpy(at, before, n);
-	agree(&b, &f, row->name, base, other);
+	agree(&b, &f, row->mnemonic, base, other);
 	drop(b);
 }
 
@@ -278,7 +279,7 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src, unsigned fea
 		cell[0] = some[i / 5 % 5];
 		nb_exec_interpret(b.x, &theirs, sizeof(theirs));
 		NEED(!memcmp(old, cell, sizeof(old)) && !memcmp(&mine, &theirs, sizeof(mine)),
-		     "%s r%u r%u", row->name, base, src);
+		     "%s r%u r%u", row->mnemonic, base, src);
 	}
 	drop(b);
 }
@@ -407,7 +408,7 @@ static bool run_single(enum nb_op op, struct nb_map *m)
 			continue;
 		found = true;
 		b = assembled(single[i].text, &m, 1);
-		NEED(has_row(op), "%s: not in its program", nb_spec_insn(op)->name);
+		NEED(has_row(op), "%s: not in its program", nb_spec_insn(op)->mnemonic);
 		ck_assert_uint_eq(enter(&b, NULL, 0), single[i].want);
 		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), single[i].want);
 		drop(b);
@@ -436,7 +437,7 @@ TEST(every_row_has_its_test)
 		case NB_KIND_ATOMIC:
 			break;
 		default:
-			NEED(run_single(op, m), "%s has no test", nb_spec_insn(op)->name);
+			NEED(run_single(op, m), "%s has no test", nb_spec_insn(op)->mnemonic);
 		}
 	}
 	for (unsigned dst = 0; dst < NREGS; dst++)
@@ -455,4 +456,4 @@ TEST(every_row_has_its_test)
 	nb_map_put(m);
 }
 
-UNIT_MAIN_WITH("jit", if (!nb_jit_available()) return no_compiler();)
+UNIT_MAIN_WITH("jit", if (!jit_available()) return no_compiler();)

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/map/ops.h"
 #include "core/bpf/map/ringbuf.h"
 #include "test/unit/made.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_features.h"
 
 enum { ROOM = 64, ALL = -1 };
 
@@ -52,10 +52,8 @@ static struct made make_with(const char *text, struct nb_map *map, const uint8_t
 		}
 	prog.nslots = (uint32_t)n;
 	ck_assert_msg(!nb_exec_new(&m.x, &img, 0, &map, NULL, &err), "%s", err.text);
-	ck_assert_msg(!(features == (unsigned)ALL
-				? nb_jit_compile(&m.j, m.x, aux, &err)
-				: nb_jit_compile_for(&m.j, m.x, aux, features, &err)),
-		      "%s", err.text);
+	ck_assert_msg(!compile_for(m.x, aux, features, &err), "%s", err.text);
+	m.j = m.x->jit;
 	return m;
 }
 
@@ -66,7 +64,6 @@ static struct made make(const char *text, unsigned features)
 
 static void drop(struct made m)
 {
-	nb_jit_free(m.j);
 	nb_exec_free(m.x);
 }
 
@@ -375,7 +372,7 @@ TEST(keys_that_stay_are_always_found)
 		ck_assert(!nb_map_update(churn.map, &stays[i], &stays[i], NB_ANY, 0));
 	m = finder(churn.map);
 	ck_assert(!pthread_create(&other, NULL, come_and_go, NULL));
-	for (unsigned i = 0; i < 300000; i++) {
+	for (unsigned i = 0; i < TIMES(300000); i++) {
 		const uint64_t *found;
 		uint64_t answer = enter(&m, &stays[i % 2]);
 
@@ -524,7 +521,7 @@ static void *seen_is_asked(void *unused)
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
 		ck_assert(!sched_setaffinity(0, sizeof(one), &one));
-		ck_assert_uint_eq(nb_cpu_now(), cpu % nb_ncpus());
+		ck_assert_uint_eq(nb_cpu_ask(), cpu % nb_ncpus());
 		if (nb_cpu_area())
 			ck_assert_uint_eq(nb_cpu_seen(), cpu);
 	}
@@ -554,4 +551,4 @@ static int no_compiler(void)
 	return 0;
 }
 
-UNIT_MAIN_WITH("jit_inline", if (!nb_jit_available()) return no_compiler();)
+UNIT_MAIN_WITH("jit_inline", if (!jit_available()) return no_compiler();)

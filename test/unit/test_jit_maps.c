@@ -183,8 +183,8 @@ TEST(branches_on_constants)
 			b = make(NULL, 0, NULL, (unsigned)ALL);
 			if (row->operand == NB_OPND_IMM)
 				y = (uint64_t)(int64_t)(int32_t)(uint32_t)y;
-			NEED(enter(&b, NULL, 0) == compares(row, x, y), "%s %#lx %#lx", row->name,
-			     x, y);
+			NEED(enter(&b, NULL, 0) == compares(row, x, y), "%s %#lx %#lx",
+			     row->mnemonic, x, y);
 			drop(b);
 		}
 	}
@@ -298,4 +298,4 @@ TEST(the_stack_is_aligned_at_calls)
 	nb_map_put(m);
 }
 
-UNIT_MAIN_WITH("jit_maps", if (!nb_jit_available()) return no_compiler();)
+UNIT_MAIN_WITH("jit_maps", if (!jit_available()) return no_compiler();)

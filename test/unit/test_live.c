@@ -303,6 +303,7 @@ TEST(events_decisions_changes_and_readers)
 	void *made;
 	int fd;
 
+	nccl_version = 23007; /* it has these interfaces */
 	begin();
 	for (int i = 0; i < COMMS * RANKS; i++) {
 		struct rank *r = &rank[i / RANKS][i % RANKS];

@@ -27,7 +27,6 @@
 #define NB_STEPS
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/controller/controller.h"
-#include "plugin/controller/counts.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/step.h"
 #include "plugin/runtime/lock.h"
@@ -607,26 +606,6 @@ TEST(the_last_numbers_are_for_people)
 	decided_alike();
 	ck_assert_int_eq(procs[1].decided[procs[1].n - 1], 0);
 	tear_down();
-}
-
-/* Changes every 20 ms, the shortest that controllers may ask for. */
-TEST(controllers_do_not_use_up_the_numbers_for_months)
-{
-	const double day_ns = 86400e9;
-	double ns = 0;
-
-	for (uint64_t n = 1; n < NB_FENCE_MAX_GEN - 4096; n++) {
-		const uint64_t rest = nb_controllers_rest_ns(n);
-
-		ns += rest > 20000000 ? (double)rest : 20e6;
-	}
-	ck_assert(ns / day_ns > 300);
-	/* and in the first hours nobody waits */
-	ck_assert_uint_eq(nb_controllers_rest_ns(1), 0);
-	ck_assert_uint_eq(nb_controllers_rest_ns(NB_FENCE_MAX_GEN / 2), 0);
-	ck_assert_uint_gt(nb_controllers_rest_ns(NB_FENCE_MAX_GEN), 0);
-	ck_assert_uint_gt(nb_controllers_rest_ns(UINT64_MAX), 0);
-	printf("# a change every 20 ms: %.0f days\n", ns / day_ns);
 }
 
 UNIT_MAIN("loop_faults")

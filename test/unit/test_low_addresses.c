@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/exec/run/interp.h"
 #include "core/bpf/generation/policy.h"
 #include "test/unit/verify_image.h"
+#include "test/unit/compile_one.h"
 
 /* A pointer may move by less than this. */
 enum { MAX_MOVE = 1 << 29 };
@@ -125,25 +125,23 @@ static struct nb_verdict *accepted(const char *text)
 static void both_find_null(const char *name, const char *text, void *ctx, size_t size)
 {
 	struct nb_verdict *v = accepted(text);
-	struct nb_jit *jit = NULL;
 	struct nb_exec *x = NULL;
 	struct nb_err err = { 0 };
 	uint64_t r0;
 	int rc;
 
-	for (uint32_t i = 0; i < CASE_PLAIN + 1; i++)
+	for (uint32_t i = 0; i < CASE_MAPS; i++)
 		ck_assert_msg(!nb_policy_map_new(&maps[i], &c.img, i, &err), "%s", err.text);
 	ck_assert_msg(!nb_exec_new(&x, &c.img, 0, maps, NULL, &err), "%s", err.text);
 	r0 = nb_exec_interpret(x, ctx, size);
 	ck_assert_msg(r0 == IS_NULL, "%s, interpreter: %d", name, (int)r0);
-	rc = nb_jit_compile(&jit, x, v->aux, &err);
+	rc = compile_one(x, v->aux, &err);
 	ck_assert_msg(!rc || rc == NB_E_NOTSUP, "%s", err.text);
-	r0 = rc ? IS_NULL : jit->entry(x, ctx, size);
+	r0 = nb_exec_run(x, ctx, size);
 	ck_assert_msg(r0 == IS_NULL, "%s, machine code: %d", name, (int)r0);
-	nb_jit_free(jit);
 	nb_exec_free(x);
 	nb_verdict_free(v);
-	for (uint32_t i = 0; i < CASE_PLAIN + 1; i++)
+	for (uint32_t i = 0; i < CASE_MAPS; i++)
 		nb_map_put(maps[i]);
 }
 

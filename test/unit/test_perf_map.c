@@ -12,12 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/code.h"
 #include "core/bpf/exec/run/exec.h"
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/image/image.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum { MAX = 64 };
 
@@ -41,7 +40,7 @@ static const struct nb_prog prog = { .name = "choose",
 				     .nfuncs = 3 };
 static const struct nb_image img = { .name = "small", .progs = &prog, .nprogs = 1 };
 
-static struct nb_exec *compiled(void)
+static struct nb_exec *bound(bool compile)
 {
 	struct nb_err err = { 0 };
 	struct nb_exec *x;
@@ -49,11 +48,16 @@ static struct nb_exec *compiled(void)
 
 	/* not Check's: there is no test around run_often */
 	if (nb_asm(slots, MAX, &n, text, &err) || n != prog.nslots ||
-	    nb_exec_new(&x, &img, 0, NULL, NULL, &err) || nb_exec_compile(x, NULL, &err)) {
+	    nb_exec_new(&x, &img, 0, NULL, NULL, &err) || (compile && compile_one(x, NULL, &err))) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();
 	}
 	return x;
+}
+
+static struct nb_exec *compiled(void)
+{
+	return bound(true);
 }
 
 /* ---- perf ---- */
@@ -144,9 +148,8 @@ TEST(perf_map_keeps_within_the_file_limit)
 
 TEST(interpreted_programs_have_no_code_to_name)
 {
-	struct nb_exec *x = compiled();
+	struct nb_exec *x = bound(false);
 
-	nb_exec_interpret_again(x);
 	unlink(map_path());
 	ck_assert(!nb_exec_publish(x, &img, 0, NULL));
 	ck_assert_int_eq(access(path, F_OK), -1);
@@ -177,5 +180,5 @@ static int skipped(void)
 	return 0;
 }
 
-UNIT_MAIN_WITH("perf_map", if (!nb_jit_available()) return skipped();
+UNIT_MAIN_WITH("perf_map", if (!jit_available()) return skipped();
 	       if (getenv("PERF_RUN")) return run_often();)

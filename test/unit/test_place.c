@@ -97,63 +97,6 @@ TEST(a_job_of_that_name_and_another_directory_is_another)
 	nb_jobdir_close(&b.dir);
 }
 
-/* Write the directory in which this process is, when it has settled. */
-static void child(int in, int out, int leave)
-{
-	static struct process p;
-	char c;
-
-	if (read(in, &c, 1) != 1)
-		_exit(1);
-	open_in(&p, first);
-	c = !strcmp(p.dir.dir, first) ? 'f' : !strcmp(p.dir.dir, next) ? 'n' : '?';
-	if (write(out, &c, 1) != 1)
-		_exit(1);
-	/* live until all have settled */
-	if (read(leave, &c, 1) != 1)
-		_exit(1);
-	close_it(&p);
-	_exit(0);
-}
-
-TEST_EACH(all_meet_though_the_directory_is_full_for_some, 0, ROUNDS)
-{
-	int go[2], told[2], leave[2], status;
-	pid_t pid[PROCESSES];
-	char where[PROCESSES];
-
-	ck_assert(!pipe(go) && !pipe(told) && !pipe(leave));
-	for (int i = 0; i < PROCESSES; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			child(go[0], told[1], leave[0]);
-	}
-	mkdir(block, 0700);
-	ck_assert_int_eq(write(go[1], "xxxxxx", PROCESSES), PROCESSES);
-	/* full, not full, full … while they start */
-	for (int i = 0; i < 200; i++) {
-		usleep(100 + (useconds_t)_i * 20);
-		rmdir(block);
-		usleep(100);
-		mkdir(block, 0700);
-	}
-	rmdir(block);
-	close(told[1]);
-	for (int i = 0; i < PROCESSES; i++)
-		ck_assert_int_eq(read(told[0], &where[i], 1), 1);
-	ck_assert_int_eq(write(leave[1], "xxxxxx", PROCESSES), PROCESSES);
-	for (int i = 0; i < PROCESSES; i++) {
-		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
-		ck_assert_int_eq(status, 0);
-		ck_assert_msg(where[i] == where[0], "round %d: %.*s", _i, PROCESSES, where);
-	}
-	close(go[0]);
-	close(go[1]);
-	close(told[0]);
-	close(leave[0]);
-	close(leave[1]);
-}
-
 static mode_t mode_of(const char *dir, const char *name)
 {
 	struct stat st;

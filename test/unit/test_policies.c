@@ -174,6 +174,70 @@ TEST(nvlink_ring_mid_keeps_to_its_ranges)
 	close_policy(&p);
 }
 
+/* The last size of each rule, and its answer; the next size begins the next rule. */
+struct rule {
+	uint64_t last;
+	int algo, proto;
+	uint32_t channels;
+};
+
+static void check_rule(const struct policy *p, uint32_t nodes, uint64_t bytes, const struct rule *r)
+{
+	struct ncclbpf_tuner ctx = call(bytes);
+
+	ctx.nodes = nodes;
+	ctx.ranks = 8 * nodes;
+	decide(p, &ctx);
+	ck_assert_msg(ctx.algo == r->algo && ctx.proto == r->proto && ctx.channels == r->channels,
+		      "%u nodes, %llu bytes: %d %d %u", nodes, (unsigned long long)bytes, ctx.algo,
+		      ctx.proto, ctx.channels);
+}
+
+static void check_rules(const struct policy *p, uint32_t nodes, const struct rule *r)
+{
+	for (uint64_t first = 0;; first = r++->last + 1) {
+		check_rule(p, nodes, first, r);
+		check_rule(p, nodes, r->last, r);
+		if (r->last == UINT64_MAX)
+			return;
+	}
+}
+
+TEST(gfx950_allreduce_has_the_rules_that_rccl_leaves_out)
+{
+	static const struct rule one_node[] = { { 16383, NCCL_ALGO_TREE, NCCL_PROTO_LL, 1 },
+						{ 524287, NCCL_ALGO_RING, NCCL_PROTO_LL, 0 },
+						{ 1048575, NCCL_ALGO_RING, NCCL_PROTO_LL, 32 },
+						{ 2097000, NCCL_ALGO_RING, NCCL_PROTO_LL, 56 },
+						{ UINT64_MAX, -1, -1, 0 } };
+	static const struct rule two_nodes[] = {
+		{ 33554431, -1, -1, 0 },
+		{ 54525951, NCCL_ALGO_RING, NCCL_PROTO_LL128, 64 },
+		{ 117440511, NCCL_ALGO_TREE, NCCL_PROTO_SIMPLE, 64 },
+		{ 234881024, NCCL_ALGO_RING, NCCL_PROTO_SIMPLE, 48 },
+		{ UINT64_MAX, -1, -1, 0 }
+	};
+	struct policy p = open_policy("policies/gfx950_allreduce.bpf.c");
+	struct ncclbpf_tuner ctx;
+
+	check_rules(&p, 1, one_node);
+	check_rules(&p, 2, two_nodes);
+	for (int other = 0; other < 4; other++) {
+		ctx = call(4096);
+		if (other == 0)
+			ctx.ranks = 7;
+		else if (other == 1)
+			ctx.nodes = 3;
+		else if (other == 2)
+			ctx.coll = NCCL_COLL_REDUCE_SCATTER;
+		else
+			ctx.usable = 0;
+		decide(&p, &ctx);
+		ck_assert(ctx.algo == -1 && ctx.proto == -1 && ctx.channels == 0);
+	}
+	close_policy(&p);
+}
+
 TEST(force_does_what_its_map_says)
 {
 	struct policy p = open_policy("policies/force.bpf.c");
@@ -299,10 +363,12 @@ static void took(const struct loop *l, unsigned n, uint32_t channels, uint64_t u
 		nb_exec_run(l->measure, &ctx, sizeof(ctx));
 }
 
+static uint32_t processes = 1;
+
 /* The controller runs. Returns the channels that it wants after that. */
 static uint32_t adapted(const struct loop *l)
 {
-	struct ncclbpf_controller ctx = { .processes = 1 };
+	struct ncclbpf_controller ctx = { .processes = processes };
 	struct {
 		uint32_t channels, min_ranks;
 	} is;
@@ -388,6 +454,27 @@ TEST(adaptive_channels_starts_again_in_another_process)
 	set(&l.p, "learned", &loop_class, nothing);
 	ck_assert_uint_eq(interval(&l, 12, 400), 2);
 	climb(&l);
+	close_loop(&l);
+}
+
+/* Others may have added more than the process that has ended takes away. */
+TEST(adaptive_channels_compares_no_sums_across_the_end_of_a_process)
+{
+	static const unsigned char nothing[1 << 16];
+	struct loop l = open_loop();
+
+	processes = 2;
+	took(&l, 16, 24, 200);
+	ck_assert_uint_eq(adapted(&l), 2);
+	climb(&l);
+	set(&l.p, "took", &loop_class, nothing);
+	took(&l, 400, 12, 400);
+	processes = 1;
+	ck_assert_uint_eq(adapted(&l), 12);
+	took(&l, 16, 12, 400);
+	ck_assert_uint_eq(adapted(&l), 12);
+	took(&l, 16, 12, 4000);
+	ck_assert_uint_eq(adapted(&l), 2);
 	close_loop(&l);
 }
 

@@ -120,6 +120,62 @@ TEST(the_operator_sets_the_budget_to_the_instruction)
 	nb_buf_fini(&b);
 }
 
+/* What nb_verify_env says of the program @text of SEC("env"); its rule class. */
+static enum nb_finding_class env_finding(const char *text, struct nb_verify_opts *limits,
+					 bool *about_ranks)
+{
+	struct nb_func func = { .name = "f" };
+	struct nb_prog prog = { .name = "f",
+				.section = "env",
+				.hook = NB_HOOK_ENV,
+				.slots = slots,
+				.funcs = &func,
+				.nfuncs = 1 };
+	struct nb_image img = { .name = "env", .progs = &prog, .nprogs = 1 };
+	enum nb_finding_class cls = NB_FIND_NONE;
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+	size_t n;
+
+	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s", err.text);
+	func.end = prog.nslots = (uint32_t)n;
+	ck_assert_msg(!nb_verify_env(&v, &img, 0, limits, &err), "%s", err.text);
+	if (v)
+		cls = v->finding.cls;
+	*about_ranks = v && nb_finding_about_ranks(&v->finding);
+	nb_verdict_free(v);
+	return cls;
+}
+
+TEST(answers_of_an_env_program_are_not_known_at_a_limit)
+{
+	static const char loop[] = "call 7\nmov %r1, 0\nloop:\nadd %r1, 1\n"
+				   "jlt %r1, 1000, loop\nmov %r0, 0\nexit\n";
+	struct nb_verify_opts limits = { .policy_insns = 10000 };
+	uint32_t spent;
+	bool ranks;
+
+	/* ctx->answer */
+	ck_assert_int_eq(env_finding("stw [%r1+200], 2\nmov %r0, 0\nexit\n", &limits, &ranks),
+			 NB_FIND_NONE);
+	ck_assert_int_eq(env_finding("call 7\nexit\n", &limits, &ranks), NB_FIND_NONE);
+	ck_assert_int_eq(env_finding("mov %r6, %r1\ncall 7\nstxw [%r6+200], %r0\n"
+				     "mov %r0, 0\nexit\n",
+				     &limits, &ranks),
+			 NB_FIND_LOCAL_OUTPUT);
+	ck_assert(ranks);
+	ck_assert_int_eq(env_finding(loop, &limits, &ranks), NB_FIND_NONE);
+	spent = limits.policy_spent;
+	ck_assert_uint_gt(spent, 2000);
+	/* the rest is too little for the same program */
+	limits.policy_insns = spent + 1000;
+	ck_assert_int_eq(env_finding(loop, &limits, &ranks), NB_FIND_POLICY_WORK);
+	ck_assert(!ranks);
+	limits = (struct nb_verify_opts){ .max_memory = 4096 };
+	ck_assert_int_eq(env_finding(loop, &limits, &ranks), NB_FIND_MEMORY);
+	ck_assert(!ranks);
+}
+
 /* ---- memory ---- */
 
 static const char *const return_0 = "mov %r0, 0\nexit\n";

@@ -5,6 +5,7 @@
 #include "test/unit/unit.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "plugin/profiler/pools.h"
+#include "plugin/runtime/nccl.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -293,6 +295,29 @@ TEST(later_versions_have_no_pools)
 	nb_pools_version(23102);
 	ck_assert(take(1, 1));
 	ck_assert_uint_eq(nb_pools_announced(), 0);
+}
+
+/* RCCL has twice NCCL's channels, so its pools are twice as large. */
+TEST(rccl_needs_twice_the_room)
+{
+	const char *build = getenv("B");
+	char path[400];
+	void *library;
+
+	snprintf(path, sizeof(path), "%s/test/fakes/host/librccl.so.1",
+		 build ? build : "build/debug");
+	library = dlopen(path, RTLD_NOW);
+	ck_assert_msg(library, "%s", dlerror());
+	nb_nccl_find(dlsym(library, "rccl_log"));
+	nb_pools_version(23102);
+	left_mib = 261;
+	ck_assert(!take(1, 2));
+	ck_assert_str_eq(why(), "no GPU times: /dev/shm has 261 of 4096 MiB left, and NCCL needs "
+				"66 MiB a rank: 262 MiB with a margin as large");
+	left_mib = 262;
+	ck_assert(take(1, 2));
+	ck_assert_uint_eq(nb_pools_announced(), 1);
+	nb_pools_end();
 }
 
 UNIT_MAIN_WITH("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);)

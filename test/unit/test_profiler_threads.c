@@ -24,6 +24,8 @@ static void *one_rank(void *arg)
 	return NULL;
 }
 
+static uint64_t go_on; /* atomic */
+
 static void look(struct nb_pcomm *pc, void *arg)
 {
 	uint64_t *sum = arg;

@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/map/ops.h"
 #include "core/bpf/map/ringbuf.h"
 #include "test/unit/verify_image.h"
+#include "test/unit/compile_one.h"
 
 enum { RING = 9, CTX = 256 };
 
@@ -53,7 +53,7 @@ static struct made *make(const char *text, bool jit)
 	ck_assert_msg(!nb_exec_new(&m->x, &m->c.img, 0, m->maps, NULL, &err), "%s", err.text);
 	/* Where there is no compiler, the interpreter runs twice. */
 	if (jit)
-		nb_exec_compile(m->x, v->aux, &err);
+		compile_one(m->x, v->aux, &err);
 	nb_verdict_free(v);
 	return m;
 }

@@ -12,13 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/exec.h"
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/image/image.h"
 #include "core/bpf/map/ops.h"
 #include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum { SLOTS = 1024, FUNCS = 10, MAPS = 3, ELEMS = 1 << 16 };
 enum { COUNT, MANY, TEXT };
@@ -178,8 +177,8 @@ static void judge(void)
 	ck_assert_msg(!nb_verify(&v, &im.img, 0, &o, &err), "%s", err.text);
 	ck_assert_msg(v->accepted, "slot %u: %s; %s", v->finding.pc, v->finding.required,
 		      v->finding.known);
-	ck_assert_uint_le(v->iteration, NB_MAX_ITERATION_INSNS);
-	ck_assert_uint_le(v->first, NB_MAX_ITERATION_INSNS);
+	ck_assert_uint_le(v->runs.iteration, NB_MAX_ITERATION_INSNS);
+	ck_assert_uint_le(v->runs.first, NB_MAX_ITERATION_INSNS);
 	im.verdict = v;
 }
 
@@ -192,8 +191,8 @@ static uint64_t length(bool compiled)
 
 	make_maps();
 	ck_assert_msg(!nb_exec_new(&x, &im.img, 0, im.maps, NULL, &err), "%s", err.text);
-	nb_exec_bound(x, im.verdict->iteration, im.verdict->iter_steps);
-	ck_assert_msg(!compiled || !nb_exec_compile(x, im.verdict->aux, &err), "%s", err.text);
+	nb_exec_bound(x, im.verdict->runs.iteration, im.verdict->runs.iter_steps);
+	ck_assert_msg(!compiled || !compile_one(x, im.verdict->aux, &err), "%s", err.text);
 	nb_exec_run(x, ctx, sizeof(ctx));
 	memcpy(&n, nb_map_lookup(im.maps[COUNT], &(uint32_t){ 0 }, 0), sizeof(n));
 	nb_exec_free(x);
@@ -209,10 +208,10 @@ static void ends(const char *what)
 
 	judge();
 	n = length(false);
-	if (nb_jit_available())
+	if (jit_available())
 		ck_assert_uint_eq(n, length(true));
-	printf("# %s: iterations of %u instructions, %llu in a run\n", what, im.verdict->iteration,
-	       (unsigned long long)n);
+	printf("# %s: iterations of %u instructions, %llu in a run\n", what,
+	       im.verdict->runs.iteration, (unsigned long long)n);
 	ck_assert_uint_le(n, NB_RUN_MAX);
 	ck_assert_uint_gt(n, NB_RUN_BUDGET / 8);
 	nb_verdict_free(im.verdict);

@@ -200,7 +200,8 @@ TEST(maps_are_those_of_the_policy)
 	ck_assert_int_eq(nb_map_read(p[0]->maps[0], &key, &value, NULL), 0);
 	ck_assert_uint_eq(value, 2);
 	value = 6;
-	ck_assert_int_eq(nb_gen_map_change(&next, g, 1, 0, &op, 1, NULL), 0);
+	ck_assert_int_eq(nb_gen_changes(&next, g, &(struct nb_gen_change){ 1, 0, &op, 1 }, 1, NULL),
+			 0);
 	ck_assert_uint_eq(answer(g, 7).channels, 0);
 	ck_assert_uint_eq(answer(next, 7).channels, 6);
 	ck_assert_uint_eq(answer(next, 1).channels, 0);

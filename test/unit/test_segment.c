@@ -111,54 +111,8 @@ TEST(another_version_in_use_is_left_alone)
 	nb_segment_detach(a);
 }
 
-/* Who uses another version keeps all others from deciding by policies; in
- * another container its pid does not say that it died. */
-TEST(stranger_of_another_container_cannot_be_told_dead)
-{
-	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
-	struct nb_segment *a = attach(), *b;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(0);
-	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	a->mem->version = NB_SEG_VERSION + 1;
-	b = attach();
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_STRANGER);
-	ck_assert_uint_eq(a->mem->stranger_ns, a->mem->proc[a->proc].ns);
-	a->mem->stranger = (uint64_t)pid;
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_NOT);
-	a->mem->stranger_ns++;
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_STRANGER);
-	nb_segment_detach(b);
-	nb_segment_detach(a);
-}
-
-static void nothing(struct nb_segment *s)
-{
-	ck_assert(s->stranger);
-}
-
-/* Two of another version at once: the death of the second, whose pid is the
- * one written down, does not hide the first. */
-TEST(strangers_do_not_hide_each_other)
-{
-	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
-	struct nb_segment *a = attach(), *b;
-
-	a->mem->version = NB_SEG_VERSION + 1;
-	ck_assert_int_eq(in_child(nothing), 0);
-	ck_assert_int_eq(in_child(nothing), 0); /* after the other's death */
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_NOT);
-	b = attach();
-	ck_assert_int_eq(in_child(nothing), 0); /* and while b lives */
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_STRANGER);
-	nb_segment_detach(b);
-	nb_segment_detach(a);
-}
-
-/* Nor does the mark end a process that may not write files (ulimit -f 0). */
-TEST(no_mark_where_files_may_not_be_written)
+/* A process that cannot share the segment may not write files either (ulimit -f 0). */
+TEST(another_version_is_left_alone_where_files_may_not_be_written)
 {
 	const struct rlimit none = { 0, RLIM_INFINITY };
 	struct nb_segment *a = attach(), *b;
@@ -422,24 +376,26 @@ TEST(process_of_another_container_lives_while_its_file_is_open)
 	nb_segment_detach(s);
 }
 
-/* Two processes of one PID, each in a PID namespace of its own: here both are
- * this process. */
-TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
+/* All ranks count the same; the first to come finds what the others find. */
+TEST(a_rank_that_has_not_registered_is_missing)
 {
-	const struct nb_seg_comm c = { .comm_id = 5, .has_id = 1, .nranks = 2 };
-	struct nb_segment *a = attach(), *b = attach();
+	struct nb_seg_comm c = { .has_id = 1, .nranks = 2, .nnodes = 1 };
 
-	ck_assert_uint_eq(a->mem->proc[a->proc].pid, a->mem->proc[b->proc].pid);
-	ck_assert_uint_ne(a->mem->proc[a->proc].token, a->mem->proc[b->proc].token);
-	nb_startup_lose(b, 5);
-	nb_startup_lost_is_gone(a, 5); /* a has left no mark */
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_LOST);
-	nb_segment_detach(b);
-	ck_assert_int_eq(nb_segment_lock(a, 1000, NULL), 0);
-	nb_segment_reap(a);
-	nb_segment_unlock(a);
-	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_NOT);
-	nb_segment_detach(a);
+	for (uint32_t here = 0; here < 3; here++) {
+		c.mismatch = c.differs = 0;
+		c.record.word = 0;
+		for (uint32_t i = 0; i < here; i++)
+			c.slot[i].state = i ? NB_SLOT_GONE : NB_SLOT_LIVE;
+		nb_startup_count(&c);
+		ck_assert_uint_eq(c.mismatch, here < 2);
+		ck_assert_uint_eq(c.differs, here < 2 ? NB_DIFFER_MISSING : NB_DIFFER_NOT);
+		ck_assert_uint_eq(c.record.word,
+				  here < 2 ? nb_fence_word(NB_FENCE_COMMIT, 0, 0) : 0);
+	}
+	c.nranks = 3;
+	c.nnodes = 2; /* the others may be on another host */
+	nb_startup_count(&c);
+	ck_assert_uint_eq(c.mismatch, 0);
 }
 
 TEST(file_systems_that_share_memory_are_known)

@@ -21,13 +21,14 @@
 
 static int mask = 0x55;
 
-static const struct nb_profiler *const tables[7] = { NULL,
+static const struct nb_profiler *const tables[8] = { NULL,
 						     &ncclProfiler_v1,
 						     &ncclProfiler_v2,
 						     &ncclProfiler_v3,
 						     &ncclProfiler_v4,
 						     &ncclProfiler_v5,
-						     &ncclProfiler_v6 };
+						     &ncclProfiler_v6,
+						     &ncclProfiler_v7 };
 
 static struct host_prof open_rank(int abi)
 {
@@ -70,7 +71,7 @@ static int trace_record(uint32_t events)
 	return rc;
 }
 
-TEST_EACH(the_mask_follows_the_traces, 1, 7)
+TEST_EACH(the_mask_follows_the_traces, 1, 8)
 {
 	struct host_prof c = open_rank(_i);
 	uint32_t tasks = HOST_COLL | HOST_P2P;
@@ -79,7 +80,8 @@ TEST_EACH(the_mask_follows_the_traces, 1, 7)
 
 	ck_assert_int_eq(mask, 0);
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(KERNEL_CH)), 0);
-	ck_assert_int_eq(mask, (int)(tasks | kernel));
+	/* with kernels since 2.29: the calls that tell of grouped broadcasts */
+	ck_assert_int_eq(mask, (int)(tasks | kernel | (_i >= 6 ? api : 0)));
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL_API)), 0);
 	ck_assert_int_eq(mask, (int)(tasks | kernel | api));
 	ck_assert_uint_eq(nb_trace_ring_traces(), 2);
@@ -156,12 +158,68 @@ TEST(a_collective_and_its_parts)
 	host_prof_fini(&c);
 }
 
+TEST_EACH(span_of_a_task_has_the_tag_of_the_application, 6, 8)
+{
+	struct host_prof c = open_rank(_i);
+	struct host_event e = {
+		.type = HOST_COLL, .func = 4, .datatype = 7, .count = 1024, .tag = 1 << 20
+	};
+	uint64_t from = nb_trace_ring_next();
+	struct nb_trace_span s;
+
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P)), 0);
+	host_prof_stop(&c, host_prof_start(&c, &e));
+	e.type = HOST_P2P;
+	e.func = 6;
+	host_prof_stop(&c, host_prof_start(&c, &e));
+	e.tag = 0;
+	host_prof_stop(&c, host_prof_start(&c, &e));
+	for (uint64_t i = 0; i < 3; i++) {
+		ck_assert(nb_trace_ring_read(from + i, &s));
+		ck_assert_uint_eq(s.word[NB_SPAN_TAG], _i >= 7 && i < 2 ? 1 << 20 : 0);
+	}
+	trace_close(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P));
+	host_prof_fini(&c);
+}
+
+TEST(each_of_128_channels)
+{
+	struct host_prof c = open_rank(4);
+	struct host_coll k = { .func = 4,
+			       .datatype = 7,
+			       .channels = 128,
+			       .count = 1 << 20,
+			       .gpu_from = 1000,
+			       .gpu_to = 51000 };
+	uint64_t from = nb_trace_ring_next(), seen[2] = { 0 };
+	struct nb_trace_span s;
+
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(KERNEL_CH)), 0);
+	host_prof_coll(&c, &k);
+	trace_close(NB_EVENT_BIT(KERNEL_CH));
+	for (uint64_t i = from; i < nb_trace_ring_next(); i++) {
+		uint64_t channel;
+
+		ck_assert(nb_trace_ring_read(i, &s));
+		if (event_of(&s) != NB_EVENT_KERNEL_CH)
+			continue;
+		channel = s.word[NB_SPAN_WHAT] >> NB_SPAN_AT_CHANNELS & 255;
+		ck_assert_uint_lt(channel, 128);
+		seen[channel / 64] |= UINT64_C(1) << channel % 64;
+	}
+	ck_assert_uint_eq(seen[0], UINT64_MAX);
+	ck_assert_uint_eq(seen[1], UINT64_MAX);
+	host_prof_fini(&c);
+}
+
 /* Decision @seq for an AllReduce of @bytes, by policy @by. */
 static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes, uint64_t by)
 {
 	uint64_t w[NB_PACKED_WORDS] = { bytes, 1,
-					UINT64_C(4) << NB_PACKED_AT_COLL | by << NB_PACKED_AT_BY };
+					UINT64_C(4) << NB_PACKED_AT_COLL | by << NB_PACKED_AT_BY |
+						UINT64_C(1) << NB_PACKED_AT_CHUNK };
 
+	nb_seg_chunks(ring)[seq % NB_RING] = nb_packed_tag(seq) | (4096 + by);
 	for (int i = 0; i < NB_PACKED_WORDS; i++)
 		ring[seq % NB_RING].word[i] = w[i] | nb_packed_tag(seq);
 }
@@ -171,7 +229,8 @@ static void decide(struct nb_packed *ring, uint64_t seq, uint64_t bytes, uint64_
 TEST(a_collective_keeps_its_decision)
 {
 	static struct nb_seg_slot slot = { .announced = 7 };
-	static struct nb_packed ring[NB_RING];
+	static uint64_t memory[NB_SEG_RING_SIZE / 8];
+	struct nb_packed *ring = (void *)memory;
 	struct host_prof c = open_rank(5);
 	struct host_event coll = {
 		.type = HOST_COLL, .func = 4, .datatype = 7, .channels = 1, .count = 1024
@@ -185,7 +244,7 @@ TEST(a_collective_keeps_its_decision)
 	decide(ring, 4, 4096, 1);
 	decide(ring, 5, 8192, 2);
 	decide(ring, 6, 2048, 3);
-	nb_events_tell_tuner(0xabc, &slot, ring);
+	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
 	nb_events_telemetry(NB_TEL_ON);
 	task = host_prof_start(&c, &coll);
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
@@ -197,8 +256,9 @@ TEST(a_collective_keeps_its_decision)
 	ck_assert_uint_eq(event_of(&s), NB_EVENT_COLL);
 	ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], 5);
 	memcpy(packed.word, &s.word[NB_SPAN_DECISION], sizeof(packed.word));
-	ck_assert(nb_unpack(&packed, 4, &d));
+	ck_assert(nb_unpack(&packed, &s.word[NB_SPAN_CHUNK], 4, &d));
 	ck_assert_int_eq(d.by, 1);
+	ck_assert_uint_eq(d.chunk_size, 4097);
 	/* one decision may be for several collectives that NCCL merges */
 	coll.count = 2000;
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
@@ -220,9 +280,36 @@ TEST(a_collective_keeps_its_decision)
 	host_prof_fini(&c);
 }
 
+/* NCCL has decided for something else of this size. */
+TEST(symmetric_kernel_has_no_decision)
+{
+	static struct nb_seg_slot slot = { .announced = 6 };
+	static uint64_t memory[NB_SEG_RING_SIZE / 8];
+	struct nb_packed *ring = (void *)memory;
+	struct host_prof c = open_rank(7);
+	struct host_event coll = { .type = HOST_COLL, .func = 4, .datatype = 7, .count = 1024 };
+	uint64_t from = nb_trace_ring_next();
+	struct nb_trace_span s;
+
+	decide(ring, 5, 4096, 1);
+	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
+	for (int symmetric = 0; symmetric < 2; symmetric++) {
+		coll.symmetric = symmetric;
+		host_prof_stop(&c, host_prof_start(&c, &coll));
+		ck_assert(nb_trace_ring_read(from + (uint64_t)symmetric, &s));
+		ck_assert_uint_eq(s.word[NB_SPAN_DECIDED], symmetric ? 0 : 6);
+		ck_assert_uint_eq(s.word[NB_SPAN_WHAT] >> NB_SPAN_AT_ALGO & 255,
+				  symmetric ? NB_WORD_SYMMETRIC : 0);
+	}
+	nb_events_untell(&slot);
+	trace_close(NB_EVENT_BIT(COLL));
+	host_prof_fini(&c);
+}
+
 /* ---- crowds ---- */
 
-enum { WRITERS = 4, EACH = 100000 };
+enum { WRITERS = 4, EACH = TIMES(100000) };
 
 static void *writer(void *arg)
 {
@@ -255,7 +342,7 @@ TEST(a_span_is_never_of_two)
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		pthread_create(&t[i], NULL, writer, (void *)(i + 1));
 	/* a reader that looks here and there, also where none is yet */
-	for (int i = 0; i < 200000; i++)
+	for (int i = 0; i < TIMES(200000); i++)
 		if (nb_trace_ring_read(from + (uint64_t)i * 7 % (2 * NB_SPANS), &s))
 			whole(&s);
 	for (int i = 0; i < WRITERS; i++)

@@ -190,19 +190,19 @@ TEST_EACH(replies_of_a_server_that_is_not_etcd, 0, (int)(sizeof(replies) / sizeo
 	stop_fake(s);
 }
 
-/* A put without conditions is a request of its own, which always succeeds. */
-TEST(a_put_alone_is_no_transaction)
+/* A put without conditions is a transaction of one operation. */
+TEST(a_put_alone)
 {
-	static const char reply[] = OK_HEAD "{" HEADER "}";
+	static const char reply[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
 	struct nb_store *s = start_fake(reply, sizeof(reply) - 1);
 
 	WAIT(g, nb_store_put(s, "/a", "1", 1, 5, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, 0);
 	ck_assert(g.succeeded);
 	ck_assert_int_eq(g.revision, 7);
-	ck_assert_ptr_nonnull(strstr(fake.in, "POST /v3/kv/put HTTP/1.1\r\n"));
-	ck_assert_ptr_nonnull(strstr(fake.in, "{\"key\":\"L2E=\",\"value\":"
-					      "\"MQ==\",\"lease\":\"5\"}"));
+	ck_assert_ptr_nonnull(strstr(fake.in, "POST /v3/kv/txn HTTP/1.1\r\n"));
+	ck_assert_ptr_nonnull(strstr(fake.in, "{\"request_put\":{\"key\":\"L2E=\","
+					      "\"value\":\"MQ==\",\"lease\":\"5\"}}"));
 	stop_fake(s);
 	s = start_fake(OK_HEAD "{}", sizeof(OK_HEAD "{}") - 1);
 	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
@@ -322,8 +322,7 @@ TEST(a_prefix_ends_before_its_successor)
 	/* "/a/" to "/a0", base64 of each */
 	ck_assert_int_eq(nb_store_encode_watch(&out, "/a/", 5, &err), 0);
 	ck_assert_str_eq(nb_buf_text(&out), "{\"create_request\":{\"key\":\"L2Ev\",\"range_end\":"
-					    "\"L2Ew\",\"start_revision\":\"5\",\"progress_notify\""
-					    ":true}}");
+					    "\"L2Ew\",\"start_revision\":\"5\"}}");
 	nb_buf_clear(&out);
 	/* a byte that has no successor, and no prefix at all */
 	ck_assert_int_eq(nb_store_encode_watch(&out, "a\xff", 0, &err), 0);

@@ -36,6 +36,7 @@ static void set_up(void)
 		site[s] = aligned_alloc(4096, (sizeof(struct site) + 4095) / 4096 * 4096);
 		ck_assert_ptr_nonnull(site[s]);
 		memset(site[s], 0, sizeof(struct site));
+		site[s]->seg.ncomms = 1;
 		site[s]->seg.comm[0].comm_id = COMM;
 		site[s]->seg.comm[0].in_use = 1;
 		site[s]->seg.comm[0].has_id = 1;
@@ -61,7 +62,7 @@ static void tear_down(void)
 	nb_buf_fini(&text);
 }
 
-static void decide(int s, int rank, uint64_t bytes)
+static void decide_offer(int s, int rank, uint64_t bytes, uint64_t usable)
 {
 	struct nb_seg_slot *slot = slot_of(s, rank);
 	struct nb_packed *ring = (void *)site[s]->ring[rank];
@@ -70,8 +71,13 @@ static void decide(int s, int rank, uint64_t bytes)
 		      nb_packed_outcome(3, NB_PACKED_POLICY, 0, 0);
 
 	slot->announced = k + 1;
-	packed_store(&ring[k % NB_RING], k, bytes, 0, w2, 0);
+	packed_store(&ring[k % NB_RING], k, bytes, usable << NB_PACKED_AT_USABLE, w2, 0);
 	slot->hash = hash_extend(slot->hash, k, bytes, w2);
+}
+
+static void decide(int s, int rank, uint64_t bytes)
+{
+	decide_offer(s, rank, bytes, 0);
 }
 
 static void all_decide(uint64_t n)
@@ -172,6 +178,21 @@ TEST(a_rank_that_differs_within_its_site_is_found)
 	ck_assert(says("\"verdict\":\"diverged\"") && says("\"seq\":50"));
 	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":3"), "\"differs\":true") != NULL);
 	ck_assert(strstr(strstr(nb_buf_text(&text), "\"rank\":2"), "\"differs\":false") != NULL);
+}
+
+/* Ranks that were offered different choices may still decide alike. */
+TEST(an_offer_of_one_rank_is_found_within_its_site)
+{
+	all_decide(10);
+	for (int s = 0; s < SITES; s++)
+		for (int r = 0; r < RANKS; r++)
+			decide_offer(s, r, 64, s == 1 && r == 0 ? 0x8 : 0x38);
+	write_all();
+	ck_assert_int_eq(compare(SITES, true), 0);
+	ck_assert_msg(says("\"verdict\":\"agreed\"") && says("\"offers\":[{\"site\":"), "%s",
+		      nb_buf_text(&text));
+	ck_assert(says("\"site\":\"east\",\"slot\":0,\"rank\":2,\"seq\":10,"
+		       "\"coll\":\"allreduce\",\"bytes\":64,\"usable\":8"));
 }
 
 TEST(communicators_of_one_site_stay_at_home)

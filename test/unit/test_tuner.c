@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "plugin/runtime/nccl.h"
+#include "plugin/wrap/wrapped.h"
 
 TEST(both_readings_of_a_table_agree_with_nccl)
 {
 	float t[21];
 
-	for (int round = 0; round < 200000; round++) {
+	for (int round = 0; round < TIMES(200000); round++) {
 		struct nb_costs a, b;
 		int best;
 
@@ -38,7 +39,7 @@ TEST(readings_agree_with_nccl_2_31)
 	nccl_version = 23102;
 	nb_nccl_find(NULL);
 	ck_assert(nb_nccl_last_of_equal());
-	for (int round = 0; round < 100000; round++) {
+	for (int round = 0; round < TIMES(100000); round++) {
 		struct nb_costs a, b;
 		int best;
 
@@ -95,12 +96,14 @@ TEST(no_policy_is_no_missing_generation)
 /* NCCL 2.31 looks for a symmetric kernel with a table that offers nothing. */
 TEST(table_that_offers_nothing_is_left_alone)
 {
+	struct nb_decision d;
 	struct nb_comm *c;
 	float t[21];
 
 	begin_with(MADE_CHOOSE(1, 2));
 	c = rank_of(7, 1);
 	ck_assert_ptr_nonnull(c);
+	ask(c, 4, 4096);
 	for (int round = 0; round < 3; round++) {
 		int channels = 0;
 
@@ -113,6 +116,14 @@ TEST(table_that_offers_nothing_is_left_alone)
 			ck_assert(t[i] == -1.0f);
 		ck_assert_int_eq(channels, 0);
 	}
+	/* nor does it hide the table and the decision of a real question */
+	nb_lock(NB_LOCK_STATE);
+	ck_assert(nb_comm_latest(c, 4, nb_comm_bucket(4096), &d));
+	ck_assert_uint_eq(d.count, 1);
+	ck_assert_int_eq(d.algo, RING);
+	ck_assert(nb_seen_find(c->seen, 4, 4096, d.usable, t));
+	ck_assert_uint_eq(nb_comm_decisions(c), 4);
+	nb_unlock(NB_LOCK_STATE);
 	ck_assert_int_eq(ask(c, 4, 4096).index / 3, RING);
 	for (int why = 1; why < NB_NREFUSED; why++)
 		ck_assert_uint_eq(refused((enum nb_refused)why), 0);
@@ -123,7 +134,7 @@ TEST(chosen_entry_is_what_nccl_takes)
 {
 	float t[21], was[21];
 
-	for (int round = 0; round < 100000; round++) {
+	for (int round = 0; round < TIMES(100000); round++) {
 		struct nb_costs c;
 		uint32_t i = roll(21);
 
@@ -207,20 +218,23 @@ TEST(sizes_of_one_collective_are_kept_side_by_side)
 TEST(packed_decisions_come_back_whole_or_not_at_all)
 {
 	struct nb_packed p = { { 0 } }, torn;
+	uint64_t chunk = 0;
 	struct nb_decision d;
 
-	ck_assert(!nb_unpack(&p, 0, &d)); /* never written */
+	ck_assert(!nb_unpack(&p, &chunk, 0, &d)); /* never written */
 	packed_store(&p, 70000, NB_PACKED_BYTES,
 		     UINT64_C(0x3fffff) | (UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
-			     UINT64_C(1) << NB_PACKED_AT_REG_BUFF,
+			     UINT64_C(1) << NB_PACKED_AT_REG_BUFF |
+			     UINT64_C(1) << NB_PACKED_AT_RCCL,
 		     4095 | UINT64_C(4) << NB_PACKED_AT_COLL | UINT64_C(20) << NB_PACKED_AT_BEST |
-			     nb_packed_outcome(3, 15, NB_NREFUSED - 1, 64),
+			     nb_packed_outcome(3, 15, NB_NREFUSED - 1, 128),
 		     nb_packed_float(1.5f) | nb_packed_float(-1.0f) << NB_PACKED_AT_BEST_COST);
-	ck_assert(nb_unpack(&p, 70000, &d));
+	ck_assert(nb_unpack(&p, &chunk, 70000, &d));
 	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
 	ck_assert_uint_eq(d.generation, NB_FENCE_MAX_GEN);
 	ck_assert_uint_eq(d.usable, 1u << 20);
 	ck_assert(d.reg_buff);
+	ck_assert(d.rccl);
 	ck_assert_uint_eq(d.pipe_ops, 4095);
 	ck_assert_int_eq(d.coll, 4);
 	ck_assert_int_eq(d.nccl_algo, 6);
@@ -229,16 +243,27 @@ TEST(packed_decisions_come_back_whole_or_not_at_all)
 	ck_assert_int_eq(d.proto, LL);
 	ck_assert_int_eq(d.by, 15);
 	ck_assert_int_eq(d.refused, NB_NREFUSED - 1);
-	ck_assert_uint_eq(d.channels, 64);
+	ck_assert_uint_eq(d.channels, 128);
+	ck_assert_uint_eq(d.chunk_size, 0);
 	ck_assert(d.cost_us == 1.5 && d.nccl_cost_us == -1.0);
-	ck_assert(!nb_unpack(&p, 70000 - NB_RING, &d));
-	ck_assert(!nb_unpack(&p, 70000 + NB_RING, &d));
+	ck_assert(!nb_unpack(&p, &chunk, 70000 - NB_RING, &d));
+	ck_assert(!nb_unpack(&p, &chunk, 70000 + NB_RING, &d));
 	for (int i = 0; i < NB_PACKED_WORDS; i++) {
 		torn = p;
 		torn.word[i] += (uint64_t)NB_RING << 48;
-		ck_assert(!nb_unpack(&torn, 70000, &d));
-		ck_assert(!nb_unpack(&torn, 70000 + NB_RING, &d));
+		ck_assert(!nb_unpack(&torn, &chunk, 70000, &d));
+		ck_assert(!nb_unpack(&torn, &chunk, 70000 + NB_RING, &d));
 	}
+	/* the chunk size has a word of its own, which belongs to one decision */
+	chunk = nb_packed_tag(70000 - NB_RING) | 65536;
+	ck_assert(nb_unpack(&p, &chunk, 70000, &d));
+	ck_assert_uint_eq(d.chunk_size, 0);
+	p.word[2] |= UINT64_C(1) << NB_PACKED_AT_CHUNK;
+	ck_assert(!nb_unpack(&p, &chunk, 70000, &d));
+	chunk = nb_packed_tag(70000) | NCCL_CHUNK_MOST;
+	ck_assert(nb_unpack(&p, &chunk, 70000, &d));
+	ck_assert_uint_eq(d.chunk_size, NCCL_CHUNK_MOST);
+	ck_assert_uint_eq(d.channels, 128);
 }
 
 TEST(tables_of_no_known_shape_are_not_read)
@@ -320,13 +345,14 @@ TEST(answers_that_nccl_cannot_have_are_refused)
 					     .algo = c[i].algo,
 					     .proto = c[i].proto,
 					     .channels = c[i].channels };
-		uint32_t index, channels;
+		const struct nb_limits limits = { 32, true };
+		struct nb_checked got;
 
-		ck_assert_msg(nb_tuner_check(&ctx, &costs, t, 32, &index, &channels) == c[i].why,
+		ck_assert_msg(nb_tuner_check(&ctx, &costs, t, &limits, &got) == c[i].why,
 			      "case %zu", i);
-		ck_assert_msg((index == NB_COSTS_NONE ? -1 : (int)index) == c[i].index,
-			      "case %zu: entry %u", i, index);
-		ck_assert_msg(channels == c[i].got, "case %zu: %u", i, channels);
+		ck_assert_msg((got.index == NB_COSTS_NONE ? -1 : (int)got.index) == c[i].index,
+			      "case %zu: entry %u", i, got.index);
+		ck_assert_msg(got.channels == c[i].got, "case %zu: %u", i, got.channels);
 	}
 }
 
@@ -342,10 +368,10 @@ TEST(each_reason_has_a_word)
 TEST(policy_of_the_environment_decides_in_every_version)
 {
 	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
-	void *c[7] = { 0 };
-	int n[7] = { 0 }, algo = -1, proto = -1;
+	void *c[8] = { 0 };
+	int n[8] = { 0 }, algo = -1, proto = -1;
 	size_t chunk = 1 << 17;
-	float t[7][21];
+	float t[8][21];
 
 	begin_with("stw [%r1+68], 1\nstw [%r1+72], 2\nstw [%r1+76], 9\n"
 		   "mov %r0, 0\nexit\n");
@@ -354,7 +380,8 @@ TEST(policy_of_the_environment_decides_in_every_version)
 	ncclTunerPlugin_v4.init(8, 1, logger, &c[4]);
 	ncclTunerPlugin_v5.init(&c[5], 5, 1, 1, logger, &nvl, NULL);
 	ncclTunerPlugin_v6.init(&c[6], 6, 1, 1, logger, NULL, NULL);
-	for (int v = 2; v <= 6; v++) {
+	ncclTunerPlugin_v7.init(&c[7], 7, 1, 1, logger, &nvl, NULL);
+	for (int v = 2; v <= 7; v++) {
 		ck_assert_ptr_nonnull(c[v]);
 		table(t[v]);
 	}
@@ -364,23 +391,87 @@ TEST(policy_of_the_environment_decides_in_every_version)
 	ncclTunerPlugin_v4.get_coll_info(c[4], 4, 1024, 1, TABLE(4), 7, 3, 1, &n[4]);
 	ncclTunerPlugin_v5.get_coll_info(c[5], 4, 1024, 1, TABLE(5), 7, 3, 1, &n[5]);
 	ncclTunerPlugin_v6.get_coll_info(c[6], 4, 1024, 1, TABLE(6), 7, 3, 1, &n[6]);
+	ncclTunerPlugin_v7.get_coll_info(c[7], 4, 1024, 1, TABLE(7), 7, 3, 1, &n[7]);
 #undef TABLE
 	ck_assert_int_eq(algo, RING);
 	ck_assert_int_eq(proto, SIMPLE);
-	for (int v = 2; v <= 6; v++) {
+	for (int v = 2; v <= 7; v++) {
 		ck_assert_int_eq(n[v], 9);
 		if (v > 2)
 			ck_assert_int_eq(pick(t[v], 21, 3.6e9f), RING * 3 + SIMPLE);
 	}
-	/* policies have no say in it */
+	/* this one has no opinion on it */
 	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(c[6], 4, 1024, 1, 2, 1, &chunk), 0);
 	ck_assert_uint_eq(chunk, 1 << 17);
 	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2, 1, NULL), 0);
+	ck_assert_int_eq(ncclTunerPlugin_v7.get_chunk_size(c[7], 4, 1024, 1, 2, 1, &chunk), 0);
+	ck_assert_uint_eq(chunk, 1 << 17);
 	ncclTunerPlugin_v2.finalize(c[2]);
 	ncclTunerPlugin_v3.finalize(c[3]);
 	ncclTunerPlugin_v4.finalize(c[4]);
 	ncclTunerPlugin_v5.finalize(c[5]);
 	ncclTunerPlugin_v6.finalize(c[6]);
+	ncclTunerPlugin_v7.finalize(c[7]);
+}
+
+/* ---- a wrapped tuner ---- */
+
+/*
+ * Init as NCCL calls it in version @abi, with constants numbered from 1. v7 has
+ * 159 of them, and v5 and v6 have 144.
+ */
+static void *init_with_constants(int abi, double constants[160])
+{
+	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
+	void *c = NULL;
+
+	for (int i = 0; i < 160; i++)
+		constants[i] = 1.0 + i;
+	if (abi == 5)
+		ncclTunerPlugin_v5.init(&c, 5, 1, 1, logger, &nvl, (void *)constants);
+	else if (abi == 6)
+		ncclTunerPlugin_v6.init(&c, 6, 1, 1, logger, &nvl, (void *)constants);
+	else
+		ncclTunerPlugin_v7.init(&c, 7, 1, 1, logger, &nvl, (void *)constants);
+	ck_assert_ptr_nonnull(c);
+	return c;
+}
+
+/*
+ * The tuner checks what it gets, and edits its last constant: that of Blackwell
+ * in v5 and v6, that of Rubin in v7. Each lands where NCCL has it.
+ */
+TEST_EACH(constants_pass_through_a_wrapped_tuner, 0, 9)
+{
+	static const struct {
+		int abi, version, edited;
+	} cases[] = { { 5, 5, 143 },
+		      { 6, 5, 143 },
+		      { 6, 6, 143 },
+		      { 7, 5, 155 },
+		      { 7, 6, 155 },
+		      { 7, 7, 158 },
+		      /* an edit of a failed init does not stay */
+		      { 6, 6, -1 },
+		      { 7, 6, -1 },
+		      { 7, 7, -1 } };
+	const int abi = cases[_i].abi, edited = cases[_i].edited;
+	const char *build = getenv("B");
+	double constants[160];
+	char path[400];
+	void *c;
+
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/tuner_v%d.so",
+		 build ? build : "build/debug", cases[_i].version);
+	setenv("NCCLBPF_CHAIN_TUNER", path, 1);
+	setenv("CHAIN_DOES", edited < 0 ? "fail_init" : "edit", 1);
+	c = init_with_constants(abi, constants);
+	for (int i = 0; i < 160; i++)
+		ck_assert_double_eq(constants[i], i == edited ? -1.0 : 1.0 + i);
+	ck_assert_int_eq(nb_wrapped[NB_WRAPPED_TUNER].state,
+			 edited < 0 ? NB_WRAPPED_LEFT_OUT : NB_WRAPPED_IN_USE);
+	ck_assert_uint_eq(nb_wrapped[NB_WRAPPED_TUNER].version, (uint32_t)cases[_i].version);
+	nb_comm_free(c);
 }
 
 TEST(nothing_that_nccl_passes_is_fatal)
@@ -446,7 +537,7 @@ TEST(bad_policies_leave_the_choice_to_nccl)
 	float t[21];
 
 	setenv("NCCLBPF_POLICY", "/nowhere/x.policy", 1);
-	setenv("NCCLBPF_MAX_CHANNELS", "65", 1);
+	setenv("NCCLBPF_MAX_CHANNELS", "129", 1);
 	setenv("NCCLBPF_POLISY", "1", 1);
 	c = rank_of(1, 1);
 	table(t);
@@ -454,9 +545,9 @@ TEST(bad_policies_leave_the_choice_to_nccl)
 	ck_assert_int_eq(nb_load.err.code, NB_E_NOINPUT);
 	ck_assert_str_eq(nb_load.what, "/nowhere/x.policy");
 	ck_assert_ptr_nonnull(strstr(lines, "/nowhere/x.policy"));
-	ck_assert_ptr_nonnull(strstr(lines, "from 1 to 64"));
+	ck_assert_ptr_nonnull(strstr(lines, "from 1 to 128"));
 	ck_assert_ptr_nonnull(strstr(lines, "did you mean NCCLBPF_POLICY"));
-	ck_assert_int_eq(nb_params.num[NB_P_MAX_CHANNELS], 64);
+	ck_assert_int_eq(nb_params.num[NB_P_MAX_CHANNELS], 128);
 	nb_comm_free(c);
 	unsetenv("NCCLBPF_POLISY");
 }

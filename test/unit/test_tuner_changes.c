@@ -6,7 +6,13 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/change/compose.h"
 
 /*
  * A rank is held up where it has learned the number of its next generation and
@@ -212,7 +218,15 @@ TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 	for (int k = 0; k < 5; k++)
 		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
 	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 1);
+	/* and the log says it, once */
+	ck_assert_ptr_null(strstr(lines, "does not hold generation"));
+	nb_process_tick();
+	ck_assert_ptr_nonnull(strstr(lines, "communicator 0000000000000001: this process does not "
+					    "hold generation "));
+	lines[0] = '\0';
+	nb_process_tick();
 	nb_comm_free(c);
+	ck_assert_ptr_null(strstr(lines, "does not hold generation"));
 }
 
 /* Is a generation of that digest kept, after all that nobody needs is gone? */
@@ -290,6 +304,7 @@ TEST(a_change_reaches_those_that_it_is_for)
 	struct nb_comm *c = rank_of(0xaa, 1), *d = rank_of(0xbb, 1), *e;
 	const struct nb_selector one = { NB_SELECT_SOME, 1, { 0xbb } },
 				 none = { NB_SELECT_SOME, 1, { 0xcc } };
+	const struct nb_edit common = { .what = NB_COMPOSE_COMMON };
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
 	const char *name = "ring";
@@ -310,7 +325,7 @@ TEST(a_change_reaches_those_that_it_is_for)
 	d = rank_of(0xbb, 1);
 	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
 	nb_comm_free(d);
-	ck_assert_msg(!nb_change_stage_common(&one, digest, &err), "%s", err.text);
+	ck_assert_msg(!nb_change_stage_edit(&common, &one, digest, &err), "%s", err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 	d = rank_of(0xbb, 1);
 	ck_assert_int_eq(ask(d, 4, 1024).index, before.index);
@@ -331,6 +346,25 @@ TEST(a_change_reaches_those_that_it_is_for)
 	nb_comm_free(c);
 	nb_comm_free(d);
 	nb_comm_free(e);
+}
+
+/* The entries that were never used have a page each, which no process shall have in memory. */
+TEST(a_change_looks_only_at_entries_that_were_used)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	const struct nb_job job = nb_segment_job(nb_self.seg);
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	nb_self.seg->mem->ncomms = 0;
+	ck_assert_ptr_null(nb_job_comm(&job, 0));
+	use("ring");
+	ck_assert_uint_eq(last.ncomms, 0);
+	nb_self.seg->mem->ncomms = 1;
+	ck_assert_ptr_eq(nb_job_comm(&job, 0), c->seg);
+	use("ring");
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	nb_comm_free(c);
 }
 
 TEST(ranks_elsewhere_refuse_a_change)
@@ -380,27 +414,30 @@ TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
 	nb_comm_free(e);
 }
 
-TEST(communicators_without_identity_keep_what_they_have)
+static struct nb_comm *nameless(size_t ranks)
 {
-	struct got got = { -1, 0 };
-	float t[21];
 	void *c;
 
-	ncclTunerPlugin_v4.init(1, 1, logger, &c);
+	ncclTunerPlugin_v4.init(ranks, 1, logger, &c);
+	return c;
+}
+
+TEST(communicators_without_identity_keep_what_the_environment_says)
+{
+	struct nb_comm *c[2];
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c[0] = nameless(1);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	use("ring");
 	ck_assert_uint_eq(last.ncomms, 1);
 	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
 	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "v4"));
-	table(t);
-	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3, 0, &got.channels);
-	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
-	ncclTunerPlugin_v4.finalize(c);
-	ncclTunerPlugin_v4.init(1, 1, logger, &c);
-	table(t);
-	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3, 0, &got.channels);
-	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
-	ncclTunerPlugin_v4.finalize(c);
+	c[1] = nameless(1);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(ask(c[i], 4, 1024).index, 2);
+		nb_comm_free(c[i]);
+	}
 }
 
 /* Were the baseline to move between two of its ranks, they would differ. */
@@ -409,19 +446,152 @@ TEST(change_waits_for_a_communicator_that_is_being_made)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
 	const char *name = "ring";
-	void *one, *two;
+	struct nb_comm *one = rank_of(1, 2), *two;
 
-	ncclTunerPlugin_v4.init(2, 1, logger, &one);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(err.text, "1 of 2 ranks"));
-	ncclTunerPlugin_v4.init(2, 1, logger, &two);
+	two = rank_of(1, 2);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
-	ncclTunerPlugin_v4.finalize(one);
-	ncclTunerPlugin_v4.finalize(two);
+	nb_comm_free(one);
+	nb_comm_free(two);
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
+}
+
+/*
+ * Two equal communicators are made at once, and changes come between their ranks:
+ * nobody can tell which ranks belong together.
+ */
+TEST(ranks_that_cannot_be_told_apart_start_alike_whatever_changes)
+{
+	struct nb_comm *c[4], *named;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c[0] = nameless(2);
+	c[2] = nameless(2);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ck_assert_int_eq(last.state, NB_CHANGE_UNCHANGEABLE);
+	c[1] = nameless(2);
+	use(NULL);
+	c[3] = nameless(2);
+	/* the rest of the job changes */
+	named = rank_of(1, 1);
+	use("ring");
+	ck_assert_int_eq(last.state, NB_CHANGE_COMMITTED);
+	ck_assert_int_eq(ask(named, 4, 1024).index, 5);
+	nb_comm_free(named);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(ask(c[i], 4, 1024).index, 2);
+		nb_comm_free(c[i]);
+	}
+}
+
+/* Start a process of the job that commits policy @name, if any, and has no rank then. */
+static pid_t earlier(const char *name)
+{
+	int ready[2];
+	pid_t pid;
+	char ch;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct nb_comm *c;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		c = rank_of(1, 1);
+		hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+		use(name);
+		nb_comm_free(c);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &ch, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* Returns the exit status of the next child that ends. */
+static int ended_with(void)
+{
+	int status;
+
+	ck_assert_int_gt(wait(&status), 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Its ranks of a communicator that NCCL names are compared with their peers; others are not. */
+TEST(a_process_that_starts_later_has_the_jobs_policies_once_it_holds_them)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	struct nb_comm *c;
+	pid_t pid;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	pid = earlier(name);
+	for (int holds = 0; holds < 2; holds++) {
+		c = nameless(2);
+		ck_assert_int_eq(ask(c, 4, 1024).index, 2);
+		nb_comm_free(c);
+		c = rank_of(2, 1);
+		ck_assert_int_eq(ask(c, 4, 1024).index, holds ? 5 : 2);
+		nb_comm_free(c);
+		if (holds)
+			break;
+		/* as the agent of a fleet does, or a dry run */
+		hold(name, MADE_CHOOSE(1, 2), NULL, 0);
+		ck_assert_msg(!stage_use(&name, 1, digest, &err), "%s", err.text);
+		ck_assert_msg(!nb_change_abort(digest, &err), "%s", err.text);
+	}
+	end(pid);
+}
+
+/* All processes hold no policy from their start, so none has to stage it. */
+TEST(a_process_that_starts_after_a_change_to_no_policy_has_none)
+{
+	struct nb_comm *c;
+	pid_t pid;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	pid = earlier(NULL);
+	c = rank_of(2, 1);
+	ck_assert_int_ne(ask(c, 4, 1024).index, 2);
+	nb_comm_free(c);
+	end(pid);
+}
+
+/*
+ * Nobody compares ranks without identity, so a file that has changed between them is told, but
+ * not to a rank that has no peers.
+ */
+TEST(a_process_whose_policy_file_has_changed_is_told)
+{
+	for (int i = 0; i < 3; i++) {
+		pid_t pid;
+
+		begin_with(MADE_CHOOSE(0, 2));
+		pid = earlier(NULL);
+		begin_with(i ? MADE_CHOOSE(1, 2) : MADE_CHOOSE(0, 2));
+		if (!fork()) {
+			nb_comm_free(nameless(i == 2 ? 1 : 2));
+			_exit(strstr(lines, "started with another NCCLBPF_POLICY") ? 1 : 0);
+		}
+		ck_assert_int_eq(ended_with(), i == 1);
+		end(pid);
+	}
 }
 
 /* A change reaches this host alone: what spans several must not see it. */
@@ -499,6 +669,28 @@ TEST(staged_undo_and_environment_keep_their_policies)
 	ck_assert_int_eq(discard("first", &err), NB_E_BUSY);
 	ck_assert_ptr_nonnull(strstr(err.text, "NCCLBPF_POLICY"));
 	nb_comm_free(c);
+}
+
+/* A clock that ended after one rank had passed a fence does not keep the job from changing. */
+TEST(ranks_that_reach_no_fence_any_more_are_not_waited_for)
+{
+	struct nb_comm *a, *b;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	a = rank_of(1, 2);
+	b = rank_of(1, 2);
+	ask(a, 4, 64);
+	ask(b, 4, 64);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ask(a, 4, 64);
+	ck_assert(!nb_fence_ready(a->seg));
+	a->seg->clock = NB_CLOCK_NONE;
+	use(NULL);
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
+	nb_comm_free(b);
+	nb_comm_free(a);
 }
 
 UNIT_MAIN_WITH("tuner_changes", tcase_add_checked_fixture(tc, set_up, tear_down);)

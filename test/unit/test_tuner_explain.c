@@ -9,7 +9,7 @@ TEST(explain_runs_on_copies)
 {
 	struct nb_comm *c = rank_of(1, 1);
 	struct nb_map_ref ref;
-	struct nb_explain ex;
+	static struct nb_explain ex;
 	uint32_t key = 0, value = 0;
 
 	hold("count", MADE_COUNT_IN_MAP, &made_local, 1);
@@ -20,7 +20,7 @@ TEST(explain_runs_on_copies)
 	ck_assert_int_eq(nb_comm_explain(c, 4, 5000, &ex, NULL), 0);
 	ck_assert(ex.seen);
 	ck_assert_uint_eq(ex.order.n, 1);
-	ck_assert_str_eq(ex.step[0].policy, "ring");
+	ck_assert_str_eq(ex.step[0].policy->name, "ring");
 	ck_assert(ex.step[0].changed);
 	ck_assert_int_eq(ex.answer.algo, RING);
 	ck_assert_int_eq(ex.answer.by, 0);
@@ -45,7 +45,7 @@ TEST(explain_runs_on_copies)
 TEST(explain_of_what_was_not_seen_has_the_channels)
 {
 	struct nb_comm *c = rank_of(1, 1);
-	struct nb_explain ex;
+	static struct nb_explain ex;
 
 	hold("force", "mov %r2, 6\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
 	hold("many", "mov %r2, 999\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
@@ -72,7 +72,7 @@ TEST(explain_of_what_was_not_seen_has_the_channels)
 TEST(explain_counts_as_decisions_do)
 {
 	struct nb_comm *c[2] = { rank_of(1, 1), rank_of(2, 1) };
-	struct nb_explain ex;
+	static struct nb_explain ex;
 
 	hold("seq", "ldxdw %r2, [%r1+16]\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n", NULL, 0);
 	use("seq");
@@ -131,7 +131,7 @@ static uint32_t ring_ns(const float t[21])
 TEST(policies_see_the_costs_of_their_decision)
 {
 	struct nb_comm *c = rank_of(1, 1);
-	struct nb_explain ex;
+	static struct nb_explain ex;
 	int channels = 0;
 
 	hold("costs", from_costs, NULL, 0);
@@ -160,8 +160,68 @@ TEST(policies_see_the_costs_of_their_decision)
 	nb_comm_free(c);
 }
 
+/* NCCL 2.31: calls with a configuration of their own, which selects the tree. */
+static void ask_tree(struct nb_comm *c, size_t bytes)
+{
+	int channels = 0;
+	float t[21];
+
+	table(t);
+	for (int i = 3; i < 21; i++)
+		t[i] = -1.0f;
+	ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(c, 4, bytes, 1, (float **)(void *)t, 7, 3,
+							  0, &channels),
+			 0);
+}
+
+TEST(explain_answers_each_offer)
+{
+	enum { ALL = 0x1fffff, TREES = 7 };
+	struct nb_comm *c = rank_of(1, 1);
+	static struct nb_explain ex;
+	float t[21];
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	for (int i = 0; i < 5; i++) {
+		ask(c, 4, 4096);
+		ask_tree(c, 4096);
+		ask(c, 4, 1 << 20);
+	}
+	ask_tree(c, 4096);
+	nb_lock(NB_LOCK_STATE);
+	ck_assert_int_eq(nb_comm_explain(c, 4, 5000, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.noffers, 2);
+	ck_assert_uint_eq(ex.offer[0].usable, ALL);
+	ck_assert_uint_eq(ex.offer[0].decisions, 5);
+	ck_assert_int_eq(ex.to_offer[0].algo, RING);
+	ck_assert_int_eq(ex.to_offer[0].by, 0);
+	ck_assert_uint_eq(ex.offer[1].usable, TREES);
+	ck_assert_uint_eq(ex.offer[1].decisions, 6);
+	ck_assert_int_eq(ex.to_offer[1].algo, TREE);
+	ck_assert_int_eq(ex.to_offer[1].by, -1);
+	ck_assert_uint_eq(ex.to_offer[1].refused, NB_REFUSED_UNUSABLE);
+	/* the largest offer is explained, whichever came last */
+	ck_assert_uint_eq(ex.basis.usable, ALL);
+	ck_assert_int_eq(ex.answer.algo, RING);
+	ck_assert(ex.step[0].changed);
+	/* the tables of both are kept */
+	ck_assert(nb_seen_find(c->seen, 4, 4096, ALL, t));
+	ck_assert(t[20] > 0.0f);
+	ck_assert(nb_seen_find(c->seen, 4, 4096, TREES, t));
+	ck_assert(t[2] > 0.0f && t[20] < 0.0f);
+	ck_assert(!nb_seen_find(c->seen, 4, 4096, TREES << 3, t));
+	/* one offer */
+	ck_assert_int_eq(nb_comm_explain(c, 4, 1 << 20, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.noffers, 1);
+	ck_assert_uint_eq(ex.offer[0].decisions, 5);
+	nb_unlock(NB_LOCK_STATE);
+	nb_comm_free(c);
+}
+
 TEST(costs_come_in_every_version)
 {
+	static struct nb_explain ex;
 	void *c = NULL;
 	int n = 0, algo = -1, proto = -1;
 	float t[18];
@@ -173,6 +233,11 @@ TEST(costs_come_in_every_version)
 	ncclTunerPlugin_v3.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 6, 3, &n);
 	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, 103000);
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, TREE);
+	nb_lock(NB_LOCK_STATE);
+	ck_assert_int_eq(nb_comm_explain(c, 4, 1024, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.step[0].channels, 103000);
+	ck_assert_int_eq(ex.step[0].algo, TREE);
+	nb_unlock(NB_LOCK_STATE);
 	ncclTunerPlugin_v3.finalize(c);
 	/* v2 tells what is offered, not what it costs */
 	ncclTunerPlugin_v2.init(8, 1, logger, &c);

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "core/base/liveness.h"
+#include "plugin/change/divergence.h"
+#include "plugin/wrap/wrapped.h"
 
 /* ---- memory that is not to be had ---- */
 
@@ -38,7 +40,7 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 
 /* ---- many threads ---- */
 
-enum { RANKS = 8, COMMITS = 60, KEPT = 1 << 20 };
+enum { RANKS = 8, COMMITS = TIMES(60), COMINGS = TIMES(200), KEPT = 1 << 20 };
 
 static uint8_t answer[RANKS][KEPT];
 static uint64_t made[RANKS];
@@ -181,7 +183,7 @@ TEST(eight_ranks_change_at_the_same_decision)
 
 static void *come_and_go(void *arg)
 {
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < COMINGS; i++) {
 		struct nb_comm *c = rank_of((uint64_t)(uintptr_t)arg, 1);
 
 		for (int k = 0; k < 20; k++)
@@ -201,7 +203,7 @@ TEST(communicators_come_and_go_on_many_threads)
 	for (int i = 0; i < RANKS; i++)
 		pthread_join(t[i], NULL);
 	ck_assert_uint_eq(nb_comms.n, 0);
-	ck_assert_uint_eq(nb_comms_decisions(), RANKS * 200 * 20);
+	ck_assert_uint_eq(nb_comms_decisions(), RANKS * COMINGS * 20);
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
 }
@@ -353,10 +355,10 @@ TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 	ck_assert_uint_eq(refused(NB_REFUSED_MISMATCH), 2);
 	nb_process_tick();
 	ck_assert_ptr_nonnull(strstr(lines, "this rank could not register"));
-	ck_assert_ptr_nonnull(strstr(lines, "a rank could not register"));
+	ck_assert_ptr_nonnull(strstr(lines, "1 of 2 ranks had not registered"));
 	nb_comm_free(b);
 	nb_comm_free(a);
-	/* the mark is gone with it */
+	/* the next communicator is complete */
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
 		__atomic_store_n(&nb_self.seg->mem->comm[i].in_use, 0, __ATOMIC_RELEASE);
 	a = rank_of(5, 2);
@@ -403,6 +405,161 @@ TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
 	a->chained = b->chained = false;
 	nb_comm_free(b);
 	nb_comm_free(a);
+}
+
+/* Of one process they differ if the tuner's init failed for one of them. */
+TEST(ranks_whose_wrapped_tuners_differ_are_told_apart)
+{
+	struct nb_comm *a = rank_of(5, 2), *b;
+	char text[320];
+
+	nb_wrapped[NB_WRAPPED_TUNER].file.digest = 0xabcdef12;
+	a->chained = true;
+	b = rank_of(5, 2);
+	nb_startup_text(nb_self.seg, a->seg, text, sizeof(text));
+	ck_assert_msg(strstr(text, "NCCLBPF_CHAIN_TUNER's file of process ") &&
+			      strstr(text, ": abcdef12; of process ") && strstr(text, ": none"),
+		      "%s", text);
+	a->chained = false;
+	nb_comm_free(b);
+	nb_comm_free(a);
+}
+
+static uint64_t later_ns; /* how far the clock is ahead */
+
+uint64_t __real_nb_clock_system(void);
+uint64_t __wrap_nb_clock_system(void);
+uint64_t __wrap_nb_clock_system(void)
+{
+	return __real_nb_clock_system() + later_ns;
+}
+
+static uint32_t compared;
+
+bool __real_nb_agree(const struct nb_job *job, uint32_t comm, struct nb_agree *out);
+bool __wrap_nb_agree(const struct nb_job *job, uint32_t comm, struct nb_agree *out);
+bool __wrap_nb_agree(const struct nb_job *job, uint32_t comm, struct nb_agree *out)
+{
+	compared++;
+	return __real_nb_agree(job, comm, out);
+}
+
+static uint32_t compared_in(int seconds, struct nb_comm *a, struct nb_comm *b)
+{
+	compared = 0;
+	for (int i = 0; i < seconds; i++) {
+		ask(a, 4, 1024);
+		ask(b, 4, 1024);
+		later_ns += 1000000000;
+		nb_divergence_tick();
+	}
+	return compared;
+}
+
+/* With many processes the work would grow with the square of their number. */
+TEST(one_process_compares_the_ranks_and_others_seldom)
+{
+	enum { FIRST = 100 };
+	struct nb_comm *a = rank_of(1, 2), *b = rank_of(1, 2);
+	struct nb_seg_proc *first = &nb_self.seg->mem->proc[FIRST];
+	const uint32_t ours = nb_self.seg->proc;
+
+	ck_assert_uint_eq(compared_in(10, a, b), 10);
+	*first = (struct nb_seg_proc){ .pid = (uint64_t)getpid(),
+				       .start = nb_process_start(getpid()),
+				       .ns = nb_self.seg->ns,
+				       .flags = NB_SEG_PROC_CONTROL };
+	a->seg->slot[0].proc = FIRST;
+	ck_assert_uint_eq(compared_in(64, a, b), 2);
+	a->seg->diverged = 1; /* to log it */
+	ck_assert_uint_eq(compared_in(1, a, b), 1);
+	a->seg->diverged = 0;
+	memset(first, 0, sizeof(*first)); /* it has ended */
+	ck_assert_uint_eq(compared_in(10, a, b), 10);
+	a->seg->slot[0].proc = ours;
+	nb_comm_free(b);
+	nb_comm_free(a);
+}
+
+/* The ranks answer alike questions differently; the watch looks at them. */
+static void decide_apart(struct nb_comm *a, struct nb_comm *b)
+{
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_ne(ask(a, 4, 1024).index, 5);
+		ck_assert_int_eq(ask(b, 4, 1024).index, 5);
+	}
+	later_ns += 2000000000;
+	nb_divergence_tick();
+}
+
+/* One process returns diverged ranks to NCCL's own choice; if it ends, another does. */
+TEST(the_next_process_ends_what_an_ended_one_began)
+{
+	enum { FIRST = 100 };
+	struct nb_seg_proc *first;
+	struct nb_comm *a = rank_of(1, 2), *b = rank_of(1, 2);
+	struct nb_err err = { 0 };
+	uint8_t digest[NB_SHA256_SIZE];
+	const char *name = "ring";
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
+	ask(a, 4, 64);
+	ask(b, 4, 64);
+	b->gen = nb_gen_of(nb_gens.staged, 1);
+	nb_params.num[NB_P_ON_DIVERGENCE] = 1;
+	first = &nb_self.seg->mem->proc[FIRST];
+	*first = (struct nb_seg_proc){ .pid = (uint64_t)getpid(),
+				       .start = nb_process_start(getpid()),
+				       .ns = nb_self.seg->ns };
+	a->seg->resets = FIRST + 1;
+	decide_apart(a, b);
+	ck_assert_uint_eq(a->seg->diverged, 0); /* the one that acts marks it, before it acts */
+	ck_assert_uint_eq(a->seg->record.word, 0);
+	ck_assert_uint_eq(a->seg->resets, FIRST + 1);
+	memset(first, 0, sizeof(*first));
+	decide_apart(a, b);
+	ck_assert_uint_eq(nb_fence_word_state(a->seg->record.word), NB_FENCE_COMMIT);
+	ck_assert_uint_ne(a->seg->diverged, 0);
+	ck_assert_uint_eq(a->seg->resets, 0);
+	/* once: a later change to policies stays */
+	ck_assert_int_ne(ask(a, 4, 1024).index, 5);
+	ck_assert_int_ne(ask(b, 4, 1024).index, 5);
+	nb_comm_free(b);
+	nb_comm_free(a);
+}
+
+static bool lock_held;
+static __thread uint32_t lock_ms;
+
+int __real_nb_segment_lock(struct nb_segment *s, uint32_t ms, struct nb_err *err);
+int __wrap_nb_segment_lock(struct nb_segment *s, uint32_t ms, struct nb_err *err);
+int __wrap_nb_segment_lock(struct nb_segment *s, uint32_t ms, struct nb_err *err)
+{
+	lock_ms = ms;
+	return lock_held ? nb_fail(err, NB_E_BUSY, 0, "held") : __real_nb_segment_lock(s, ms, err);
+}
+
+/* The holder is stopped: the job does not wait for it again and again. */
+TEST(ranks_do_not_wait_long_for_one_holder_twice)
+{
+	struct nb_comm *a = rank_of(5, 1), *b, *c;
+
+	ck_assert_uint_eq(lock_ms, 30000);
+	lock_held = true;
+	b = rank_of(6, 1);
+	ck_assert_uint_eq(lock_ms, 30000);
+	c = rank_of(7, 1);
+	ck_assert_uint_eq(lock_ms, 2000);
+	nb_comm_free(c);
+	ck_assert_uint_eq(lock_ms, 2000);
+	lock_held = false;
+	nb_comm_free(b);
+	ck_assert_uint_eq(lock_ms, 2000);
+	nb_comm_free(a);
+	ck_assert_uint_eq(lock_ms, 5000);
+	nb_comm_free(rank_of(8, 1));
+	ck_assert_uint_eq(lock_ms, 5000);
 }
 
 /* One that is not there at all is missed by the others. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// What can be known about adapters beside the tap: their driver, from sysfs,
-// and which of NCCL's releases crashes on them.
+// What can be known beside the tap: an adapter's driver, from sysfs, whether
+// GPUs post work themselves, and the release of the NCCL that calls.
 #include "test/unit/unit.h"
 
 #include <dlfcn.h>
@@ -75,25 +75,6 @@ static void release_set(int version, const char *type)
 	else
 		unsetenv("NCCL_GIN_TYPE");
 	nb_verbs_nccl_find();
-}
-
-static enum nb_gin_crash with(int version, const char *type)
-{
-	release_set(version, type);
-	return nb_verbs_gin_crash("no such adapter");
-}
-
-TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
-{
-	ck_assert_int_eq(nb_nccl_version(), 0);
-	ck_assert_int_eq(nb_verbs_gin_crash("x"), NB_GIN_CRASH_NONE);
-	ck_assert_int_eq(with(22806, NULL), NB_GIN_CRASH_NONE);
-	ck_assert_int_eq(with(22807, NULL), NB_GIN_CRASH_EXPECTED);
-	ck_assert_int_eq(with(22809, ""), NB_GIN_CRASH_EXPECTED);
-	ck_assert_int_eq(with(22809, "-1"), NB_GIN_CRASH_EXPECTED);
-	ck_assert_int_eq(with(22809, "0"), NB_GIN_CRASH_AVOIDED);
-	ck_assert_int_eq(with(22809, "2"), NB_GIN_CRASH_AVOIDED);
-	ck_assert_int_eq(with(22900, NULL), NB_GIN_CRASH_NONE);
 }
 
 TEST(releases_from_2_29_on_may_ask_some_ranks_only)

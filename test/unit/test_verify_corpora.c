@@ -124,7 +124,6 @@ static void assembled(const char *path)
 	ck_assert_msg(!case_asm(&c, text, &err), "%s: %s", path, err.text);
 	opts = strstr(text, "# opts:");
 	mem = opts ? strstr(opts, "mem=") : NULL;
-	t.wide_shift = opts && strstr(opts, "wideshift");
 	/* those in accept/ need not be coherent */
 	t.unlabelled = !strstr(path, "/coherence/");
 	try_one(path, &c.img, 0, mem ? (uint32_t)strtoul(mem + 4, NULL, 10) : 0, t);
@@ -190,7 +189,6 @@ static void slots(const char *path)
 	if (nbytes < 9)
 		return;
 	t.unlabelled = bytes[0] & 1;
-	t.wide_shift = bytes[0] & 2;
 	n = (uint32_t)((nbytes - 1) / NB_SLOT_SIZE);
 	n = n > 512 ? 512 : n;
 	memcpy(c.slots, bytes + 1, n * sizeof(c.slots[0]));
@@ -237,7 +235,7 @@ static void conformance(const char *path)
 {
 	static char text[1 << 16], mem[1 << 14];
 	static struct case_image c;
-	struct em_trial t = { .unlabelled = true, .wide_shift = true };
+	struct em_trial t = { .unlabelled = true };
 	uint32_t digits = 0;
 	struct nb_err err;
 

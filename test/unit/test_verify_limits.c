@@ -85,6 +85,33 @@ TEST(too_many_slots)
 	free(s);
 }
 
+/* A refused program with a may_goto is walked four times, an accepted one once. */
+TEST(walks_share_their_memory)
+{
+	enum { N = 30000 };
+	struct nb_slot *s = calloc(N + 4, sizeof(*s));
+	uint64_t memory[2];
+
+	ck_assert_ptr_nonnull(s);
+	for (uint32_t i = 0; i < N + 2; i++)
+		s[i] = (struct nb_slot){ 0xb7, 0, 0, 0 };
+	s[N] = (struct nb_slot){ 0xe5, 0, 1, 0 };
+	s[N + 3] = (struct nb_slot){ 0x95, 0, 0, 0 };
+	case_init(&c, N + 4);
+	c.prog.slots = s;
+	for (int bad = 0; bad < 2; bad++) {
+		struct nb_verdict *v = NULL;
+
+		s[N + 2] = bad ? (struct nb_slot){ 0xbf, 0x50, 0, 0 } : s[0];
+		ck_assert(!nb_verify(&v, &c.img, 0, NULL, NULL));
+		ck_assert_int_eq(v->accepted, !bad);
+		memory[bad] = v->stats.memory;
+		nb_verdict_free(v);
+	}
+	ck_assert_uint_lt(memory[1], memory[0] + 4 * N);
+	free(s);
+}
+
 /* @n tests of an unknown number, each of which may leave. */
 static struct nb_slot *ways(uint32_t n)
 {
@@ -137,11 +164,11 @@ static const struct {
 	  "ldxw %r3, [%r1+28]\nmov %r6, %r1\nmov %r1, %r10\n"
 	  "add %r1, -8\nmov %r2, 0\ncall 0x10001\nn:\nmov %r1, %r10\n"
 	  "add %r1, -8\ncall 0x10002\njne %r0, 0, n\nmov %r1, %r10\n"
-	  "add %r1, -8\ncall 0x10003\nldxw %r0, [%r6+80]\nexit",
+	  "add %r1, -8\ncall 0x10003\nldxw %r0, [%r6+84]\nexit",
 	  NB_FIND_CTX_NEWER },
 	{ "a read outside behind a callback's turns",
 	  "mov %r6, %r1\nldxw %r1, [%r6+28]\nlddw func %r2, f\n"
-	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+80]\nexit\n"
+	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+84]\nexit\n"
 	  "f:\nmov %r0, 0\nexit",
 	  NB_FIND_CTX_NEWER },
 	{ "a bound that is not there",

@@ -130,6 +130,32 @@ TEST(each_class_has_a_program)
 		ck_assert_msg(met[c], "no program with a note %s", words[c]);
 }
 
+/* The verifier keeps as many stores as a verdict has notes, although each of these has one. */
+TEST(many_notes_take_little_memory)
+{
+	static const int32_t values[] = { 1, 100 };
+	static struct case_image c;
+	struct nb_verify_opts o = { .coherence_off = true };
+	size_t memory[2];
+
+	for (int k = 0; k < 2; k++) {
+		struct nb_verdict *v = NULL;
+		struct nb_err err = { 0 };
+
+		case_init(&c, CASE_SLOTS);
+		for (uint32_t i = 0; i < CASE_SLOTS - 2; i++) /* ctx->algo */
+			c.slots[i] = (struct nb_slot){ 0x62, 1, 68, values[k] };
+		c.slots[CASE_SLOTS - 2] = (struct nb_slot){ 0xb7, 0, 0, 0 };
+		c.slots[CASE_SLOTS - 1] = (struct nb_slot){ 0x95, 0, 0, 0 };
+		ck_assert(!nb_verify(&v, &c.img, 0, &o, &err));
+		ck_assert(v->accepted);
+		ck_assert_uint_eq(v->nnotes, k ? NB_MAX_NOTES : 0);
+		memory[k] = v->stats.memory;
+		nb_verdict_free(v);
+	}
+	ck_assert_uint_lt(memory[1] - memory[0], 64 << 10);
+}
+
 /* Outputs of these hooks are no answers: to set none is nothing to note. */
 TEST(only_answers_are_missed)
 {
@@ -159,7 +185,7 @@ TEST(none_in_the_policy_header)
 
 	for (int ours = 0; ours < 2; ours++) {
 		ck_assert(!case_asm(&c,
-				    "mov %r2, 65\nstxw [%r1+76], %r2\n"
+				    "mov %r2, 129\nstxw [%r1+76], %r2\n"
 				    "mov %r0, 0\nexit\n",
 				    &err));
 		line.file = ours ? "a/ncclbpf_policy.h" : "a/mine.bpf.c";

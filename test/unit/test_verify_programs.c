@@ -26,10 +26,10 @@ static void judge(const struct file *f, char *found, size_t size, struct nb_buf 
 	ck_assert_msg(!case_asm(&c, src, &err), "%s: %s", f->name, err.text);
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name, err.text);
 	if (v->accepted && strstr(src, "# expect: accept iteration"))
-		snprintf(found, size, "accept iteration %u first %u iter_steps %u", v->iteration,
-			 v->first, v->iter_steps);
+		snprintf(found, size, "accept iteration %u first %u iter_steps %u",
+			 v->runs.iteration, v->runs.first, v->runs.iter_steps);
 	else if (v->accepted && strstr(src, "# expect: accept constant"))
-		snprintf(found, size, "accept constant %u", v->constant_iterations);
+		snprintf(found, size, "accept constant %u", v->runs.constant_iterations);
 	else if (v->accepted)
 		snprintf(found, size, "accept");
 	else
@@ -137,4 +137,5 @@ TEST(corpus_is_there)
 	ck_assert_uint_ge(refused, 510);
 }
 
-UNIT_MAIN_WITH("verify programs", list_files();)
+/* One process for all of them: with sanitizers, 700 ends of processes cost more than the tests. */
+UNIT_MAIN_IN_ONE("verify programs", list_files();)

@@ -61,7 +61,7 @@ static uint32_t weight(const char *text, int map, int helper, uint32_t insns)
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s", err.text);
 	ck_assert_msg(v->accepted, "map %s, helper %d: %s", maps[map].name, helper,
 		      v->finding.required);
-	first = v->first;
+	first = v->runs.first;
 	nb_verdict_free(v);
 	ck_assert_uint_ge(first, insns);
 	return first - insns;
@@ -131,8 +131,8 @@ TEST(an_iteration_has_its_limit)
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s", err.text);
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
-	ck_assert_uint_lt(v->first, 100);
-	ck_assert_uint_gt(v->iteration, NB_MAX_ITERATION_INSNS);
+	ck_assert_uint_lt(v->runs.first, 100);
+	ck_assert_uint_gt(v->runs.iteration, NB_MAX_ITERATION_INSNS);
 	nb_verdict_free(v);
 }
 
@@ -172,11 +172,11 @@ TEST(a_format_by_its_length)
 	struct nb_verdict *v = formatted(LETTERS);
 
 	ck_assert(v->accepted);
-	ck_assert_uint_eq(v->first, INSNS + NUMBERS + LETTERS);
+	ck_assert_uint_eq(v->runs.first, INSNS + NUMBERS + LETTERS);
 	nb_verdict_free(v);
 	v = formatted(NB_MAX_ITERATION_INSNS - INSNS - NUMBERS);
 	ck_assert(v->accepted);
-	ck_assert_uint_eq(v->first, NB_MAX_ITERATION_INSNS);
+	ck_assert_uint_eq(v->runs.first, NB_MAX_ITERATION_INSNS);
 	nb_verdict_free(v);
 	v = formatted(NB_MAX_ITERATION_INSNS - INSNS - NUMBERS + 1);
 	ck_assert(!v->accepted);

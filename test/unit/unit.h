@@ -5,6 +5,13 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* Sanitizers see a fault the first time it happens: they need a tenth of the repetitions. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TIMES(n) ((n) / 10)
+#else
+#define TIMES(n) (n)
+#endif
+
 /*
  * One libcheck program a module. A test runs because it is defined:
  *
@@ -74,13 +81,16 @@ static inline int unit_run(const char *name, TCase *tc, enum fork_status how)
 
 // clang-format off
 #define UNIT_MAIN(name) UNIT_MAIN_WITH(name, )
-#define UNIT_MAIN_WITH(name, set_up)                                           \
+#define UNIT_MAIN_WITH(name, set_up) UNIT_MAIN_HOW(name, CK_FORK_GETENV, set_up)
+/* All tests in this process. */
+#define UNIT_MAIN_IN_ONE(name, set_up) UNIT_MAIN_HOW(name, CK_NOFORK, set_up)
+#define UNIT_MAIN_HOW(name, how, set_up)                                       \
 	int main(void)                                                         \
 	{                                                                      \
 		TCase *tc = tcase_create(name);                                \
                                                                                \
 		set_up                                                         \
-		return unit_run(name, tc, CK_FORK_GETENV);                     \
+		return unit_run(name, tc, how);                                \
 	}
 // clang-format on
 

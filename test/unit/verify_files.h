@@ -88,7 +88,6 @@ static inline void set_options(struct nb_verify_opts *o, const char *text)
 	if (!line)
 		return;
 	snprintf(opts, sizeof(opts), "%.*s", (int)strcspn(line, "\n"), line);
-	o->allow_wide_shift = strstr(opts, "wideshift") != NULL;
 	p = strstr(opts, "mem=");
 	o->plain_mem = p ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
 }

@@ -9,6 +9,7 @@
 #include "core/bpf/image/image.h"
 #include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
+#include "test/unit/case_text.h"
 #include "test/unit/map_spec.h"
 
 /*
@@ -17,8 +18,8 @@
  */
 enum {
 	CASE_SLOTS = 4096,
-	CASE_PLAIN = 9, /* the first ones: no ring buffer */
-	CASE_MAPS = 10
+	CASE_PLAIN = 9, /* the first ones: no ring buffer, no LRU hash */
+	CASE_MAPS = 11
 };
 
 struct case_image {
@@ -64,6 +65,7 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .flags = NB_F_WRONLY_PROG },
 	MAP_SPEC("percpu", PERCPU_ARRAY, 4, 64, 4, 0),
 	MAP_SPEC("ring", RINGBUF, 0, 0, 4096, 0),
+	MAP_SPEC("recent", LRU_HASH, 4, 32, 8, 0),
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };
@@ -117,11 +119,12 @@ static inline void case_names(char *to, size_t size, const char *text)
 /* 0, or what nb_asm says. */
 static inline int case_asm(struct case_image *c, const char *text, struct nb_err *err)
 {
-	static char buf[64 << 10];
+	static char whole[64 << 10], buf[64 << 10];
 	size_t n = 0;
 	int rc;
 
-	case_names(buf, sizeof(buf), text);
+	case_text(whole, sizeof(whole), text);
+	case_names(buf, sizeof(buf), whole);
 	rc = nb_asm(c->slots, CASE_SLOTS, &n, buf, err);
 	case_init(c, (uint32_t)n);
 	return rc;

@@ -67,12 +67,14 @@ struct element {
 
 static bool element_new(struct element *e, const struct nb_map *m, struct nb_err *err)
 {
-	size_t key = nb_map_definition(m)->key_size + 1;
+	const struct nb_map_def *def = nb_map_definition(m);
+	size_t key = def->key_size + 1;
 	size_t value = nb_map_user_value_size(m) + 1;
 
 	*e = (struct element){ .key = malloc(key + 2 * value) };
 	if (!e->key) {
-		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element of map %s (%zu bytes)",
+			def->name, key + 2 * value);
 		return false;
 	}
 	e->value = e->key + key;
@@ -92,26 +94,13 @@ static bool value_is_zero(const struct nb_map_spec *s, const unsigned char *valu
 	return true;
 }
 
-bool nb_controllers_merges(const struct nb_gen *g)
-{
-	for (uint32_t p = 0; p < g->npolicies; p++)
-		for (uint32_t i = 0; i < g->policy[p].policy->img->nmaps; i++)
-			if (is_merged(&g->policy[p].policy->img->maps[i]))
-				return true;
-	return false;
-}
-
-/*
- * @cpus: pack the values of all CPUs; false: pack the value of the first CPU
- * only.
- */
-static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp, uint32_t map, bool cpus,
+static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp, uint32_t map,
 		    struct nb_err *err)
 {
 	const struct nb_map_spec *s = &gp->policy->img->maps[map];
 	const struct nb_map *m = gp->maps[map];
 	struct packed_map head = { { 0 }, map, s->key_size, s->value_size, 0 };
-	uint32_t ncpus = cpus && is_percpu(s) ? nb_ncpus() : 1;
+	uint32_t ncpus = is_percpu(s) ? nb_ncpus() : 1;
 	size_t at = out->size;
 	struct element e;
 
@@ -138,7 +127,7 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp, uint32_t
 	return 0;
 }
 
-static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus, struct nb_err *err)
+int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err)
 {
 	int rc = 0;
 
@@ -148,7 +137,7 @@ static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus, stru
 
 		for (uint32_t i = 0; !rc && i < gp->policy->img->nmaps; i++)
 			if (is_merged(&gp->policy->img->maps[i]))
-				rc = pack_map(out, gp, i, cpus, err);
+				rc = pack_map(out, gp, i, err);
 	}
 	if (!rc && out->no_memory)
 		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for the merged maps");
@@ -158,16 +147,6 @@ static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus, stru
 	if (rc)
 		nb_buf_fini(out);
 	return rc;
-}
-
-int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err)
-{
-	return pack_maps(out, g, true, err);
-}
-
-int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own, struct nb_err *err)
-{
-	return pack_maps(out, own, false, err);
 }
 
 /* Copy the merged value to each CPU: a program sees it on any of them. */
@@ -390,6 +369,7 @@ static int diff_one(struct nb_buf *out, uint32_t *all, const struct nb_gen *ran,
 int nb_controllers_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ran,
 			const struct nb_gen *g, struct nb_err *err)
 {
+	uint32_t nmaps = 0;
 	int rc = 0;
 
 	*n = 0;
@@ -397,9 +377,13 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ra
 	for (uint32_t p = 0; p < g->npolicies; p++) {
 		const struct nb_image *img = g->policy[p].policy->img;
 
-		for (uint32_t i = 0; !rc && i < img->nmaps; i++)
+		for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
+			uint32_t before = *n;
+
 			if (is_changeable(&img->maps[i]))
 				rc = diff_one(out, n, ran, g, p, i, err);
+			nmaps += *n > before;
+		}
 	}
 	if (!rc && out->no_memory)
 		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for what a run changed");
@@ -407,6 +391,9 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ra
 		rc = nb_fail(err, NB_E_LIMIT, 0,
 			     "a run changed more than %d elements or %d bytes of coherent maps",
 			     NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
+	if (!rc && nmaps > NB_GEN_MAX_CHANGES)
+		rc = nb_fail(err, NB_E_LIMIT, 0, "a run changed %u coherent maps (allowed: %d)",
+			     nmaps, NB_GEN_MAX_CHANGES);
 	if (rc)
 		nb_buf_fini(out);
 	return rc;

@@ -27,8 +27,6 @@ enum {
 
 /* Does @g have controllers? */
 bool nb_controllers_wanted(const struct nb_gen *g);
-/* Does @g have merged maps? */
-bool nb_controllers_merges(const struct nb_gen *g);
 
 /*
  * nb_controllers_pack - pack the merged maps of this process
@@ -39,19 +37,14 @@ bool nb_controllers_merges(const struct nb_gen *g);
  */
 int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err);
 /*
- * Like nb_controllers_pack, for a generation into which nb_controllers_merge
- * has merged maps: in it, each CPU has the merged value.
- */
-int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own, struct nb_err *err);
-/*
- * nb_controllers_check - check packed maps of another site before their merge
+ * nb_controllers_check - check another process's packed maps before their merge
  * @g:     the generation into which they would be merged
  * @bytes: not trusted
  *
- * The bytes must have all merged maps of @g. Sites change at different moments,
- * so a site may have sent the maps of another policy; these are allowed beside
- * the maps of @g, but do not replace them, because a sum without the site would
- * look complete. Each map of @g that the bytes name must be a merged map with
+ * The bytes must have all merged maps of @g. Processes change at different
+ * moments, so a process may have packed the maps of another policy. These are
+ * allowed beside the maps of @g, but do not replace them, because a sum without
+ * the process would look complete. Each map of @g that the bytes name must be a merged map with
  * this size of keys and values, occur once, and have no more elements than it
  * has room for. Returns 0 or NB_E_IMAGE.
  */

@@ -41,7 +41,8 @@ void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i, struct nb_gen
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
 void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more);
 
-/* Move a communicator's counters to the generation's. Any thread. */
+/* Move a communicator's counters to the generation's. The communicator's own
+ * thread, or any thread after its last decision: the counters have one writer. */
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/generation/run_limit.h"
 #include "core/defs/ctx.h"
 
@@ -149,7 +149,7 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p, const struct nb_gen
 static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
-	const struct nb_policy_effort *effort = &gp->policy->effort[k];
+	const struct nb_run_bounds *runs = &gp->policy->effort[k].runs;
 	const struct nb_image *img = gp->policy->img;
 	bool tuner = img->progs[k].hook == NB_HOOK_TUNER;
 	uint32_t *n = tuner ? &g->nprogs : &g->nevents;
@@ -164,8 +164,8 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced, struc
 	rc = nb_exec_new(&x, img, k, gp->maps, traced ? gp->policy->trace : NULL, err);
 	if (rc)
 		return rc;
-	nb_exec_bound(x, effort->iteration, effort->iter_steps);
-	if (!effort->ignores_time)
+	nb_exec_bound(x, runs->iteration, runs->iter_steps);
+	if (runs->reads_time)
 		g->timed |= 1u << img->progs[k].hook;
 	*gr = (struct nb_gen_prog){ .exec = x,
 				    .policy = (uint16_t)i,
@@ -261,7 +261,7 @@ static int gen_compile(struct nb_gen *g, struct nb_err *err)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory to compile %" PRIu32 " policies",
 			       g->npolicies);
 	n = list_programs(g, item);
-	if (n && !nb_exec_compile_all(item, n, &g->uncompiled))
+	if (n && !nb_exec_compile(item, n, &g->uncompiled))
 		gen_publish(g);
 	free(item);
 	return 0;
@@ -363,17 +363,31 @@ static int gen_begin(struct nb_gen **out, struct nb_policy *const *policies, uin
 	return rc ? rc : gen_alloc(out, common, scopes, err);
 }
 
+/* Return the policy of the parent whose coherent maps @p takes over, or NULL. */
+static const struct nb_gen_policy *predecessor(const struct nb_gen_parent *parent,
+					       const struct nb_policy *p)
+{
+	const struct nb_gen_policy *same;
+
+	if (!parent)
+		return NULL;
+	same = nb_gen_policy_of(parent->gen, p->img->digest);
+	if (same || p != parent->heir ||
+	    memcmp(p->img->base, parent->of->img->base, NB_SHA256_SIZE) != 0)
+		return same;
+	return nb_gen_policy_of(parent->gen, parent->of->img->digest);
+}
+
 int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
 		  const struct nb_order *common, const struct nb_scopes *scopes,
-		  const struct nb_gen *parent, struct nb_err *err)
+		  const struct nb_gen_parent *parent, struct nb_err *err)
 {
 	static const struct nb_scopes none;
 	struct nb_gen *g;
 	int rc = gen_begin(&g, policies, n, common, scopes ? scopes : &none, err);
 
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = add_policy(g, policies[i], nb_gen_policy_of(parent, policies[i]->img->digest),
-				err);
+		rc = add_policy(g, policies[i], predecessor(parent, policies[i]), err);
 	if (!rc)
 		rc = bind_all(g, err);
 	return gen_result(out, g, rc);
@@ -400,7 +414,8 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies, uint32_t 
 {
 	struct nb_order all = nb_order_all(n < NB_GEN_MAX_POLICIES ? n : NB_GEN_MAX_POLICIES);
 
-	return nb_gen_scoped(out, policies, n, &all, NULL, parent, err);
+	return nb_gen_scoped(out, policies, n, &all, NULL, &(struct nb_gen_parent){ .gen = parent },
+			     err);
 }
 
 /* Copy the policies and maps of @from; bind no program. */
@@ -522,14 +537,6 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 	return gen_result(out, g, rc);
 }
 
-int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent, uint32_t policy,
-		      uint32_t map, const struct nb_map_op *ops, uint32_t nops, struct nb_err *err)
-{
-	const struct nb_gen_change c = { policy, map, ops, nops };
-
-	return nb_gen_changes(out, parent, &c, 1, err);
-}
-
 /* Replace coherent maps by copies, and merged maps by new ones. */
 static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
 {
@@ -578,4 +585,12 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen, struct nb_er
 	if (!rc)
 		memcpy(g->digest, gen->digest, NB_SHA256_SIZE);
 	return gen_result(out, g, rc);
+}
+
+bool nb_gen_has(const struct nb_gen *g, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; g && i < g->npolicies; i++)
+		if (g->policy[i].policy == p)
+			return true;
+	return false;
 }

@@ -22,15 +22,26 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies, uint32_t 
 	       const struct nb_gen *parent, struct nb_err *err);
 
 /*
+ * The generation that a new one is made from. Policies with the same digest there hand on their
+ * coherent maps. So does @of to @heir, a policy of the new generation, if the two differ in the
+ * values of parameters alone (param.h); both are NULL if no policy is replaced.
+ */
+struct nb_gen_parent {
+	const struct nb_gen *gen;
+	const struct nb_policy *heir, *of;
+};
+
+/*
  * nb_gen_scoped - make a generation whose communicators differ in policies
  * @common: the order for communicators outside all scopes
  * @scopes: NULL: no scopes
+ * @parent: NULL: none
  *
  * Returns the errors of nb_gen_new and nb_scopes_check.
  */
 int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies, uint32_t n,
 		  const struct nb_order *common, const struct nb_scopes *scopes,
-		  const struct nb_gen *parent, struct nb_err *err);
+		  const struct nb_gen_parent *parent, struct nb_err *err);
 
 /* The policies of a generation and their orders. */
 struct nb_gen_list {
@@ -53,6 +64,9 @@ typedef int nb_gen_fill_fn(void *arg, uint32_t policy, struct nb_gen_policy *gp,
  */
 int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list, nb_gen_fill_fn *fill,
 		  void *arg, struct nb_err *err);
+
+/* Returns true if generation @g has policy @p. @g may be NULL. */
+bool nb_gen_has(const struct nb_gen *g, const struct nb_policy *p);
 
 /* Return the part of @g that decides for communicator @comm; @comm is 0 if
  * NCCL gives no identity. @g is not a view. */
@@ -85,21 +99,8 @@ struct nb_map_op {
 	const void *value;
 };
 
-/*
- * nb_gen_map_change - make a generation from @parent with one coherent map
- * changed
- * @policy: index into parent->policy
- * @map:    index into its image's maps; must be coherent
- *
- * The map is cloned and the operations are applied in order; if one fails, the
- * whole change fails. Returns 0, NB_E_ARG (no such map), NB_E_READONLY (not
- * coherent), NB_E_NOMEM, or an error of nb_map_write and nb_map_erase with the
- * operation's number in err->at.
- */
-int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent, uint32_t policy,
-		      uint32_t map, const struct nb_map_op *ops, uint32_t nops, struct nb_err *err);
-
-/* The changes of one map. */
+/* The changes of one map. @policy: index into parent->policy. @map: index into its
+ * image's maps; must be coherent. */
 struct nb_gen_change {
 	uint32_t policy, map;
 	const struct nb_map_op *ops;
@@ -108,11 +109,13 @@ struct nb_gen_change {
 enum { NB_GEN_MAX_CHANGES = 64 };
 
 /*
- * nb_gen_changes - make a generation from @parent with several coherent maps
- * changed, in order
+ * nb_gen_changes - make a generation from @parent with coherent maps changed
  *
- * @n is at least 1. Returns the errors of nb_gen_map_change, or NB_E_LIMIT for
- *         more than NB_GEN_MAX_CHANGES changes.
+ * The @n changes, at least 1, are made in order. Each map is cloned and its
+ * operations are applied in order; if one fails, the whole call fails. Returns 0,
+ * NB_E_ARG (no such map), NB_E_READONLY (not coherent), NB_E_NOMEM, an error of
+ * nb_map_write and nb_map_erase with the operation's number in err->at, or
+ * NB_E_LIMIT for more than NB_GEN_MAX_CHANGES changes.
  */
 int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 		   const struct nb_gen_change *changes, uint32_t n, struct nb_err *err);
@@ -130,6 +133,8 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g, struct n
  * nb_gen_rehearsal - copy a generation with all its maps
  *
  * For `explain`: runs of the copy change no map of @gen and write no trace.
+ * Coherent maps are copied whole, because nothing writes them. Of a local map a
+ * bucket may be missing (nb_map_clone), as its elements may be at any decision.
  * Returns 0 or NB_E_NOMEM.
  */
 int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen, struct nb_err *err);

@@ -68,7 +68,8 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img, uint32_t 
 	rc = nb_map_new(out, &def, err);
 	if (rc)
 		return rc;
-	/* Coherent maps have their elements in the same order on all ranks. */
+	/* All ranks hash a coherent map alike, so that a change finds a full
+	 * bucket on all of them or on none. */
 	if (!(spec->tags & NB_MAPF_COHERENT))
 		nb_map_seed(*out);
 	if (spec->init)
@@ -172,6 +173,9 @@ int nb_policy_make(struct nb_policy **out, struct nb_image *img,
 	}
 	if (effort)
 		memcpy(p->effort, effort, img->nprogs * sizeof(*effort));
+	/* nothing is known of a policy without a verdict, so it may read times */
+	for (uint32_t k = 0; !effort && k < img->nprogs; k++)
+		p->effort[k].runs.reads_time = true;
 	rc = make_maps(p, peers, npeers, err);
 	if (rc)
 		goto fail;
@@ -194,15 +198,15 @@ void nb_policy_put(struct nb_policy *p)
 		policy_destroy(p);
 }
 
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration)
+uint64_t nb_runs_path(const struct nb_run_bounds *r, uint64_t iteration)
 {
-	uint64_t iterations = (uint64_t)e->iter_steps + e->passes + e->loops;
+	uint64_t iterations = (uint64_t)r->iter_steps + r->passes + r->loops;
 
-	return iterations ? e->first + iteration * (iterations + 1) : e->first;
+	return iterations ? r->first + iteration * (iterations + 1) : r->first;
 }
 
-uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration)
+uint64_t nb_runs_loops(const struct nb_run_bounds *r, uint64_t iteration)
 {
 	return iteration *
-	       (e->iterations > e->constant_iterations ? e->iterations : e->constant_iterations);
+	       (r->iterations > r->constant_iterations ? r->iterations : r->constant_iterations);
 }

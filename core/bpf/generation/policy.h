@@ -6,36 +6,30 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/bpf/exec/jit/compile.h"
+#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/exec/run/trace.h"
 #include "core/bpf/image/image.h"
+#include "core/bpf/isa/budgets.h"
 #include "core/bpf/map/map.h"
 
 /* Cost of verifying one program, for display, and the bounds of the
  * program's runs. */
 struct nb_policy_effort {
-	uint32_t insns_walked, states_peak;
-	uint32_t stack_bytes;
-	/* The bounds, copied from struct nb_verdict. */
-	uint32_t iteration, first, iter_steps, iterations, constant_iterations;
-	/* The costliest loop: see struct nb_loop_report. */
-	uint32_t loop_pc, loop_iterations, loop_length, loop_share;
-	bool passes, loops;
-	/* No path reads a field of the context whose unit is ns. */
-	bool ignores_time;
-	uint64_t time_ns;
+	struct nb_verify_stats stats;
+	struct nb_run_bounds runs;
 };
 
 /*
- * nb_effort_path - return the weighted instructions of a run's longest path,
+ * nb_runs_path - return the weighted instructions of a run's longest path,
  * with the steps of short iterators and one iteration of each kind of loop
  * @iteration: the longest iteration of the run
  *
- * nb_effort_loops - return the weighted instructions of loops with a constant
- * bound
+ * nb_runs_loops - return the weighted instructions of loops with a constant
+ * bound, or of the iterations on which the verdict relies (@r->iterations) if
+ * these are more
  */
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration);
-uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration);
+uint64_t nb_runs_path(const struct nb_run_bounds *r, uint64_t iteration);
+uint64_t nb_runs_loops(const struct nb_run_bounds *r, uint64_t iteration);
 
 /*
  * A policy held by a process: a verified image, its local maps and its
@@ -63,7 +57,7 @@ struct nb_policy {
  * nb_policy_make - make a policy with the maps of an image whose programs were
  * accepted
  * @img: the policy takes ownership and frees it, also on failure
- * @effort: img->nprogs elements, copied; NULL: zeroes
+ * @effort: img->nprogs elements, copied; NULL: nothing is known of the programs
  * @peers:  @npeers policies to share maps with, or NULL. Maps of the same name
  * and shape that both policies tag "ncclbpf:shared" are one map. A coherent
  * map is never shared.

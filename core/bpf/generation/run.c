@@ -20,6 +20,17 @@ static void count_time(struct nb_gen_count *count, uint32_t i, int64_t ns)
 	add_ns(&count->time_ns[i], ns);
 }
 
+int nb_gen_run_all(const struct nb_gen *g, struct ncclbpf_tuner *ctx, struct nb_gen_count *count)
+{
+	int by = -1;
+
+	nb_gen_bump(&count->runs);
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (nb_gen_step(g, i, ctx, count))
+			by = (int)i;
+	return by;
+}
+
 int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx, struct nb_gen_count *count)
 {
 	int by = -1;

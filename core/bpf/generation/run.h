@@ -16,10 +16,11 @@ static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i, struct ncclbp
 			       struct nb_gen_count *count)
 {
 	int32_t algo = ctx->algo, proto = ctx->proto;
-	uint32_t channels = ctx->channels;
+	uint32_t channels = ctx->channels, chunk_size = ctx->chunk_size;
 
 	nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
-	if (ctx->algo == algo && ctx->proto == proto && ctx->channels == channels)
+	if (ctx->algo == algo && ctx->proto == proto && ctx->channels == channels &&
+	    ctx->chunk_size == chunk_size)
 		return false;
 	nb_gen_bump(&count->overrides[i]);
 	return true;
@@ -32,16 +33,23 @@ static inline bool nb_gen_run_first(const struct nb_gen *g, struct ncclbpf_tuner
 {
 	nb_gen_bump(&count->runs);
 	nb_exec_run(g->prog[0].exec, ctx, sizeof(*ctx));
-	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF && !ctx->channels)
+	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF &&
+	    !(ctx->channels | ctx->chunk_size))
 		return false;
 	nb_gen_bump(&count->overrides[0]);
 	return true;
 }
 
 /*
+ * The loop of nb_gen_run_tuner. It is not inlined, because then decisions of one
+ * program would save and restore the registers that the loop needs.
+ */
+int nb_gen_run_all(const struct nb_gen *g, struct ncclbpf_tuner *ctx, struct nb_gen_count *count);
+
+/*
  * nb_gen_run_tuner - run the tuner programs in order; each sees the answer so
  * far
- * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
+ * @ctx:   all fields filled; the outputs hold "no opinion"
  * @count: the caller's counters for this generation
  *
  * Returns the index (gen->prog) of the last program that changed the answer,
@@ -51,15 +59,9 @@ static inline bool nb_gen_run_first(const struct nb_gen *g, struct ncclbpf_tuner
 static inline int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	int by = -1;
-
 	if (__builtin_expect(g->nprogs == 1, 1))
 		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
-	nb_gen_bump(&count->runs);
-	for (uint32_t i = 0; i < g->nprogs; i++)
-		if (nb_gen_step(g, i, ctx, count))
-			by = (int)i;
-	return by;
+	return nb_gen_run_all(g, ctx, count);
 }
 
 /*

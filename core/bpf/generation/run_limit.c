@@ -12,7 +12,7 @@
 struct member {
 	struct nb_exec *x;
 	const struct nb_policy *policy;
-	const struct nb_policy_effort *effort;
+	const struct nb_run_bounds *runs;
 	uint32_t prog;
 	/*
 	 * Weighted instructions. @sure: those that each run executes.
@@ -40,11 +40,11 @@ static void add_member(struct chain *c, const struct nb_gen *g, const struct nb_
 	if (!iteration)
 		/* Programs that were not verified occur only in tests. */
 		return;
-	*m = (struct member){ gp->exec, p, &p->effort[gp->prog], gp->prog, 0, 0 };
-	m->iterations = nb_effort_loops(m->effort, iteration);
-	m->sure = nb_effort_path(m->effort, iteration) + m->iterations;
+	*m = (struct member){ gp->exec, p, &p->effort[gp->prog].runs, gp->prog, 0, 0 };
+	m->iterations = nb_runs_loops(m->runs, iteration);
+	m->sure = nb_runs_path(m->runs, iteration) + m->iterations;
 	c->sure += m->sure;
-	c->kinds += m->effort->passes + m->effort->loops;
+	c->kinds += m->runs->passes + m->runs->loops;
 	c->limit = p->max_run ? p->max_run : NB_RUN_LIMIT;
 	c->n++;
 }
@@ -55,23 +55,23 @@ static void add_member(struct chain *c, const struct nb_gen *g, const struct nb_
  * empty if there is no loop.
  */
 static void name_loop(char *text, size_t size, const struct nb_prog *p,
-		      const struct nb_policy_effort *e)
+		      const struct nb_loop_report *l)
 {
 	const struct nb_line *line;
 	char where[80];
 
 	text[0] = '\0';
-	if (e->loop_pc >= p->nslots)
+	if (l->pc >= p->nslots)
 		return;
-	line = nb_prog_line(p, e->loop_pc);
+	line = nb_prog_line(p, l->pc);
 	if (line)
 		snprintf(where, sizeof(where), "%.64s:%" PRIu32, line->file, line->line);
 	else
-		snprintf(where, sizeof(where), "slot %" PRIu32, e->loop_pc);
+		snprintf(where, sizeof(where), "slot %" PRIu32, l->pc);
 	snprintf(text, size,
 		 "; its costliest loop, at %s, takes %" PRIu32 " %% of its time: %" PRIu32
 		 " iterations of %" PRIu32,
-		 where, e->loop_share, e->loop_iterations, e->loop_length);
+		 where, l->share, l->iterations, l->length);
 }
 
 static int fail_run_limit(const struct chain *c, uint32_t hook, struct nb_err *err)
@@ -84,7 +84,7 @@ static int fail_run_limit(const struct chain *c, uint32_t hook, struct nb_err *e
 		if (c->m[i].sure > worst->sure)
 			worst = &c->m[i];
 	p = &worst->policy->img->progs[worst->prog];
-	name_loop(loop, sizeof(loop), p, worst->effort);
+	name_loop(loop, sizeof(loop), p, &worst->runs->loop);
 	nb_fail(err, NB_E_LIMIT, 0,
 		"the policies on hook %s may take %" PRIu64 " weighted instructions (about %" PRIu64
 		" us) together, at most %" PRIu64
@@ -108,7 +108,7 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 	if (c.sure > c.limit)
 		return fail_run_limit(&c, hook, err);
 	rest = c.kinds ? (c.limit - c.sure) / c.kinds : 0;
-	/* Each loop can make at least one iteration: nb_effort_path counted
+	/* Each loop can make at least one iteration: nb_runs_path counted
 	 * it. */
 	for (uint32_t i = 0; i < c.n; i++)
 		nb_exec_limit(c.m[i].x, nb_exec_iteration(c.m[i].x) + c.m[i].iterations + rest,

@@ -203,12 +203,9 @@ static int clear_map(struct nb_map *m, unsigned char *key, struct nb_err *err)
 	bool filled = is_filled(m);
 	int rc = 0;
 
-	for (int end = nb_map_next(m, NULL, key); !end && !rc; end = nb_map_next(m, key, key)) {
+	for (int end = nb_map_next(m, NULL, key); !end && !rc; end = nb_map_next(m, key, key))
 		rc = filled ? nb_map_write(m, key, key + key_size, NB_ANY, err)
 			    : nb_map_erase(m, key, err);
-		if (rc == NB_E_NOKEY) /* an empty slot of a program array */
-			rc = 0;
-	}
 	return rc;
 }
 

@@ -29,8 +29,10 @@ typedef struct nb_policy *nb_gen_find_fn(const uint8_t *digest);
  * nb_gen_state_read - make the generation of bytes that nb_gen_state_write has
  * written
  *
- * The bytes may come from another host, so all of them are checked. *@out has
- * one reference. On failure *@out is NULL: NB_E_FORMAT, NB_E_NOENT (@find has
+ * The bytes may come from another host, so all of them are checked. The digest
+ * of the generation covers the histories and not the contents, so the caller
+ * must give all processes the same bytes: agents fetch them by their SHA-256.
+ * *@out has one reference. On failure *@out is NULL: NB_E_FORMAT, NB_E_NOENT (@find has
  * no policy of a digest), or an error of nb_gen_filled and nb_map_write.
  */
 int nb_gen_state_read(struct nb_gen **out, const void *bytes, size_t size, nb_gen_find_fn *find,

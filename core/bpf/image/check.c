@@ -2,7 +2,7 @@
 /*
  * Check the content of an image, for writer and reader: limits, names, map
  * definitions, functions that cover their program without gaps, targets of
- * calls, and map references. The verifier relies on these checks and
+ * calls, map references, and parameters. The verifier relies on these checks and
  * decides whether programs are safe.
  */
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include "core/bpf/image/check.h"
 #include "core/bpf/image/format.h"
+#include "core/bpf/image/param.h"
 
 enum { TEXT_MAX = 255, CTX_FIELDS_MAX = 1024, CTX_BYTES_MAX = 65536 };
 
@@ -231,7 +232,7 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p, uint32_
 	m = &c->img->maps[map];
 	if (in->fn == NB_FN_MAP)
 		return 0;
-	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)
+	if (!nb_map_has_address(m))
 		return bad_image(
 			c, at,
 			"program %s: "
@@ -402,11 +403,24 @@ static int check_names(const struct check *c)
 		in = n->level ? &c->img->names[open[n->level - 1]] : n;
 		if (!n->size || !n->elem || n->size % n->elem || n->off > in->elem ||
 		    (n->level && n->size > in->elem - n->off))
-			return bad_name(c, i, "the part is not inside its container");
+			return bad_name(c, i,
+					"the part does not fit into the one that contains it");
 		level = n->level;
 		open[level] = i;
 	}
 	return 0;
+}
+
+/* Check the form of the parameters, whose places the names tell. */
+static int check_params(const struct check *c)
+{
+	struct nb_image_param params[NB_IMAGE_MAX_PARAMS];
+	uint32_t n;
+	int rc = nb_image_params(c->img, params, &n, c->err);
+
+	if (rc && c->err)
+		c->err->at = record_at(c, NB_SEC_NAMES, 0);
+	return rc;
 }
 
 static int check_counts(const struct check *c)
@@ -463,5 +477,7 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at, struct nb_err
 		rc = check_progs(&c);
 	if (!rc)
 		rc = check_names(&c);
+	if (!rc)
+		rc = check_params(&c);
 	return rc ? rc : check_ctx_fields(&c);
 }

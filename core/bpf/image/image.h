@@ -71,6 +71,12 @@ struct nb_map_spec {
 	const unsigned char *init;
 };
 
+/* Can programs take addresses inside the map's value (LDDW_MAP_VALUE)? */
+static inline bool nb_map_has_address(const struct nb_map_spec *m)
+{
+	return m->type == NB_MAP_ARRAY && m->max_entries == 1;
+}
+
 /* A source line. It applies from slot @pc up to the next record's slot. */
 struct nb_line {
 	uint32_t pc;
@@ -136,6 +142,9 @@ struct nb_image {
 	/* Name of the policy: its file name without the suffix. */
 	const char *name;
 	uint8_t digest[NB_SHA256_SIZE];
+	/* The digest that the image has if all parameters (param.h) have their defaults: images
+	 * with the same base differ in the values of parameters alone. */
+	uint8_t base[NB_SHA256_SIZE];
 	const struct nb_map_spec *maps;
 	uint32_t nmaps;
 	const struct nb_prog *progs;
@@ -153,7 +162,7 @@ struct nb_image {
 };
 
 /*
- * nb_image_write - write @in (except its digest, bytes, size and arena) to
+ * nb_image_write - write @in (except its digest, base, bytes, size and arena) to
  * @out
  *
  * Canonical: equal content gives equal bytes. It rejects what nb_image_read

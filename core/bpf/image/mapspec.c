@@ -133,13 +133,14 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 {
 	bool rodata = m->origin == NB_ORIGIN_RODATA;
+	uint32_t allowed = m->origin == NB_ORIGIN_DATA ? NB_MAPF_COHERENT : 0;
 
 	if (m->origin == NB_ORIGIN_DEFINED)
 		return 0;
-	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
+	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags & ~allowed)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a data section is an untagged array of one element, "
-			       "not %u of type %s with tags 0x%x",
+			       "map %s: a data section is an array of one element without tags, "
+			       "but .data may be coherent; not %u of type %s with tags 0x%x",
 			       m->name, m->max_entries, nb_spec_map_type(m->type)->word, m->tags);
 	if (m->flags & NB_F_WRONLY_PROG || rodata != !!(m->flags & NB_F_RDONLY_PROG))
 		return nb_fail(

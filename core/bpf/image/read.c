@@ -14,6 +14,7 @@
 #include "core/base/view.h"
 #include "core/bpf/image/check.h"
 #include "core/bpf/image/format.h"
+#include "core/bpf/image/param.h"
 #include "core/bpf/image/write.h"
 
 /* Size of the longest string with its NUL. It bounds the time of scans in a
@@ -175,7 +176,7 @@ static uint32_t assign_records(struct reader *r, enum nb_section sec, uint32_t n
 		return first;
 	}
 	read_fail(r, NB_E_IMAGE, r->at[sec],
-		  "maps or programs have more data, slots, functions or lines than this section");
+		  "maps or programs refer to records after the last one of this section");
 	return 0;
 }
 
@@ -280,6 +281,39 @@ static int read_sections(struct reader *r)
 	return r->rc ? r->rc : check_canonical(r);
 }
 
+/* Exchange the values of parameters and their defaults. */
+static void swap_values(struct nb_image_param *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t value = p[i].value;
+
+		p[i].value = p[i].preset;
+		p[i].preset = value;
+	}
+}
+
+/* Set the digests of a checked image. @bytes: its bytes, which have the defaults of the parameters
+ * for a moment. */
+static void set_digests(struct reader *r, unsigned char *bytes)
+{
+	struct nb_image_param p[NB_IMAGE_MAX_PARAMS];
+	struct nb_image *img = r->img;
+	uint32_t n;
+
+	img->bytes = bytes;
+	img->size = r->all.size;
+	nb_sha256(bytes, img->size, img->digest);
+	memcpy(img->base, img->digest, sizeof(img->base));
+	r->rc = nb_image_params(img, p, &n, r->err);
+	if (r->rc || !n)
+		return;
+	swap_values(p, n);
+	nb_image_put_params(img, bytes, p, n);
+	nb_sha256(bytes, img->size, img->base);
+	swap_values(p, n);
+	nb_image_put_params(img, bytes, p, n);
+}
+
 bool nb_image_is(const void *bytes, size_t size)
 {
 	return size >= 8 && !memcmp(bytes, NB_IMAGE_MAGIC, 8);
@@ -288,7 +322,7 @@ bool nb_image_is(const void *bytes, size_t size)
 int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct nb_err *err)
 {
 	struct reader r = { .err = err };
-	void *copy;
+	unsigned char *copy;
 
 	*out = NULL;
 	r.img = calloc(1, sizeof(*r.img));
@@ -303,13 +337,11 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size, struct 
 	if (!copy)
 		read_nomem(&r);
 	else if (!read_sections(&r))
-		nb_sha256(copy, size, r.img->digest);
+		set_digests(&r, copy);
 	if (r.rc) {
 		nb_image_free(r.img);
 		return r.rc;
 	}
-	r.img->bytes = copy;
-	r.img->size = size;
 	*out = r.img;
 	return 0;
 }

@@ -2,6 +2,8 @@
 #ifndef NB_ISA_BUDGETS_H
 #define NB_ISA_BUDGETS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -55,5 +57,48 @@ static inline uint32_t nb_loop_limit(uint32_t iteration, uint32_t most)
 
 	return n < most ? n : most;
 }
+
+enum { NB_NO_LOOP = UINT32_MAX >> 1 };
+
+/* The loop that costs most in a run. */
+struct nb_loop_report {
+	/* Slot where the loop begins; NB_NO_LOOP if there is none. */
+	uint32_t pc;
+	/* Iterations in the whole run; 0 if they are not constant. */
+	uint32_t iterations;
+	/* Instructions of one iteration without inner loops. */
+	uint32_t length;
+	/* Percentage of the cost of all loops and the first path. */
+	uint32_t share;
+};
+
+/* Bounds on the runs of an accepted program (NB_RUN_BUDGET). */
+struct nb_run_bounds {
+	/* @iteration: instructions of the longest iteration, not 0.
+	 * @first: instructions before the first iteration ends.
+	 * @iter_steps: steps that counted iterators must be able to take. */
+	uint32_t iteration, first, iter_steps;
+	/* @iterations: the verdict requires that loops can make this many
+	 * iterations. @constant_iterations: iterations of loops whose number is
+	 * constant; nested loops multiply. */
+	uint32_t iterations, constant_iterations;
+	/* The program has may_goto loops (@passes) or loops of helpers
+	 * (@loops). */
+	bool passes, loops;
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
+	struct nb_loop_report loop;
+};
+
+/* The cost of a verification. */
+struct nb_verify_stats {
+	uint32_t insns_walked, states_kept, states_peak;
+	/* Work of all walks: instructions, and other work in units of one
+	 * instruction. */
+	uint32_t work;
+	uint32_t stack_depth; /* Bytes of stack of the deepest call chain. */
+	uint64_t time_ns;
+	size_t memory; /* Size of the arena in bytes. */
+};
 
 #endif

@@ -70,12 +70,4 @@ static inline uint32_t nb_cpu_seen(void)
 	return cpu;
 }
 
-/* Return the CPU that the calling thread is on, or was on a moment ago. */
-static inline uint32_t nb_cpu_now(void)
-{
-	uint32_t cpu = nb_cpu_seen();
-
-	return __builtin_expect(cpu < nb_cpu_limit(), 1) ? cpu : nb_cpu_ask();
-}
-
 #endif

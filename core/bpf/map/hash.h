@@ -278,6 +278,9 @@ int nb_hash_remove(struct nb_map *m, const void *key);
 int nb_hash_next(struct nb_map *m, const void *key, void *to);
 bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
 uint32_t nb_hash_count(struct nb_map *m);
+/* A bucket that changes during each of NB_SEQ_READ_ROUNDS attempts stays empty
+ * in the copy. This concerns only maps that programs write, so no answer that
+ * ranks have to agree on. */
 void nb_hash_copy(struct nb_map *to, struct nb_map *from);
 
 /* The operations of a type whose memory, look-up and updates differ. */

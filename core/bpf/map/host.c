@@ -349,7 +349,11 @@ static int refuse_zeroes(const struct nb_map *m, int rc, struct nb_err *err)
 		       m->name, strerror(rc));
 }
 
-int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages, struct nb_err *err)
+/*
+ * Map the pages of descriptor @fd, or zeroes if @fd is negative, and check
+ * them; the map stays as it is. *@pages goes to show_pages.
+ */
+static int prepare_pages(const struct nb_map *m, int fd, void **pages, struct nb_err *err)
 {
 	void *p = NULL;
 	int rc;
@@ -376,7 +380,11 @@ int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages, struct nb_
 		       m->name, strerror(rc));
 }
 
-int nb_map_host_show(struct nb_map *m, void *pages, bool attached, struct nb_err *err)
+/*
+ * Show prepared pages, which the map owns from now on, also on failure.
+ * @attached: a descriptor provides the pages.
+ */
+static int show_pages(struct nb_map *m, void *pages, bool attached, struct nb_err *err)
 {
 	int rc = replace_pages(m, pages);
 
@@ -392,12 +400,6 @@ int nb_map_host_show(struct nb_map *m, void *pages, bool attached, struct nb_err
 	return 0;
 }
 
-void nb_map_host_drop(const struct nb_map *m, void *pages)
-{
-	if (pages)
-		munmap(pages, host_mapped(m));
-}
-
 int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
 {
 	void *pages;
@@ -405,16 +407,16 @@ int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
 
 	if (m->host && fd < 0)
 		return nb_fail(err, NB_E_IO, 0, "map %s: no descriptor", m->name);
-	rc = nb_map_host_prepare(m, fd, &pages, err);
-	return rc ? rc : nb_map_host_show(m, pages, true, err);
+	rc = prepare_pages(m, fd, &pages, err);
+	return rc ? rc : show_pages(m, pages, true, err);
 }
 
 int nb_map_host_detach(struct nb_map *m, struct nb_err *err)
 {
 	void *pages;
-	int rc = nb_map_host_prepare(m, -1, &pages, err);
+	int rc = prepare_pages(m, -1, &pages, err);
 
-	return rc ? rc : nb_map_host_show(m, pages, false, err);
+	return rc ? rc : show_pages(m, pages, false, err);
 }
 
 bool nb_map_host_attached(const struct nb_map *m)

@@ -37,34 +37,15 @@ int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def, struct nb
 bool nb_map_is_host(const struct nb_map *m);
 
 /*
- * nb_map_host_prepare - map the pages of descriptor @fd, or zeroes if @fd is
- * negative, and check them; the map stays as it is
- *
- * @fd stays the caller's and may be closed afterwards. *@pages goes to
- * nb_map_host_show or nb_map_host_drop. It takes milliseconds for large maps,
- * and needs no lock. Returns 0; NB_E_ARG: the descriptor is not of an allowed
- * kind, not frozen or sealed, or its shape differs from the map's; NB_E_IO: the
- * kernel refuses to map it, to move it or to read one of its pages; NB_E_NOMEM;
- * NB_E_NOTSUP: @m is no host map.
- */
-int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages, struct nb_err *err);
-/*
- * Show prepared pages. The map takes ownership of the pages, also on failure.
- * @attached: a descriptor provides the pages. Returns 0, or NB_E_IO or
- * NB_E_NOMEM if the kernel has no memory for the exchange: the map then keeps
- * its previous pages, or is detached. Only one call for a map at a time.
- */
-int nb_map_host_show(struct nb_map *m, void *pages, bool attached, struct nb_err *err);
-/* Free prepared pages; @pages may be NULL. */
-void nb_map_host_drop(const struct nb_map *m, void *pages);
-
-/*
  * nb_map_host_attach - show the pages of descriptor @fd in host map @m
  *
- * Calls nb_map_host_prepare and nb_map_host_show, and returns their errors. On
- * failure the map keeps what it showed before; if the kernel has no memory in
- * the middle of the exchange, it is detached. One attach or detach of a map at
- * a time.
+ * @fd stays the caller's and may be closed afterwards. It takes milliseconds
+ * for large maps. Returns 0; NB_E_ARG: the descriptor is not of an allowed
+ * kind, not frozen or sealed, or its shape differs from the map's; NB_E_IO: the
+ * kernel refuses to map it, to move it or to read one of its pages; NB_E_NOMEM;
+ * NB_E_NOTSUP: @m is no host map. On failure the map keeps what it showed
+ * before; if the kernel has no memory in the middle of the exchange, it is
+ * detached. One attach or detach of a map at a time.
  */
 int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err);
 /* Show zeroes again. Returns 0, NB_E_NOMEM (the map is unchanged) or

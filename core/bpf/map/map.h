@@ -43,15 +43,15 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def, struct nb_err 
 /*
  * Create a map with the same definition and a snapshot of the elements.
  * Other threads may write meanwhile: the copy has all keys that stay, and
- * each bucket of a hash as it was at one moment. Returns the errors of
- * nb_map_new.
+ * each bucket of a hash as it was at one moment, or empty if the bucket never
+ * stood still. Returns the errors of nb_map_new.
  */
 int nb_map_clone(struct nb_map **out, const struct nb_map *from, struct nb_err *err);
 /*
  * Give a hash a random hash function, so that nobody can choose keys that share
  * a bucket. Call it before the first key. Other types ignore it; clones inherit
- * it. Hashes without a seed share one function, so that equal maps have one
- * order of elements everywhere (docs/adr/0011-hash-seeds.md).
+ * it. Hashes without a seed share one function, so that maps with equal keys
+ * have equally full buckets everywhere (docs/adr/0011-hash-seeds.md).
  */
 void nb_map_seed(struct nb_map *m);
 /* Take a reference; NULL gives NULL. */

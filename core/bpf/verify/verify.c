@@ -16,7 +16,6 @@
 #include "core/bpf/verify/engine/loop_cost.h"
 #include "core/bpf/verify/feature/iter.h"
 #include "core/bpf/verify/flow/cfg.h"
-#include "core/bpf/verify/report/accepted.h"
 #include "core/bpf/verify/report/refuse.h"
 #include "core/bpf/verify/state/budget.h"
 #include "core/bpf/verify/state/env.h"
@@ -41,7 +40,7 @@ static int check_operands(struct nb_env *env)
 							       .limit = env->program.img->nmaps,
 							       .count = (uint32_t)insn->imm });
 		if (insn->fn == NB_FN_MAP_VALUE &&
-		    env->program.img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
+		    !nb_map_has_address(&env->program.img->maps[(uint32_t)insn->imm]))
 			return nb_refuse(env, NB_RULE_MAP_ADDRESS,
 					 &(struct nb_refusal){ .pc = pc,
 							       .reg = insn->dst,
@@ -99,7 +98,8 @@ static int walk_as(struct nb_env *env, struct nb_walk_how how, enum nb_walk_mode
 
 static bool is_cost(const struct nb_finding *f)
 {
-	return f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY;
+	return f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY ||
+	       f->cls == NB_FIND_POLICY_WORK;
 }
 
 /*
@@ -168,15 +168,15 @@ static int check_stack_sum(struct nb_env *env)
 /* Record which loop budgets a run needs, and how much of them. */
 static void note_loops(struct nb_env *env)
 {
-	struct nb_verdict *v = env->v;
+	struct nb_run_bounds *r = &env->v->runs;
 	uint8_t uses = 0;
 
 	for (uint32_t pc = 0; pc < env->program.n; pc++)
 		uses |= nb_budget_of(&env->program.insns[pc]);
-	v->passes = uses & NB_BUDGET_PASSES;
-	v->reads_time = env->facts.reads_time;
-	v->loops = uses & NB_BUDGET_ITERATIONS;
-	v->iterations = env->walk.how.few_iterations ? 0 : env->facts.needs.iterations;
+	r->passes = uses & NB_BUDGET_PASSES;
+	r->reads_time = env->facts.reads_time;
+	r->loops = uses & NB_BUDGET_ITERATIONS;
+	r->iterations = env->walk.how.few_iterations ? 0 : env->facts.needs.iterations;
 	nb_loops_fill(env);
 }
 
@@ -186,21 +186,21 @@ static void note_loops(struct nb_env *env)
  */
 static int check_length(struct nb_env *env)
 {
-	struct nb_verdict *v = env->v;
+	struct nb_run_bounds *r = &env->v->runs;
 
-	v->first = env->facts.length.first;
-	v->iteration = env->facts.length.iteration > 1 ? env->facts.length.iteration : 1;
-	v->iter_steps = env->facts.needs.iter_steps;
+	r->first = env->facts.length.first;
+	r->iteration = env->facts.length.iteration > 1 ? env->facts.length.iteration : 1;
+	r->iter_steps = env->facts.needs.iter_steps;
 	note_loops(env);
-	if (v->iteration > NB_MAX_ITERATION_INSNS || v->first > NB_MAX_ITERATION_INSNS)
+	if (r->iteration > NB_MAX_ITERATION_INSNS || r->first > NB_MAX_ITERATION_INSNS)
 		return nb_refuse_program(env, NB_RULE_RUN_LENGTH, .pc = env->facts.length.call_pc,
 					 .limit = NB_MAX_ITERATION_INSNS,
 					 .count = env->facts.length.call);
-	if (v->iter_steps > nb_loop_limit(v->iteration, v->iter_steps))
+	if (r->iter_steps > nb_loop_limit(r->iteration, r->iter_steps))
 		return nb_refuse_program(env, NB_RULE_RUN_ITER_STEPS,
 					 .pc = env->facts.needs.iter_steps_pc,
-					 .limit = nb_loop_limit(v->iteration, v->iter_steps),
-					 .size = v->iteration, .count = v->iter_steps);
+					 .limit = nb_loop_limit(r->iteration, r->iter_steps),
+					 .size = r->iteration, .count = r->iter_steps);
 	return 0;
 }
 
@@ -213,6 +213,7 @@ static int check_verdict(struct nb_env *env)
 	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
 		  &(struct nb_refusal){ .pc = env->facts.exits.local,
 					.where = env->facts.exits.from });
+	env->v->finding.way = env->facts.exits.way;
 	nb_path_explain(env);
 	return NB_E_VERIFY;
 }
@@ -326,15 +327,16 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img, uint32_t prog
 	if (!v)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory to verify %s", img->progs[prog].name);
 	nb_arena_init(&v->arena, all.max_memory);
-	v->loop.pc = NB_NO_LOOP;
+	v->runs.loop.pc = NB_NO_LOOP;
 	rc = verify_prog(v, img, &img->progs[prog], &all);
 	v->stats.memory = v->arena.used;
 	v->stats.time_ns = nb_now_ns() - start;
 	if (rc) {
 		nb_verdict_free(v);
-		return nb_fail(err, rc, 0,
-			       rc == NB_E_NOMEM ? "no memory to verify %s" : "verifying %s failed",
-			       img->progs[prog].name);
+		return rc == NB_E_NOMEM ? nb_fail(err, rc, 0, "no memory to verify %s (%u slots)",
+						  img->progs[prog].name, img->progs[prog].nslots)
+					: nb_fail(err, rc, 0, "verifying %s failed with error %d",
+						  img->progs[prog].name, rc);
 	}
 	*out = v;
 	return 0;

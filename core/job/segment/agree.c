@@ -115,7 +115,7 @@ const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index)
 {
 	const struct nb_seg_comm *c;
 
-	if (index >= NB_SEG_COMMS)
+	if (index >= nb_seg_ncomms(job->seg))
 		return NULL;
 	c = &job->seg->comm[index];
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ? c : NULL;
@@ -188,7 +188,7 @@ static bool hash_at(const struct nb_track *r, uint64_t n, uint64_t *hash)
 	for (uint64_t k = r->decisions; k > n; k--) {
 		if (!nb_track_read(r, k - 1, &w))
 			return false;
-		*hash = nb_hash_back(*hash, w.bytes, w.rest);
+		*hash = nb_hash_back(*hash, w.bytes, w.rest, w.chunk_size);
 	}
 	return true;
 }
@@ -270,6 +270,7 @@ static void read_rank(struct comparison *c, const struct nb_job *job,
 	};
 	ring->ring = nb_job_ring(job, slot);
 	ring->clock = ring->ring ? nb_seg_clocks(ring->ring) : NULL;
+	ring->chunk = ring->ring ? nb_seg_chunks(ring->ring) : NULL;
 	ring->hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
 	ring->decisions = decisions_in(ring->hash, begun(slot));
 	r->calls = __atomic_load_n(&slot->calls, __ATOMIC_ACQUIRE);
@@ -292,13 +293,44 @@ static uint32_t find_furthest(const struct comparison *c)
 	return best;
 }
 
+static bool read_decision(const struct nb_track *t, uint64_t k, struct nb_decision *out)
+{
+	return nb_unpack(&t->ring[k % NB_RING], &t->chunk[k % NB_RING], k, out);
+}
+
 /* Report decision @seq of rank @i. */
 static void report_decision(struct comparison *c, uint32_t i, uint64_t seq, bool differs)
 {
 	struct nb_agree_rank *r = &c->out->rank[i];
 
-	r->has = nb_unpack(&c->ring[i].ring[seq % NB_RING], seq, &r->decision);
+	r->has = read_decision(&c->ring[i], seq, &r->decision);
 	r->differs = differs;
+}
+
+/* Note that two ranks were offered different combinations, in their decisions
+ * @k and @l. */
+static void note_offers(struct comparison *c, uint32_t i, uint64_t k, uint32_t j, uint64_t l)
+{
+	struct nb_agree *out = c->out;
+
+	if (out->offers)
+		return;
+	out->offers = read_decision(&c->ring[i], k, &out->offer[0]) &&
+		      read_decision(&c->ring[j], l, &out->offer[1]);
+	out->offer_rank[0] = i;
+	out->offer_rank[1] = j;
+}
+
+/* Compare what ranks @i and @j, which made the same decisions, were offered. */
+static void compare_offers(struct comparison *c, uint32_t i, uint32_t j)
+{
+	const struct nb_track *a = &c->ring[i], *b = &c->ring[j];
+	uint64_t k = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a) : oldest_kept(b);
+	struct nb_agreed x, y;
+
+	for (; !c->out->offers && k < a->decisions && k < b->decisions; k++)
+		if (nb_track_read(a, k, &x) && nb_track_read(b, k, &y) && !nb_same_offer(&x, &y))
+			note_offers(c, i, k, j, k);
 }
 
 /* Did the same number of calls precede the last decision that both ranks
@@ -325,9 +357,13 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i, bool
 	struct nb_agree *out = c->out;
 	struct nb_bycalls by;
 
-	if (alike && same_clocks(a, b))
+	if (alike && same_clocks(a, b)) {
+		compare_offers(c, ahead, i);
 		return;
+	}
 	nb_bycalls(a, b, &by);
+	if (by.offers)
+		note_offers(c, ahead, by.offer_seq[0], i, by.offer_seq[1]);
 	if (by.differ && out->verdict != NB_DIVERGED) {
 		out->verdict = alike ? NB_API_CALLS_DIFFER : NB_DIVERGED;
 		out->seq = by.seq[0];
@@ -359,10 +395,9 @@ static bool answers_differ(const struct nb_track *a, const struct nb_track *b, u
 {
 	struct nb_decision x, y;
 
-	return nb_unpack(&a->ring[k % NB_RING], k, &x) && nb_unpack(&b->ring[k % NB_RING], k, &y) &&
-	       x.coll == y.coll && x.bytes == y.bytes && x.usable == y.usable &&
-	       x.pipe_ops == y.pipe_ops && x.nccl_algo == y.nccl_algo &&
-	       x.nccl_proto == y.nccl_proto;
+	return read_decision(a, k, &x) && read_decision(b, k, &y) && x.coll == y.coll &&
+	       x.bytes == y.bytes && x.usable == y.usable && x.pipe_ops == y.pipe_ops &&
+	       x.nccl_algo == y.nccl_algo && x.nccl_proto == y.nccl_proto;
 }
 
 /*
@@ -421,8 +456,11 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 	}
 	if (b->decisions < out->to)
 		out->to = b->decisions;
-	if (hash == (b->hash & NB_HASH_MASK))
+	if (hash == (b->hash & NB_HASH_MASK)) {
+		if (out->clock == NB_CLOCK_DECISIONS)
+			compare_offers(c, ahead, i);
 		return;
+	}
 	from = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a) : oldest_kept(b);
 	note_difference(c, ahead, i, first_difference(a, b, from, b->decisions), b->decisions);
 }
@@ -520,6 +558,24 @@ static bool questions_alike(const struct comparison *c, uint32_t ahead)
 	return !c->out->extra && !c->out->earlier;
 }
 
+/* Did the ranks that decided differently have the same question with different
+ * offers? */
+static void find_offers(struct comparison *c)
+{
+	struct nb_agree *out = c->out;
+	uint32_t i = 0;
+
+	while (i < out->n && (!out->rank[i].has || !c->ring[i].ring))
+		i++;
+	for (uint32_t j = i + 1; j < out->n; j++) {
+		const struct nb_decision *x = &out->rank[i].decision, *y = &out->rank[j].decision;
+
+		if (c->ring[j].ring && out->rank[j].has && x->coll == y->coll &&
+		    x->bytes == y->bytes && x->usable && y->usable && x->usable != y->usable)
+			note_offers(c, i, x->seq, j, y->seq);
+	}
+}
+
 void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 {
 	struct comparison c = { track, a };
@@ -547,6 +603,11 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 		mark_minority(&c);
 		find_extra(&c);
 		a->aligned = questions_alike(&c, ahead);
+	}
+	if (nb_agree_broken(a)) {
+		/* only what differs in the reported decision explains it */
+		a->offers = false;
+		find_offers(&c);
 	}
 }
 

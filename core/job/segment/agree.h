@@ -117,6 +117,12 @@ struct nb_agree {
 	/* NB_DIVERGED: ranks had the same questions and only the answers
 	 * differ. A fence is still the same decision for all ranks. */
 	bool aligned;
+	/* Were two ranks offered different combinations for one question? NCCL
+	 * compares a call's configuration (ncclCollConfig_t) on each rank alone.
+	 * Their indices, and their decisions. */
+	bool offers;
+	uint32_t offer_rank[2];
+	struct nb_decision offer[2];
 	uint32_t n;
 	/* The compared ranks: @own, or memory of the caller. */
 	struct nb_agree_rank *rank;

@@ -32,10 +32,15 @@ bool nb_track_read(const struct nb_track *t, uint64_t k, struct nb_agreed *out)
 {
 	const struct nb_packed *p = &t->ring[k % NB_RING];
 	uint64_t a = __atomic_load_n(&p->word[0], __ATOMIC_ACQUIRE);
-	uint64_t b = __atomic_load_n(&p->word[2], __ATOMIC_ACQUIRE);
+	uint64_t o = __atomic_load_n(&p->word[1], __ATOMIC_ACQUIRE);
+	uint64_t b = __atomic_load_n(&p->word[2], __ATOMIC_ACQUIRE), tag = nb_packed_tag(k);
 
-	*out = (struct nb_agreed){ a & NB_PACKED_BYTES, b & NB_PACKED_AGREED };
-	return !((a ^ nb_packed_tag(k)) >> 48) && !((b ^ nb_packed_tag(k)) >> 48);
+	*out = (struct nb_agreed){ .bytes = a & NB_PACKED_BYTES,
+				   .rest = b & NB_PACKED_AGREED,
+				   .offered = (uint32_t)(o >> NB_PACKED_AT_USABLE) &
+					      ((UINT32_C(1) << NB_PACKED_ENTRIES) - 1) };
+	return !((a ^ tag) >> 48) && !((o ^ tag) >> 48) && !((b ^ tag) >> 48) &&
+	       nb_packed_chunk(&t->chunk[k % NB_RING], k, b, &out->chunk_size);
 }
 
 static bool is_behind(uint32_t a, uint32_t b)
@@ -69,9 +74,23 @@ struct part {
 	bool whole;
 };
 
-enum match { SAME, OTHER_ANSWER, NOT_ASKED };
+/* Count the part's questions with an offer. */
+static uint64_t count_asked(const struct part *p)
+{
+	uint64_t n = 0;
 
-/* Look for decision @x in @p; *@at is a decision with another answer. */
+	for (uint64_t k = p->from; k < p->to; k++) {
+		struct nb_agreed x;
+
+		n += !nb_track_read(p->r, k, &x) || !nb_offered_nothing(&x);
+	}
+	return n;
+}
+
+enum match { SAME, OTHER_OFFER, OTHER_ANSWER, NOT_ASKED };
+
+/* Look for decision @x in @p; *@at is a decision with another offer or
+ * answer. */
 static enum match find_match(const struct nb_agreed *x, const struct part *p, uint64_t *at)
 {
 	enum match m = NOT_ASKED;
@@ -79,14 +98,19 @@ static enum match find_match(const struct nb_agreed *x, const struct part *p, ui
 	for (uint64_t k = p->from; k < p->to; k++) {
 		struct nb_agreed y;
 
-		if (!nb_track_read(p->r, k, &y) || nb_same_agreed(x, &y))
+		if (!nb_track_read(p->r, k, &y))
 			/* The decision was overwritten, so no difference is
 			 * known. */
 			return SAME;
-		if (!nb_same_question(x, &y))
-			continue;
-		m = OTHER_ANSWER;
-		*at = k;
+		if (nb_same_agreed(x, &y)) {
+			if (nb_same_offer(x, &y))
+				return SAME;
+			m = OTHER_OFFER;
+			*at = k;
+		} else if (m != OTHER_OFFER && nb_same_question(x, &y) && !nb_offered_nothing(&y)) {
+			m = OTHER_ANSWER;
+			*at = k;
+		}
 	}
 	return m;
 }
@@ -98,20 +122,27 @@ static void note_extra(struct nb_bycalls *out, int side, uint64_t n, uint64_t se
 	out->extra[side] += (uint32_t)n;
 }
 
-/* Compare the decisions after one call; @p[s] has no more decisions than
- * the other rank. */
-static void compare_call(const struct part p[2], int s, struct nb_bycalls *out)
+/* Compare the decisions after one call. */
+static void compare_call(const struct part p[2], struct nb_bycalls *out)
 {
+	const uint64_t n[2] = { count_asked(&p[0]), count_asked(&p[1]) };
+	const int s = n[1] < n[0];
 	const struct part *few = &p[s], *many = &p[!s];
-	uint64_t nfew = few->to - few->from, nmany = many->to - many->from;
 	bool whole = p[0].whole && p[1].whole;
 
 	for (uint64_t k = few->from; k < few->to && k - few->from < MOST; k++) {
 		uint64_t at = many->from + (k - few->from);
 		struct nb_agreed x;
-		enum match m = nb_track_read(few->r, k, &x) ? find_match(&x, many, &at) : SAME;
+		enum match m = SAME;
 
-		if (m == SAME || (m == NOT_ASKED && !whole))
+		if (nb_track_read(few->r, k, &x) && !nb_offered_nothing(&x))
+			m = find_match(&x, many, &at);
+		if (m == OTHER_OFFER && !out->offers) {
+			out->offers = true;
+			out->offer_seq[s] = k;
+			out->offer_seq[!s] = at;
+		}
+		if (m == SAME || m == OTHER_OFFER || (m == NOT_ASKED && !whole))
 			continue;
 		out->differ = true;
 		out->questions = m == NOT_ASKED;
@@ -119,8 +150,8 @@ static void compare_call(const struct part p[2], int s, struct nb_bycalls *out)
 		out->seq[!s] = at;
 		return;
 	}
-	if (whole && nmany > nfew)
-		note_extra(out, !s, nmany - nfew, many->from + nfew);
+	if (whole && n[!s] > n[s])
+		note_extra(out, !s, n[!s] - n[s], many->from + n[s]);
 }
 
 static struct part calls_part_of(const struct nb_track *r, uint64_t from)
@@ -145,14 +176,15 @@ void nb_bycalls(const struct nb_track *a, const struct nb_track *b, struct nb_by
 			int side = is_behind(c[0], c[1]) ? 0 : 1;
 			uint64_t from = at[side];
 
-			at[side] = next_call(r[side], from);
+			p[0] = calls_part_of(r[side], from);
+			at[side] = p[0].to;
 			if (out->compared)
-				note_extra(out, side, at[side] - from, from);
+				note_extra(out, side, count_asked(&p[0]), from);
 			continue;
 		}
 		p[0] = calls_part_of(a, at[0]);
 		p[1] = calls_part_of(b, at[1]);
-		compare_call(p, p[1].to - p[1].from < p[0].to - p[0].from, out);
+		compare_call(p, out);
 		out->compared = true;
 		at[0] = next_call(a, at[0]);
 		at[1] = next_call(b, at[1]);

@@ -20,17 +20,21 @@ struct nb_track {
 	/* For each of NB_RING decisions: low bits of the number of calls
 	 * before it. */
 	const uint32_t *clock;
+	const uint64_t *chunk; /* For each decision: the word of its chunk size. */
 	uint64_t decisions, hash;
 };
 
-/* The part of a decision that must be the same on all ranks. */
+/* The part of a decision that must be the same on all ranks, and NCCL's offer,
+ * of which only the first part depends. */
 struct nb_agreed {
 	uint64_t bytes, rest;
+	uint32_t offered; /* Combinations that NCCL offered; 0: none or unknown. */
+	uint32_t chunk_size;
 };
 
 static inline bool nb_same_agreed(const struct nb_agreed *a, const struct nb_agreed *b)
 {
-	return a->bytes == b->bytes && a->rest == b->rest;
+	return a->bytes == b->bytes && a->rest == b->rest && a->chunk_size == b->chunk_size;
 }
 
 /* Was the tuner asked about the same bytes and collective? */
@@ -39,6 +43,21 @@ static inline bool nb_same_question(const struct nb_agreed *a, const struct nb_a
 	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
 
 	return a->bytes == b->bytes && !((a->rest ^ b->rest) & coll);
+}
+
+/* Did NCCL offer the same combinations, as far as both offers are known? */
+static inline bool nb_same_offer(const struct nb_agreed *a, const struct nb_agreed *b)
+{
+	return a->offered == b->offered || !a->offered || !b->offered;
+}
+
+/*
+ * Did NCCL ask without an offer? 2.31 and later ask so on any of the ranks, when
+ * they look for a symmetric kernel. No collective follows from the answer.
+ */
+static inline bool nb_offered_nothing(const struct nb_agreed *a)
+{
+	return !a->offered && (a->rest >> NB_PACKED_AT_INDEX & NB_PACKED_ENTRY) == NB_PACKED_ENTRY;
 }
 
 /* Read decision @k; returns false if it is overwritten, or being written. */
@@ -50,6 +69,10 @@ struct nb_bycalls {
 	bool questions; /* The questions differ. */
 	/* Numbers of the decisions that differ, of @a and @b. */
 	uint64_t seq[2];
+	/* The same question had different offers, in decisions offer_seq of @a
+	 * and @b. */
+	bool offers;
+	uint64_t offer_seq[2];
 	/* Number of questions that the other rank did not have. */
 	uint32_t extra[2];
 	/* Number of the first extra question, as its rank counts. */

@@ -18,19 +18,15 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 15,
+	NB_SEG_VERSION = 19,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
 	NB_SEG_SLOTS = 64, /* Largest number of ranks of a communicator on this
 			      host. */
 	NB_SEG_RINGS = 2048,
-	NB_SEG_LOST = 16, /* Largest number of ranks recorded as unable to
-			     register. */
-	NB_RING = 1024	  /* Decisions kept for each rank. */
+	NB_RING = 1024 /* Decisions kept for each rank. */
 };
-
-#define NB_SEG_UNNAMED UINT64_MAX
 
 #define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* The bytes "cbpfseg1" */
 
@@ -62,7 +58,9 @@ struct nb_seg_proc {
 	/* Atomic: number of the process's baseline generation. */
 	uint32_t baseline;
 	int32_t ranks; /* Ranks that the launcher has started; -1 if unknown. */
-	uint8_t pad[44 - 4 * NB_NSETTINGS];
+	/* Atomic: the first bytes of the digest of NCCLBPF_POLICY's generation, | 1; 0: unknown. */
+	uint32_t first;
+	uint8_t pad[40 - 4 * NB_NSETTINGS];
 };
 
 enum {
@@ -149,9 +147,7 @@ struct nb_seg_record {
 enum nb_differ {
 	NB_DIFFER_NOT,
 	NB_DIFFER_POLICIES,
-	NB_DIFFER_LOST,	    /* A rank could not register. */
-	NB_DIFFER_STRANGER, /* A process has another version of the segment. */
-	NB_DIFFER_MISSING,  /* A rank was missing at the first decision. */
+	NB_DIFFER_MISSING, /* A rank was missing at the first decision. */
 	/* This value plus an nb_setting: that setting differed. */
 	NB_DIFFER_SETTING
 };
@@ -178,21 +174,32 @@ enum nb_clock_kind {
 	NB_CLOCK_NONE
 };
 
+/* What names a communicator. */
+enum nb_seg_id {
+	NB_ID_NONE,  /* Nothing: the communicator has no entry. */
+	NB_ID_TUNER, /* The tuner's init, which all ranks pass before one decides. */
+	/*
+	 * The profiler's init (NCCL 2.27). The tuner's init of a rank may come
+	 * after decisions of others, so ranks start with NCCLBPF_POLICY, and a
+	 * fence waits until all have registered.
+	 */
+	NB_ID_PROFILER
+};
+
 struct nb_seg_comm {
 	uint64_t comm_id;
 	uint32_t in_use; /* Atomic: the entry is in use. */
 	uint32_t nranks, nnodes;
 	/* Atomic: ranks started with differences; see differs. */
 	uint32_t mismatch;
-	uint32_t first; /* Number of the communicator's initial generation. */
-	/* If 0, the entry only counts ranks and no fence is armed. */
-	uint32_t has_id;
+	uint32_t first;	 /* Number of the communicator's initial generation. */
+	uint32_t has_id; /* An enum nb_seg_id. */
 	/* Atomic: number of the first diverged decision + 1, or 0. */
 	uint64_t diverged;
 	uint32_t differs; /* Atomic: an enum nb_differ, if mismatch is set. */
 	/* The two slots between which @differs was found. */
 	uint32_t differ_slot[2];
-	uint32_t differ_value[2]; /* The two values that these slots have. */
+	uint32_t differ_value[2]; /* Values of the slots in @differ_slot. */
 	uint32_t clock;		  /* Atomic: an enum nb_clock_kind. */
 	/* Atomic: an enum nb_fleet_kind. If the communicator is in a fleet,
 	 * the record is a copy that the agent writes. */
@@ -206,18 +213,21 @@ struct nb_seg_comm {
 	uint64_t fleet_since;
 	/*
 	 * The fleet's record that the agent has copied or is copying: its id,
-	 * that of the record before it, and for an outcome that of the record
-	 * before the arming (plugin/agent/keys/view.h). 0: none. Only the agent
-	 * uses them, but they outlive it: a copy is never replaced by an older
-	 * one. fleet_copied: the id again, once the copy is complete.
+	 * and that of the record before it (plugin/agent/keys/view.h). 0: none.
+	 * Only the agent uses them, but they outlive it: a copy is never
+	 * replaced by an older one. fleet_copied: the id again, once the copy
+	 * is complete.
 	 */
-	uint64_t fleet_id, fleet_was, fleet_base, fleet_copied;
+	uint64_t fleet_id, fleet_was, fleet_copied;
 	/* Atomic: 1 if the store lacks the copied record and any that follows
-	 * it. The agent then copies none until the record is rebuilt. */
+	 * it. The agent then copies only an outcome that a site writes again. */
 	uint64_t fleet_lost;
 	/* Why NCCL decides for this communicator of several hosts; "" if the
 	 * policies decide. */
 	char fleet_why[160];
+	/* Atomic: index + 1 of the process that returns diverged ranks to NCCL's
+	 * own choice; 0: none has to. */
+	uint32_t resets;
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
@@ -229,15 +239,6 @@ static inline enum nb_clock_kind nb_seg_clock(const struct nb_seg_comm *c)
 
 	return kind <= NB_CLOCK_NONE ? (enum nb_clock_kind)kind : NB_CLOCK_NONE;
 }
-
-/* A rank that could not register; written without the lock. */
-struct nb_seg_lost {
-	/* Atomic: token of the rank's process; 0 if free, 1 while being
-	 * filled. */
-	uint64_t token;
-	uint64_t comm_id; /* Identity; NB_SEG_UNNAMED if NCCL gives none. */
-	uint64_t proc;	  /* Index of the rank's process. */
-};
 
 /* State of the site's agent, which writes it. The first process of a run
  * writes runs, and sets change to 0. */
@@ -274,31 +275,21 @@ struct nb_seg {
 	uint64_t magic;
 	uint32_t version, size;
 	uint64_t next_gen; /* Number of the next generation; under the lock. */
-	/* Atomic: number of the last committed generation. Above bit 32:
-	 * the ranks without a slot that started with it (nb_seg_baseline). */
-	uint64_t baseline;
-	/*
-	 * Atomic: PID of a process of this job that uses another version of the
-	 * segment, and so shares nothing with the others. The offset is the
-	 * same in all versions.
-	 */
-	uint64_t stranger;
-	/* Atomic: the PID namespace of that process. */
-	uint64_t stranger_ns;
-	/* Atomic: not 0 if two or more processes used other versions. */
-	uint64_t strangers;
-	/* Atomic: the process that runs controllers; 0 for none. */
-	uint64_t loop;
+	uint64_t baseline; /* Atomic: number of the last committed generation. */
+	/* Written by processes of version 15 and before that meet this segment. */
+	uint64_t old_marks[3];
+	/* Atomic, changed under the lock: no entry of @comm from this index on was ever used. */
+	uint32_t ncomms;
+	uint32_t pad;
+	/* At the same offset in all versions. */
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];
 	/* Owner of each ring: index of communicator * NB_SEG_SLOTS + slot +
 	 * 1; 0 if never used. Under the lock. */
 	uint32_t ring_owner[NB_SEG_RINGS];
-	struct nb_seg_lost lost[NB_SEG_LOST];
-	/* Atomic: lost[] was full. Bit 1: for a rank with an identity; bit
-	 * 2: for one without. */
-	uint64_t all_lost;
+	/* Atomic: the process that runs controllers; 0 for none. */
+	uint64_t loop;
 	/* Atomic: number of the change that the site's controllers propose to
 	 * the fleet; 0: none so far. */
 	uint64_t proposal;
@@ -312,17 +303,36 @@ struct nb_seg {
  * The rings of decisions follow the segment; pages are allocated on demand.
  * Decision k of a rank is element k % NB_RING of its ring. After a ring's
  * decisions come, for each decision, the low 32 bits of the number of API
- * calls before it, if the rank's clock counts these.
+ * calls before it, if the rank's clock counts these, and then, for each
+ * decision, the word of its chunk size (packed.h).
  */
 #define NB_SEG_PAGE UINT64_C(4096)
 #define NB_SEG_RINGS_AT ((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
-#define NB_SEG_RING_SIZE (NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t)))
+#define NB_SEG_RING_SIZE \
+	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t) + sizeof(uint64_t)))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
 
 /* Return the numbers of API calls before each decision of @ring. */
 static inline uint32_t *nb_seg_clocks(const struct nb_packed *ring)
 {
 	return (uint32_t *)(uintptr_t)(ring + NB_RING);
+}
+
+/* Return the words with the chunk sizes of the decisions of @ring. */
+static inline uint64_t *nb_seg_chunks(const struct nb_packed *ring)
+{
+	return (uint64_t *)(void *)(nb_seg_clocks(ring) + NB_RING);
+}
+
+/*
+ * Return the number of entries of @comm to look at. An entry has a page of its own and more, so
+ * a process that looked at all of them would have a megabyte more in memory.
+ */
+static inline uint32_t nb_seg_ncomms(const struct nb_seg *seg)
+{
+	uint32_t n = __atomic_load_n(&seg->ncomms, __ATOMIC_ACQUIRE);
+
+	return n < NB_SEG_COMMS ? n : NB_SEG_COMMS;
 }
 
 /* Return the digest of directory @dir for nb_seg.place. */
@@ -335,9 +345,10 @@ static inline uint64_t nb_seg_place(const char *dir)
 	return n | 1;
 }
 
-static inline uint32_t nb_seg_baseline(uint64_t word)
+/* Return the number of the last committed generation; 0: none. */
+static inline uint32_t nb_seg_baseline(const struct nb_seg *seg)
 {
-	return (uint32_t)word;
+	return (uint32_t)__atomic_load_n(&seg->baseline, __ATOMIC_SEQ_CST);
 }
 
 enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };

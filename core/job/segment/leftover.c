@@ -129,7 +129,7 @@ static int newest_first(const void *a, const void *b)
 static bool remove_file(int dirfd, const struct leftover *l)
 {
 	int fd = openat(dirfd, l->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char board[NAME + 8];
+	char mailbox[NAME + 8];
 	struct stat st;
 	bool gone;
 
@@ -139,8 +139,9 @@ static bool remove_file(int dirfd, const struct leftover *l)
 	       !fstatat(dirfd, l->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_ino == l->inode &&
 	       nb_seg_use_of(fd) == NB_SEG_UNUSED;
 	if (gone && !l->unfinished) {
-		snprintf(board, sizeof(board), "%.*s.loop", (int)strcspn(l->name, "."), l->name);
-		unlinkat(dirfd, board, 0);
+		snprintf(mailbox, sizeof(mailbox), "%.*s.loop", (int)strcspn(l->name, "."),
+			 l->name);
+		unlinkat(dirfd, mailbox, 0);
 	}
 	gone = gone && !unlinkat(dirfd, l->name, 0);
 	close(fd);

@@ -22,12 +22,15 @@ struct nb_decision {
 	int coll;
 	int nccl_algo, nccl_proto;
 	int algo, proto;
-	uint32_t channels; /* Number of channels; 0 for NCCL's own choice. */
+	uint32_t channels;   /* Number of channels; 0 for NCCL's own choice. */
+	uint32_t chunk_size; /* Bytes of a chunk; 0 for NCCL's own choice. */
 	/* Index of the deciding policy in the generation; -1 for NCCL. */
 	int by;
 	uint32_t refused; /* Why NCCL's choice was kept, an enum nb_refused. */
 	double cost_us, nccl_cost_us;
 	bool reg_buff;
+	/* The library is RCCL: NCCL's choice is only the cheapest entry. */
+	bool rccl;
 };
 
 /*
@@ -37,12 +40,15 @@ struct nb_decision {
  * different decisions and needs no lock.
  *
  *   0  bytes 48 (clamped)
- *   1  generation 22, usable 21, registered buffers 1
+ *   1  generation 22, usable 21, registered buffers 1, RCCL 1
  *   2  pipe operations 12 (clamped), collective 4, NCCL's choice 6,
- *      entry chosen 6, policy 5, reason 5, channels 7
+ *      entry chosen 6, policy 5, reason 5, channels 8, chunk size 1
  *   3  cost of the entry 24, of NCCL's choice 24: floats less 8 low bits
  *
- * Numbers are widths in bits, from bit 0 up; the tag is in bits 48 to 63.
+ * Numbers are widths in bits, from bit 0 up; the tag is in bits 48 to 63. If
+ * word 2 says that a policy has chosen a chunk size, this size is in a word of
+ * its own with the same tag. It is written before the other words, and only by
+ * such decisions.
  */
 enum { NB_PACKED_WORDS = 4 };
 
@@ -57,24 +63,28 @@ enum {
 	NB_PACKED_COLL = 15, /* A collective that we do not know. */
 	/* The combinations of 7 algorithms and 3 protocols. */
 	NB_PACKED_ENTRIES = 21,
-	NB_PACKED_ENTRY = 63,  /* No entry was chosen. */
-	NB_PACKED_POLICY = 31, /* No policy made the choice. */
+	NB_PACKED_ENTRY = 63,	  /* No entry was chosen. */
+	NB_PACKED_POLICY = 31,	  /* No policy made the choice. */
+	NB_PACKED_CHANNELS = 255, /* The most channels of a decision. */
 	/* The lowest bits of the parts of words 1 and 2. */
 	NB_PACKED_AT_USABLE = 22,
 	NB_PACKED_AT_REG_BUFF = 43,
+	NB_PACKED_AT_RCCL = 44,
 	NB_PACKED_AT_COLL = 12,
 	NB_PACKED_AT_BEST = 16,
 	NB_PACKED_AT_INDEX = 22,
 	NB_PACKED_AT_BY = 28,
 	NB_PACKED_AT_REFUSED = 33,
 	NB_PACKED_AT_CHANNELS = 38,
+	NB_PACKED_AT_CHUNK = 46,
 	NB_PACKED_AT_BEST_COST = 24
 };
 
 /* The bits of word 2 that must be the same on all ranks. */
 #define NB_PACKED_AGREED                                                          \
 	(UINT64_C(15) << NB_PACKED_AT_COLL | UINT64_C(63) << NB_PACKED_AT_INDEX | \
-	 UINT64_C(127) << NB_PACKED_AT_CHANNELS)
+	 (uint64_t)NB_PACKED_CHANNELS << NB_PACKED_AT_CHANNELS |                  \
+	 UINT64_C(1) << NB_PACKED_AT_CHUNK)
 
 static inline uint64_t nb_packed_tag(uint64_t seq)
 {
@@ -133,6 +143,13 @@ static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
 	       (word2 & NB_PACKED_AGREED) * UINT64_C(0xd6e8feb86659fd93);
 }
 
+/* Return the part of a decision's step that depends on its chunk size; 0 for
+ * NCCL's own. */
+static inline uint64_t nb_hash_chunk(uint32_t chunk_size)
+{
+	return chunk_size * UINT64_C(0xff51afd7ed558ccd);
+}
+
 /* Add decision @seq with its step to the hash. The factor shifts out the
  * bits above 48 of both. */
 static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
@@ -142,17 +159,36 @@ static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 	return (h >> 16 ^ h >> 41) | nb_packed_tag(seq);
 }
 
-/* Roll back the last decision, which has these words. */
-static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0, uint64_t word2)
+/* Roll back the last decision, which has these words and this chunk size. */
+static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0, uint64_t word2,
+				    uint32_t chunk_size)
 {
 	uint64_t h = hash & NB_HASH_MASK;
 
 	h = (h ^ h >> 25) * NB_HASH_BACK;
-	return (h ^ nb_hash_step(word0, word2)) & NB_HASH_MASK;
+	return (h ^ nb_hash_step(word0, word2) ^ nb_hash_chunk(chunk_size)) & NB_HASH_MASK;
 }
 
-/* Read decision @seq; returns false if @from does not hold it, or if it is
- * being written. @out->count is left 0. Any thread. */
-bool nb_unpack(const struct nb_packed *from, uint64_t seq, struct nb_decision *out);
+/*
+ * Read the chunk size of decision @seq, which has the word @word2. Returns false
+ * if @chunk belongs to another decision.
+ */
+static inline bool nb_packed_chunk(const uint64_t *chunk, uint64_t seq, uint64_t word2,
+				   uint32_t *out)
+{
+	uint64_t w;
+
+	*out = 0;
+	if (!(word2 >> NB_PACKED_AT_CHUNK & 1))
+		return true;
+	w = __atomic_load_n(chunk, __ATOMIC_ACQUIRE);
+	*out = (uint32_t)w;
+	return !((w ^ nb_packed_tag(seq)) >> 48);
+}
+
+/* Read decision @seq, whose chunk size is in @chunk; returns false if @from does
+ * not hold it, or if it is being written. @out->count is left 0. Any thread. */
+bool nb_unpack(const struct nb_packed *from, const uint64_t *chunk, uint64_t seq,
+	       struct nb_decision *out);
 
 #endif

@@ -16,10 +16,13 @@ static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 	const char *coll = d->coll < 0 ? NULL : nb_nccl_coll(d->coll);
 	const char *algo = d->algo < 0 ? NULL : nb_nccl_algo(d->algo);
 	const char *proto = d->proto < 0 ? NULL : nb_nccl_proto(d->proto);
+	char chunk[32] = "";
 
-	return snprintf(text, size, "slot %u (pid %u) %s %" PRIu64 " bytes %s/%s, %u channels",
+	if (d->chunk_size)
+		snprintf(chunk, sizeof(chunk), ", chunks of %u", d->chunk_size);
+	return snprintf(text, size, "slot %u (pid %u) %s %" PRIu64 " bytes %s/%s, %u channels%s",
 			r->slot, r->pid, coll ? coll : "?", d->bytes, algo ? algo : "?",
-			proto ? proto : "?", d->channels);
+			proto ? proto : "?", d->channels, chunk);
 }
 
 /* Find a rank of the majority and a rank that differs from it. */
@@ -33,6 +36,7 @@ static void two_sides(const struct nb_agree *a, const struct nb_agree_rank *side
 
 void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 {
+	const char *offers = a->offers ? "; NCCL offered them different choices" : "";
 	const struct nb_agree_rank *side[2];
 	char one[2][128] = { "", "" };
 
@@ -50,8 +54,8 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 		snprintf(text, size,
 			 "ranks asked the tuner alike, but after different calls of NCCL's API: "
 			 "counted by calls, the first decision that differs is number %" PRIu64
-			 ": %s; %s",
-			 a->seq, one[0], one[1]);
+			 ": %s; %s%s",
+			 a->seq, one[0], one[1], offers);
 	else if (a->extra)
 		snprintf(text, size,
 			 "from decision %" PRIu64
@@ -59,8 +63,8 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 			 a->seq, a->extra_slot, a->extra, a->extra == 1 ? "" : "s", one[0], one[1]);
 	else
 		snprintf(text, size,
-			 "the first decision that differs is number %" PRIu64 ": %s; %s", a->seq,
-			 one[0], one[1]);
+			 "the first decision that differs is number %" PRIu64 ": %s; %s%s", a->seq,
+			 one[0], one[1], offers);
 }
 
 static void report_put_decision(const struct nb_agree_rank *r, struct nb_json *j)
@@ -78,6 +82,9 @@ static void report_put_decision(const struct nb_agree_rank *r, struct nb_json *j
 	nb_json_kstr(j, "algo", d->algo < 0 ? NULL : nb_nccl_algo(d->algo));
 	nb_json_kstr(j, "proto", d->proto < 0 ? NULL : nb_nccl_proto(d->proto));
 	nb_json_ku64(j, "channels", d->channels);
+	if (d->chunk_size)
+		nb_json_ku64(j, "chunk_size", d->chunk_size);
+	nb_json_ku64(j, "usable", d->usable);
 	nb_json_ku64(j, "generation", d->generation);
 	nb_json_ki64(j, "by", d->by);
 	nb_json_end_obj(j);
@@ -113,8 +120,32 @@ bool nb_agreement_fine(enum nb_agreement v)
 	       v == NB_COUNTS_DIFFER;
 }
 
+/* @s: NULL for the ranks of one site */
+static void report_put_offers(const struct nb_agree *a, const struct nb_report_sites *s,
+			      struct nb_json *j)
+{
+	nb_json_karr(j, "offers");
+	for (int i = 0; i < 2; i++) {
+		const struct nb_agree_rank *r = &a->rank[a->offer_rank[i]];
+		const struct nb_decision *d = &a->offer[i];
+
+		nb_json_obj(j);
+		if (s)
+			nb_json_kstr(j, "site", s->name[r->site]);
+		nb_json_ku64(j, "slot", r->slot);
+		nb_json_ki64(j, "rank", r->rank);
+		nb_json_ku64(j, "seq", d->seq);
+		nb_json_kstr(j, "coll", d->coll < 0 ? NULL : nb_nccl_coll(d->coll));
+		nb_json_ku64(j, "bytes", d->bytes);
+		nb_json_ku64(j, "usable", d->usable);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
 /* Write the object's members before "members". */
-static void report_put_comm(const struct nb_agree *a, struct nb_json *j)
+static void report_put_comm(const struct nb_agree *a, const struct nb_report_sites *s,
+			    struct nb_json *j)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", a->comm_id);
@@ -136,6 +167,8 @@ static void report_put_comm(const struct nb_agree *a, struct nb_json *j)
 		nb_json_ku64(j, "extra", a->extra);
 		nb_json_ku64(j, "extra_slot", a->extra_slot);
 	}
+	if (a->offers)
+		report_put_offers(a, s, j);
 	nb_json_karr(j, "members");
 }
 
@@ -144,7 +177,7 @@ static void put_here(const struct nb_job *job, const struct nb_agree *a, bool me
 {
 	char policies[216];
 
-	report_put_comm(a, j);
+	report_put_comm(a, NULL, j);
 	for (uint32_t i = 0; members && i < a->n; i++) {
 		nb_job_policies(job, a->rank[i].generation, policies, sizeof(policies));
 		report_put_member(NULL, policies, &a->rank[i], j);
@@ -158,7 +191,7 @@ void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s, bo
 {
 	uint32_t sites = 0;
 
-	report_put_comm(a, j);
+	report_put_comm(a, s, j);
 	for (uint32_t i = 0; members && i < a->n; i++)
 		report_put_member(s->name[a->rank[i].site], s->policies[i], &a->rank[i], j);
 	nb_json_end_arr(j);

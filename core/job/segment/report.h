@@ -14,12 +14,14 @@
  * @only:  a communicator's identity, with @one; else all
  *
  *	{"segment":path,"agree":bool,"comms":[{"comm","verdict","ranks",
- *	"here","clock","compared_to","seq","earlier","extra","extra_slot","members":[{"slot","rank",
+ *	"here","clock","compared_to","seq","earlier","extra","extra_slot","offers":[{"slot","rank",
+ *	"seq","coll","bytes","usable"}],"members":[{"slot","rank",
  *	"pid","live","decisions","calls","generation","policies","hash","waits",
  *	"differs","decision":{"coll","bytes","algo","proto","channels",
- *	"generation","by"} or null}]}],"left_out":n}
+ *	"usable","generation","by"} or null}]}],"left_out":n}
  *
- * Members are listed if the ranks differ, or with @one. left_out: number of
+ * offers: two decisions of which NCCL offered different combinations. Members
+ * are listed if the ranks differ, or with @one. left_out: number of
  * communicators that did not fit into @room bytes.
  */
 void nb_job_json(const struct nb_job *job, const char *path, bool one, uint64_t only, size_t room,

@@ -16,7 +16,7 @@
 
 #define TRACKS_MAGIC UINT64_C(0x316b727466706263) /* The bytes "cbpftrk1" */
 
-enum { VERSION = 1, NAMES = 128 };
+enum { VERSION = 2, NAMES = 128 };
 
 /*
  * The layout of the bytes: a header; then for each communicator its ranks,
@@ -46,6 +46,7 @@ struct rank {
 static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 {
 	const uint32_t *clock = nb_seg_clocks(ring);
+	const uint64_t *chunk = nb_seg_chunks(ring);
 	uint64_t word[NB_PACKED_WORDS];
 	uint32_t calls[2];
 
@@ -58,6 +59,10 @@ static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 		calls[0] = __atomic_load_n(&clock[i], __ATOMIC_RELAXED);
 		calls[1] = __atomic_load_n(&clock[i + 1], __ATOMIC_RELAXED);
 		nb_buf_bytes(out, calls, sizeof(calls));
+	}
+	for (int i = 0; i < NB_RING; i++) {
+		word[0] = __atomic_load_n(&chunk[i], __ATOMIC_RELAXED);
+		nb_buf_bytes(out, &word[0], sizeof(word[0]));
 	}
 }
 
@@ -102,7 +107,7 @@ static uint32_t furthest(const struct nb_job *job, const struct nb_seg_comm *c,
 static void tracks_put_comm(struct nb_buf *out, const struct nb_job *job,
 			    const struct nb_seg_comm *c, const struct nb_agree *a)
 {
-	bool alike = a->verdict == NB_AGREED || a->verdict == NB_MISMATCHED;
+	bool alike = (a->verdict == NB_AGREED || a->verdict == NB_MISMATCHED) && !a->offers;
 	uint32_t best = furthest(job, c, a);
 	struct comm to = {
 		.id = a->comm_id,
@@ -197,7 +202,7 @@ static int tracks_read_comm(struct reader *r, const struct nb_tracks *t, uint32_
 		struct found *f = add_found(r);
 
 		if (!f)
-			return nb_fail(err, NB_E_NOMEM, 0, "no memory");
+			return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu ranks", r->n + 1);
 		*f = (struct found){ .comm = c.id, .head = c, .site = site };
 		if (!nb_view_get(v, *at, &f->rank, sizeof(f->rank)) || f->rank.policies[NAMES - 1])
 			return bad_tracks(t, err);
@@ -307,6 +312,7 @@ static void fill_rank(struct group *g, size_t i, const struct found *f, char **r
 	memcpy(*ring, f->ring, NB_SEG_RING_SIZE);
 	g->track[i].ring = (void *)*ring;
 	g->track[i].clock = nb_seg_clocks(g->track[i].ring);
+	g->track[i].chunk = nb_seg_chunks(g->track[i].ring);
 	*ring += NB_SEG_RING_SIZE;
 }
 
@@ -373,7 +379,8 @@ static int put_groups(const struct reader *r, const char *const *names, bool one
 			continue;
 		left += !fits;
 		if (put_group(&r->at[i], end - i, names, one, fits, &agree, out))
-			rc = nb_fail(err, NB_E_NOMEM, 0, "no memory");
+			rc = nb_fail(err, NB_E_NOMEM, 0,
+				     "no memory to compare %zu ranks of a communicator", end - i);
 	}
 	nb_json_end_arr(out);
 	nb_json_kbool(out, "agree", agree);
@@ -392,7 +399,7 @@ int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one, uint64_t on
 		return nb_fail(err, NB_E_LIMIT, 0, "%zu sites (allowed: %d)", n, NB_TRACKS_SITES);
 	names = calloc(n ? n : 1, sizeof(*names));
 	if (!names)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory");
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for the names of %zu sites", n);
 	for (size_t i = 0; !rc && i < n; i++) {
 		names[i] = site[i].site;
 		rc = read_site(&r, &site[i], (uint32_t)i, err);

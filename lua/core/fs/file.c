@@ -35,19 +35,6 @@ static int file_read_fd(lua_State *L, int fd, const char *path, size_t max)
 	return 1;
 }
 
-struct reading {
-	int fd;
-	const char *path;
-	size_t max;
-};
-
-static int file_read_call(lua_State *L)
-{
-	struct reading *r = lua_touserdata(L, 1);
-
-	return file_read_fd(L, r->fd, r->path, r->max);
-}
-
 /*
  * Does the file belong to the user, root or @owner, and is it not writable for
  * others?
@@ -63,34 +50,26 @@ static bool file_is_trusted(const struct stat *st, lua_Integer owner)
  * @owner, root and the caller may have written the file. */
 static int file_read(lua_State *L)
 {
-	struct reading r = { .path = luaL_checkstring(L, 1) };
+	const char *path = luaL_checkstring(L, 1);
 	lua_Integer max = luaL_optinteger(L, 2, 64 << 20);
 	lua_Integer owner = luaL_optinteger(L, 3, -1);
 	bool any_owner = lua_isnoneornil(L, 3);
 	struct stat st;
-	int rc, top = lua_gettop(L);
+	int *fd = nb_lua_fd(L), n;
 
 	luaL_argcheck(L, max >= 0, 2, "bytes expected");
-	r.max = (size_t)max;
-	r.fd = open(r.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (r.fd < 0)
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", r.path, strerror(errno));
-	if (fstat(r.fd, &st) || S_ISDIR(st.st_mode)) {
-		close(r.fd);
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: a folder, not a file", r.path);
-	}
-	if (!any_owner && !file_is_trusted(&st, owner)) {
-		close(r.fd);
-		return nb_lua_failf(L, NB_E_PERM, "%s belongs to user %u or others may write to it",
-				    r.path, (unsigned)st.st_uid);
-	}
-	lua_pushcfunction(L, file_read_call);
-	lua_pushlightuserdata(L, &r);
-	rc = lua_pcall(L, 1, LUA_MULTRET, 0);
-	close(r.fd);
-	if (rc != LUA_OK)
-		return lua_error(L);
-	return lua_gettop(L) - top;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd < 0)
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path, strerror(errno));
+	if (fstat(*fd, &st) || S_ISDIR(st.st_mode))
+		n = nb_lua_failf(L, NB_E_NOINPUT, "%s: a folder, not a file", path);
+	else if (!any_owner && !file_is_trusted(&st, owner))
+		n = nb_lua_failf(L, NB_E_PERM, "%s belongs to user %u or others may write to it",
+				 path, (unsigned)st.st_uid);
+	else
+		n = file_read_fd(L, *fd, path, (size_t)max);
+	nb_lua_fd_close(fd);
+	return n;
 }
 
 int nb_lua_write_error(lua_State *L, const char *path, bool create)
@@ -98,9 +77,8 @@ int nb_lua_write_error(lua_State *L, const char *path, bool create)
 	int e = errno;
 
 	nb_lua_failf(L, NB_E_IO, "%s: %s", path, strerror(e));
-	if (create) {
+	if (create)
 		nb_lua_set_str(L, "code", "cannot_create");
-	}
 	return 2;
 }
 

@@ -13,8 +13,6 @@
 int nb_lua_write_error(lua_State *L, const char *path, bool create);
 
 /* The functions of core that the files of these names have. */
-extern const luaL_Reg nb_lua_file[], nb_lua_folder[], nb_lua_segment[];
-/* Add one file's part to the module table, which is at the top of the stack. */
-void nb_lua_open_lock(lua_State *L);
+extern const luaL_Reg nb_lua_file[], nb_lua_folder[], nb_lua_segment[], nb_lua_lock[];
 
 #endif

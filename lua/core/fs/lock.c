@@ -13,18 +13,6 @@
 #include "lua/core/support/support.h"
 #include "lua/core/wait/wait.h"
 
-#define LOCK "ncclbpf.lock"
-
-static int lock_drop(lua_State *L)
-{
-	int *fd = luaL_checkudata(L, 1, LOCK);
-
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-	return 0;
-}
-
 /*
  * lock(path, seconds[, who]) -> a lock, which __close or the garbage collector
  * releases | nil, err. The file at @path says @who holds the lock.
@@ -34,10 +22,8 @@ static int lock_take(lua_State *L)
 	const char *path = luaL_checkstring(L, 1);
 	double end = nb_lua_mono() + luaL_checknumber(L, 2);
 	const char *who = luaL_optstring(L, 3, NULL);
-	int *fd = lua_newuserdatauv(L, sizeof(*fd), 0);
+	int *fd = nb_lua_fd(L);
 
-	*fd = -1;
-	luaL_setmetatable(L, LOCK);
 	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return nb_lua_write_error(L, path, true);
@@ -57,13 +43,4 @@ static int lock_take(lua_State *L)
 	return 1;
 }
 
-void nb_lua_open_lock(lua_State *L)
-{
-	static const luaL_Reg methods[] = { { "__gc", lock_drop },
-					    { "__close", lock_drop },
-					    { NULL, NULL } };
-	static const luaL_Reg fns[] = { { "lock", lock_take }, { NULL, NULL } };
-
-	luaL_setfuncs(L, fns, 0);
-	nb_lua_class(L, LOCK, methods);
-}
+const luaL_Reg nb_lua_lock[] = { { "lock", lock_take }, { NULL, NULL } };

@@ -151,19 +151,15 @@ static int leftovers(lua_State *L)
 	return 1;
 }
 
-static void word(lua_State *L, const char *key, const char *text)
+/* @d: the decision whose channels and chunk size belong to the choice, or NULL */
+static void choice(lua_State *L, const char *key, int algo, int proto, const struct nb_decision *d)
 {
-	if (!text)
-		return;
-	nb_lua_set_str(L, key, text);
-}
-
-static void choice(lua_State *L, const char *key, int algo, int proto, uint32_t channels)
-{
-	lua_createtable(L, 0, 3);
-	word(L, "algo", algo < 0 ? NULL : nb_nccl_algo(algo));
-	word(L, "proto", proto < 0 ? NULL : nb_nccl_proto(proto));
-	nb_lua_set_int(L, "channels", (lua_Integer)channels);
+	lua_createtable(L, 0, 4);
+	nb_lua_set_str(L, "algo", algo < 0 ? NULL : nb_nccl_algo(algo));
+	nb_lua_set_str(L, "proto", proto < 0 ? NULL : nb_nccl_proto(proto));
+	nb_lua_set_int(L, "channels", d ? (lua_Integer)d->channels : 0);
+	if (d && d->chunk_size)
+		nb_lua_set_int(L, "chunk_size", (lua_Integer)d->chunk_size);
 	lua_setfield(L, -2, key);
 }
 
@@ -173,23 +169,26 @@ static void push_decision(lua_State *L, const struct nb_seg_comm *c, uint32_t sl
 	char id[17];
 
 	snprintf(id, sizeof(id), "%016llx", (unsigned long long)c->comm_id);
-	lua_createtable(L, 0, 12);
-	word(L, "comm", id);
+	lua_createtable(L, 0, 13);
+	nb_lua_set_str(L, "comm", id);
 	nb_lua_set_int(L, "slot", (lua_Integer)slot);
 	nb_lua_set_int(L, "seq", (lua_Integer)d->seq);
-	word(L, "coll", d->coll < 0 ? NULL : nb_nccl_coll(d->coll));
+	nb_lua_set_str(L, "coll", d->coll < 0 ? NULL : nb_nccl_coll(d->coll));
 	nb_lua_set_int(L, "bytes", (lua_Integer)d->bytes);
 	nb_lua_set_int(L, "generation", (lua_Integer)d->generation);
-	choice(L, "nccl", d->nccl_algo, d->nccl_proto, 0);
-	choice(L, "answer", d->algo, d->proto, d->channels);
+	choice(L, "nccl", d->nccl_algo, d->nccl_proto, NULL);
+	choice(L, "answer", d->algo, d->proto, d);
+	nb_lua_set_bool(L, "own", d->by < 0);
 	nb_lua_set_num(L, "cost_us", d->cost_us);
 	nb_lua_set_num(L, "nccl_cost_us", d->nccl_cost_us);
-	lua_createtable(L, 0, 5);
+	lua_createtable(L, 0, 7);
 	nb_lua_set_int(L, "ranks", (lua_Integer)c->nranks);
 	nb_lua_set_int(L, "nodes", (lua_Integer)c->nnodes);
 	nb_lua_set_int(L, "pipe_ops", (lua_Integer)d->pipe_ops);
 	nb_lua_set_int(L, "reg_buff", (lua_Integer)d->reg_buff);
 	nb_lua_set_int(L, "usable", (lua_Integer)d->usable);
+	nb_lua_set_bool(L, "rccl", d->rccl);
+	nb_lua_set_int(L, "tuner_abi", (lua_Integer)c->record.abi);
 	lua_setfield(L, -2, "context");
 }
 
@@ -202,7 +201,7 @@ static void push_rank(lua_State *L, const struct nb_job *job, const struct nb_se
 	struct nb_decision d;
 
 	for (uint64_t k = end > NB_RING ? end - NB_RING : 0; ring && k < end; k++) {
-		if (!nb_unpack(&ring[k % NB_RING], k, &d))
+		if (!nb_unpack(&ring[k % NB_RING], &nb_seg_chunks(ring)[k % NB_RING], k, &d))
 			continue;
 		push_decision(L, c, slot, &d);
 		lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);

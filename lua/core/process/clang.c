@@ -30,13 +30,6 @@ struct child {
 		    */
 };
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* Start @argv with both outputs in pipes. Returns 0 or an errno. */
 static int child_start(struct child *c, char **argv)
 {
@@ -56,9 +49,9 @@ static int child_start(struct child *c, char **argv)
 		posix_spawn_file_actions_destroy(&files);
 	}
 	for (int i = 0; i < 2; i++) {
-		close_fd(&ends[i][1]);
+		nb_lua_fd_close(&ends[i][1]);
 		if (rc)
-			close_fd(&ends[i][0]);
+			nb_lua_fd_close(&ends[i][0]);
 		c->fd[i] = ends[i][0];
 	}
 	return rc;
@@ -73,7 +66,7 @@ static void child_read(int *fd, struct nb_buf *to)
 	if (n > 0)
 		nb_buf_bytes(to, bytes, (size_t)n);
 	else if (n == 0 || errno != EINTR)
-		close_fd(fd);
+		nb_lua_fd_close(fd);
 }
 
 /* Read both pipes to their ends. False: Ctrl-C was pressed. */
@@ -101,8 +94,8 @@ static int child_finish(struct child *c, bool kill_it)
 {
 	int status = 0;
 
-	close_fd(&c->fd[0]);
-	close_fd(&c->fd[1]);
+	nb_lua_fd_close(&c->fd[0]);
+	nb_lua_fd_close(&c->fd[1]);
 	if (kill_it)
 		kill(c->pid, SIGTERM);
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)

@@ -140,13 +140,13 @@ static int guardian(lua_State *L)
 	*g = (struct guardian){ .fd = -1 };
 	luaL_setmetatable(L, GUARDIAN);
 	if (connected(fds))
-		return nb_lua_failf(L, NB_E_IO, "no socket for the guardian");
+		return nb_lua_failf(L, NB_E_IO, "cannot start the guardian: no socket");
 	fflush(NULL); /* otherwise both processes would write the buffered
 			 output */
 	g->pid = fork();
 	if (g->pid < 0) {
 		close_both(fds);
-		return nb_lua_failf(L, NB_E_NOMEM, "no guardian process");
+		return nb_lua_failf(L, NB_E_NOMEM, "cannot start the guardian: no process");
 	}
 	if (!g->pid) {
 		close(fds[1]);
@@ -254,7 +254,7 @@ static int detach(lua_State *L)
 	lua_settop(L, 1);
 	if (connected(fds)) {
 		close(out);
-		return nb_lua_failf(L, NB_E_IO, "no socket for a new process");
+		return nb_lua_failf(L, NB_E_IO, "cannot start a process: no socket");
 	}
 	fflush(NULL);
 	child = fork();
@@ -271,7 +271,7 @@ static int detach(lua_State *L)
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (child < 0 || n != sizeof(pid) || pid < 0)
-		return nb_lua_failf(L, NB_E_NOMEM, "no new process");
+		return nb_lua_failf(L, NB_E_NOMEM, "cannot start a process");
 	lua_pushinteger(L, pid);
 	return 1;
 }

@@ -30,22 +30,41 @@ static void detach_all(struct nb_probes *p)
 	p->obj = NULL;
 }
 
-struct nb_probes *nb_probes_new(lua_State *L, const char *type)
+static int load(struct nb_probes *p, const struct nb_probes_object *o)
+{
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = o->name };
+	int rc;
+
+	p->link = calloc(NB_PROBES_MAX_LINKS, sizeof(struct bpf_link *));
+	if (!p->link)
+		return -ENOMEM;
+	p->obj = bpf_object__open_mem(o->bytes, o->size, &opts);
+	if (!p->obj)
+		return -errno;
+	if (o->choose)
+		o->choose(p->obj);
+	rc = bpf_object__load(p->obj);
+	if (rc)
+		return rc;
+	p->ring =
+		ring_buffer__new(bpf_object__find_map_fd_by_name(p->obj, "ring"), o->take, p, NULL);
+	return p->ring ? 0 : -errno;
+}
+
+struct nb_probes *nb_probes_open(lua_State *L, const char *type, const struct nb_probes_object *o)
 {
 	struct nb_probes *p;
+	int rc;
 
 	libbpf_set_print(quiet);
 	p = lua_newuserdatauv(L, sizeof(*p), 0);
 	memset(p, 0, sizeof(*p));
 	luaL_setmetatable(L, type);
-	p->link = calloc(NB_PROBES_MAX_LINKS, sizeof(struct bpf_link *));
-	return p->link ? p : NULL;
-}
-
-int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take)
-{
-	p->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(p->obj, "ring"), take, p, NULL);
-	return p->ring ? 0 : -errno;
+	rc = load(p, o);
+	if (!rc)
+		return p;
+	nb_probes_refuse(L, p, "the kernel refuses our BPF programs", rc);
+	return NULL;
 }
 
 int nb_probes_keep(struct nb_probes *p, struct bpf_link *link)

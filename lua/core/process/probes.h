@@ -25,17 +25,23 @@ struct nb_probes {
 
 enum { NB_PROBES_MAX_LINKS = 4096 };
 
-/* Push a new userdata of @type; libbpf is silent from then on. NULL: no memory.
- */
-struct nb_probes *nb_probes_new(lua_State *L, const char *type);
+/* An object with programs and the maps "ring" and "dropped". */
+struct nb_probes_object {
+	const char *name;
+	const void *bytes;
+	unsigned long size;
+	void (*choose)(struct bpf_object *obj); /* leaves programs out; NULL: none */
+	ring_buffer_sample_fn take;		/* gets the records of the ring */
+};
+
 /*
- * Open the ring of the loaded object; @take gets its records. Returns 0 or a
- * negative errno.
+ * Push a new userdata of @type with the loaded object; libbpf is silent from then on. Returns NULL
+ * after it has pushed nil and the kernel's error.
  */
-int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take);
+struct nb_probes *nb_probes_open(lua_State *L, const char *type, const struct nb_probes_object *o);
 /*
- * Keep @link until the end. Returns 0 or a negative errno; if @link is NULL, it
- * returns the value of errno.
+ * Take ownership of @link until the programs are detached. Returns 0, -E2BIG, or,
+ * if @link is NULL, -errno of the attachment that failed.
  */
 int nb_probes_keep(struct nb_probes *p, struct bpf_link *link);
 /* Detach all programs, and return nil and the kernel's error. */

@@ -94,19 +94,15 @@ static int trace_process(lua_State *L, struct nb_probes *p)
 	return rc;
 }
 
-static int load_rdma(struct nb_probes *p)
+/* Leave the programs of SoftRoCE out if its module is not loaded. */
+static void choose_rdma(struct bpf_object *obj)
 {
-	struct bpf_object_open_opts o = { .sz = sizeof(o), .object_name = "ncclbpf_rdma" };
 	bool rxe = !access("/sys/kernel/btf/rdma_rxe", R_OK);
 	struct bpf_program *prog;
 
-	p->obj = bpf_object__open_mem(nb_rdma_bpf, nb_rdma_bpf_size, &o);
-	if (!p->obj)
-		return -errno;
 	bpf_object__for_each_program(
-		prog, p->obj) if (!rxe && strstr(bpf_program__section_name(prog), "/rxe_"))
+		prog, obj) if (!rxe && strstr(bpf_program__section_name(prog), "/rxe_"))
 		bpf_program__set_autoload(prog, false);
-	return bpf_object__load(p->obj);
 }
 
 static int attach_rdma(struct nb_probes *p)
@@ -122,19 +118,15 @@ static int attach_rdma(struct nb_probes *p)
 /* rdma({ {pid=, qps={{qp=, device=}...}}, ... }) -> probes | nil, err */
 static int open_rdma(lua_State *L)
 {
+	const struct nb_probes_object o = { "ncclbpf_rdma", nb_rdma_bpf, nb_rdma_bpf_size,
+					    choose_rdma, take_event };
 	struct nb_probes *p;
-	int rc, top;
+	int rc = 0, top;
 
 	luaL_checktype(L, 1, LUA_TTABLE);
-	p = nb_probes_new(L, RDMA);
+	p = nb_probes_open(L, RDMA, &o);
 	if (!p)
-		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
-	rc = load_rdma(p);
-	if (rc)
-		return nb_probes_refuse(L, p, "the kernel refuses our BPF programs", rc);
-	rc = nb_probes_listen(p, take_event);
-	if (rc)
-		return nb_probes_refuse(L, p, "no ring buffer", rc);
+		return 2;
 	top = lua_gettop(L);
 	for (lua_Integer i = 1; !rc && lua_rawgeti(L, 1, i) == LUA_TTABLE; i++)
 		rc = trace_process(L, p);

@@ -66,32 +66,18 @@ static int attach_one(struct nb_probes *c, int pid, const char *path, unsigned f
 	return rc;
 }
 
-static int calls_load(struct nb_probes *c)
-{
-	struct bpf_object_open_opts o = { .sz = sizeof(o), .object_name = "ncclbpf_calls" };
-
-	c->obj = bpf_object__open_mem(nb_calls_bpf, nb_calls_bpf_size, &o);
-	if (!c->obj)
-		return -errno;
-	return bpf_object__load(c->obj);
-}
-
 /* calls({ {pid, path}, ... }) -> calls | nil, err */
 static int open_uprobes(lua_State *L)
 {
+	const struct nb_probes_object o = { "ncclbpf_calls", nb_calls_bpf, nb_calls_bpf_size, NULL,
+					    calls_take };
 	struct nb_probes *c;
 	int rc;
 
 	luaL_checktype(L, 1, LUA_TTABLE);
-	c = nb_probes_new(L, CALLS);
+	c = nb_probes_open(L, CALLS, &o);
 	if (!c)
-		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
-	rc = calls_load(c);
-	if (rc)
-		return nb_probes_refuse(L, c, "the kernel refuses our BPF programs", rc);
-	rc = nb_probes_listen(c, calls_take);
-	if (rc)
-		return nb_probes_refuse(L, c, "no ring buffer", rc);
+		return 2;
 	rc = nb_probes_keep(c,
 			    bpf_program__attach(bpf_object__find_program_by_name(c->obj, "sched")));
 	if (rc)

@@ -58,9 +58,8 @@ static void shape_meta(lua_State *L, json_t *obj)
 	{
 		lua_pushstring(L, key);
 		lua_rawseti(L, -3, ++n);
-		if (json_is_null(value)) {
+		if (json_is_null(value))
 			nb_lua_set_bool(L, key, 1);
-		}
 	}
 	lua_setfield(L, -3, "nulls");
 	lua_setfield(L, -2, "order");
@@ -265,27 +264,17 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen, int de
 	if (luaL_getmetafield(L, t, "order") == LUA_TNIL)
 		return;
 	lua_Integer n = luaL_len(L, -1);
-	bool nulls = luaL_getmetafield(L, t, "nulls") != LUA_TNIL;
 
-	if (!nulls)
-		lua_pushnil(L);
+	if (luaL_getmetafield(L, t, "nulls") == LUA_TNIL)
+		lua_newtable(L);
 	for (lua_Integer i = 1; i <= n; i++) {
 		lua_rawgeti(L, -2, i); /* push the key of this member */
 		lua_pushvalue(L, -1);
-		if (lua_rawget(L, t) == LUA_TNIL && nulls) {
-			lua_pushvalue(L, -2);
-			lua_rawget(L, -4);
-			bool null = lua_toboolean(L, -1);
+		bool null = lua_rawget(L, -3) != LUA_TNIL;
 
-			lua_pop(L, 1);
-			if (null)
-				nb_json_key(j, lua_tostring(L, -2));
-			if (null)
-				nb_json_null(j);
-			lua_pop(L, 2);
-			continue;
-		}
-		if (lua_isnil(L, -1)) {
+		lua_pop(L, 1);
+		lua_pushvalue(L, -1);
+		if (lua_rawget(L, t) == LUA_TNIL && !null) {
 			lua_pop(L, 2);
 			continue;
 		}

@@ -47,7 +47,7 @@ static double *values(lua_State *L, int arg, size_t *n)
 		v[i] = lua_tonumberx(L, -1, &number);
 		lua_pop(L, 1);
 		if (!number || !isfinite(v[i]))
-			luaL_error(L, "value %d is no finite number", (int)i + 1);
+			luaL_error(L, "value %d is not a finite number", (int)i + 1);
 	}
 	return v;
 }

@@ -26,6 +26,11 @@ static int rows_commands(lua_State *L)
 	return 1;
 }
 
+static const char *const param_docs[NB_NPARAMS] = {
+#define PARAM(name, type, def, min, max, choices, unit, who, doc) [NB_P_##name] = doc,
+#include "core/defs/params.h"
+};
+
 static int rows_params(lua_State *L)
 {
 	lua_createtable(L, NB_NPARAMS, 0);
@@ -37,7 +42,7 @@ static int rows_params(lua_State *L)
 		nb_lua_set_str(L, "default", p->def);
 		nb_lua_set_str(L, "choices", p->choices);
 		nb_lua_set_str(L, "unit", p->unit);
-		nb_lua_set_str(L, "doc", p->doc);
+		nb_lua_set_str(L, "doc", param_docs[i]);
 		nb_lua_set_int(L, "who", p->who);
 		lua_rawseti(L, -2, i + 1);
 	}

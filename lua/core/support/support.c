@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int nb_lua_fail(lua_State *L, const struct nb_err *err)
 {
@@ -14,12 +15,10 @@ int nb_lua_fail(lua_State *L, const struct nb_err *err)
 	lua_createtable(L, 0, 4);
 	nb_lua_set_str(L, "code", nb_err_word(err->code));
 	nb_lua_set_str(L, "message", err->text);
-	if (err->hint[0]) {
+	if (err->hint[0])
 		nb_lua_set_str(L, "hint", err->hint);
-	}
-	if (err->at) {
+	if (err->at)
 		nb_lua_set_int(L, "at", err->at);
-	}
 	luaL_setmetatable(L, NB_LUA_ERROR);
 	return 2;
 }
@@ -56,6 +55,28 @@ struct nb_buf *nb_lua_buf(lua_State *L, size_t limit)
 	nb_buf_init(b, limit);
 	nb_lua_collected(L, "ncclbpf.buf", buf_gc);
 	return b;
+}
+
+void nb_lua_fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int fd_gc(lua_State *L)
+{
+	nb_lua_fd_close(luaL_checkudata(L, 1, NB_LUA_FD));
+	return 0;
+}
+
+int *nb_lua_fd(lua_State *L)
+{
+	int *fd = lua_newuserdatauv(L, sizeof(*fd), 0);
+
+	*fd = -1;
+	luaL_setmetatable(L, NB_LUA_FD);
+	return fd;
 }
 
 void nb_lua_push_u64(lua_State *L, unsigned long long v)
@@ -139,7 +160,9 @@ void nb_lua_open_support(lua_State *L)
 	static const luaL_Reg meta[] = { { "__tostring", u64_text },
 					 { "__eq", u64_equal },
 					 { NULL, NULL } };
+	static const luaL_Reg fd[] = { { "__gc", fd_gc }, { "__close", fd_gc }, { NULL, NULL } };
 
+	nb_lua_class(L, NB_LUA_FD, fd);
 	luaL_newmetatable(L, NB_LUA_U64);
 	luaL_setfuncs(L, meta, 0);
 	lua_pop(L, 1);

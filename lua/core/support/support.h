@@ -34,6 +34,14 @@ int nb_lua_bytes_of(lua_State *L, int rc, struct nb_buf *b, const struct nb_err 
 /* Push a buffer that the collector frees, also after an error is raised. */
 struct nb_buf *nb_lua_buf(lua_State *L, size_t limit);
 
+/*
+ * Push a descriptor, -1 until the caller sets it. The collector or __close closes it, also after an
+ * error is raised. nb_lua_fd_close() closes it earlier.
+ */
+#define NB_LUA_FD "ncclbpf.fd"
+int *nb_lua_fd(lua_State *L);
+void nb_lua_fd_close(int *fd);
+
 /* Names of the metatables of error tables and of boxed unsigned numbers. */
 #define NB_LUA_ERROR "ncclbpf.error"
 #define NB_LUA_U64 "ncclbpf.u64"

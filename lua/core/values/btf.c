@@ -62,7 +62,7 @@ bool nb_walk_count(struct nb_walk *w)
 		w->budget--;
 		return true;
 	}
-	return nb_walk_fail(w, "over %d elements", MAX_ELEMENTS);
+	return nb_walk_fail(w, "more than %d elements", MAX_ELEMENTS);
 }
 
 bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t, const char *name)
@@ -386,7 +386,7 @@ static bool step_field(struct nb_walk *w, uint32_t *id, const char *name, uint64
 	struct nb_member m;
 
 	if (!nb_btf_has_fields(t))
-		return nb_walk_fail(w, "no fields here, so no \"%.40s\"", name);
+		return nb_walk_fail(w, "the value has no fields, so it has no \"%.40s\"", name);
 	if (!nb_btf_find(w->btf, t, name, &m))
 		return nb_walk_no_field(w, t, name);
 	if (m.bits || m.bit % 8)

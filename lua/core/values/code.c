@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpf/image/prepend.h"
 #include "core/bpf/image/image.h"
 #include "core/ncclbpf.h"
 #include "lua/core/support/support.h"
@@ -107,29 +106,95 @@ static bool may_use(const struct nb_image *img, uint32_t map)
 }
 
 /*
- * Remove the map .rodata.rows of a table, which no program reads. Its rows no
- * longer describe a program that has a condition in front.
+ * Remove the map .rodata.rows of a table, and its parameters, which no program
+ * reads. They no longer describe a program that has a condition in front.
  */
 static void drop_rows(struct nb_image *img)
 {
-	uint32_t last = img->nmaps - 1;
+	if (img->nmaps < 2 || strcmp(img->maps[1].name, ".rodata.rows") != 0)
+		return;
+	for (uint32_t i = 1; i < img->nmaps; i++)
+		if (img->maps[i].origin != NB_ORIGIN_RODATA || may_use(img, i))
+			return;
+	img->nmaps = 1;
+	while (img->nnames && img->names[img->nnames - 1].map)
+		img->nnames--;
+}
 
-	if (img->nmaps && !img->nnames && !may_use(img, last) &&
-	    !strcmp(img->maps[last].name, ".rodata.rows"))
-		img->nmaps--;
+/* Instructions to insert before a program's own. */
+struct front {
+	const char *name, *text; /* The new policy's name, and the instructions' source line. */
+	const char *slots;
+	uint32_t nslots;
+};
+
+/*
+ * Insert instructions into @p, in memory of @a. Jumps and calls are relative, so
+ * the old code moves as a whole; functions and source lines move with it.
+ */
+static bool put_front(struct nb_arena *a, struct nb_prog *p, const struct front *f)
+{
+	size_t n = (size_t)f->nslots + p->nslots;
+	struct nb_slot *slots = nb_arena_array(a, n, sizeof(*slots));
+	struct nb_func *funcs = nb_arena_dup(a, p->funcs, p->nfuncs * sizeof(*funcs));
+	struct nb_line *lines = nb_arena_array(a, (size_t)p->nlines + 1, sizeof(*lines));
+
+	if (!slots || !funcs || !lines)
+		return false;
+	memcpy(slots, f->slots, f->nslots * sizeof(*slots));
+	memcpy(slots + f->nslots, p->slots, p->nslots * sizeof(*slots));
+	for (uint32_t i = 0; i < p->nfuncs; i++) {
+		funcs[i].start += i ? f->nslots : 0;
+		funcs[i].end += f->nslots;
+	}
+	lines[0] = (struct nb_line){ .file = f->name, .text = f->text };
+	for (uint32_t i = 0; i < p->nlines; i++) {
+		lines[i + 1] = p->lines[i];
+		lines[i + 1].pc += f->nslots;
+	}
+	p->slots = slots;
+	p->nslots = (uint32_t)n;
+	p->funcs = funcs;
+	p->lines = lines;
+	p->nlines++;
+	return true;
+}
+
+/* Write @in with @f before each of its tuner programs. */
+static int write_front(struct nb_buf *out, struct nb_image *in, const struct front *f,
+		       struct nb_err *err)
+{
+	struct nb_prog *progs =
+		nb_arena_dup(&in->arena, in->progs, in->nprogs * sizeof(*in->progs));
+	struct nb_image img = *in;
+	bool fine = progs, any = false;
+
+	for (uint32_t i = 0; fine && i < in->nprogs; i++) {
+		if (progs[i].hook != NB_HOOK_TUNER)
+			continue;
+		fine = put_front(&in->arena, &progs[i], f);
+		any = true;
+	}
+	if (!fine)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
+	if (!any)
+		return nb_fail(err, NB_E_ARG, 0, "policy %s has no tuner program", in->name);
+	img.name = f->name;
+	img.progs = progs;
+	return nb_image_write(out, &img, err);
 }
 
 /*
  * image_front{image=, name=, text=, slots=} -> image | nil, err: inserts the
- * slots before each tuner program. The copy of a table has no rows.
+ * slots before each tuner program. If the image is a table, the result has no
+ * .rodata.rows: they no longer describe the program.
  */
 static int image_front(lua_State *L)
 {
 	struct nb_err err = { .code = 0 };
 	struct nb_image *img = NULL;
-	struct nb_prefix front;
 	size_t size, slots_size;
-	struct nb_slot *slots;
+	struct front front;
 	struct nb_buf *out;
 	const char *bytes;
 	int rc;
@@ -139,18 +204,15 @@ static int image_front(lua_State *L)
 	lua_getfield(L, 1, "image");
 	bytes = luaL_checklstring(L, 2, &size);
 	lua_getfield(L, 1, "slots");
-	luaL_checklstring(L, 3, &slots_size);
-	slots = lua_newuserdatauv(L, slots_size + 1, 0);
-	memcpy(slots, lua_tostring(L, 3), slots_size);
-	front = (struct nb_prefix){ .name = text(L, 1, "name"),
-				    .text = text(L, 1, "text"),
-				    .slots = slots,
-				    .nslots = (uint32_t)(slots_size / NB_SLOT_SIZE) };
+	front = (struct front){ .name = text(L, 1, "name"),
+				.text = text(L, 1, "text"),
+				.slots = luaL_checklstring(L, 3, &slots_size) };
+	front.nslots = (uint32_t)(slots_size / NB_SLOT_SIZE);
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	rc = nb_image_read(&img, bytes, size, &err);
 	if (!rc) {
 		drop_rows(img);
-		rc = nb_image_prepend(out, img, NB_HOOK_TUNER, &front, &err);
+		rc = write_front(out, img, &front, &err);
 	}
 	nb_image_free(img);
 	return nb_lua_bytes_of(L, rc, out, &err);
@@ -195,10 +257,11 @@ static struct ncclbpf_tuner to_context(lua_State *L)
 
 static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
 {
-	lua_createtable(L, 0, 3);
+	lua_createtable(L, 0, 4);
 	nb_lua_set_int(L, "algo", ctx->algo);
 	nb_lua_set_int(L, "proto", ctx->proto);
 	nb_lua_set_int(L, "channels", ctx->channels);
+	nb_lua_set_int(L, "chunk_size", ctx->chunk_size);
 }
 
 /*
@@ -252,7 +315,7 @@ static void fill_maps(lua_State *L, int maps, const struct run *r)
 }
 
 /* policy_run(image, {contexts}, {map = {[key] = value}}[, coherence_off]) ->
- * {{algo proto channels}} | nil, err */
+ * {{algo proto channels chunk_size}} | nil, err */
 static int policy_run(lua_State *L)
 {
 	struct nb_policy_opts opts = { .verify.coherence_off = lua_toboolean(L, 4) };

@@ -18,7 +18,7 @@ static bool push_value(struct nb_walk *w, uint32_t id, struct nb_view v);
 
 static bool too_large(struct nb_walk *w)
 {
-	return nb_walk_fail(w, "type information: larger than the value");
+	return nb_walk_fail(w, "type information: the type is larger than the value");
 }
 
 static bool read_bits(struct nb_view v, uint32_t bit, uint32_t bits, uint64_t *x)
@@ -101,7 +101,7 @@ static bool push_scalar(struct nb_walk *w, const struct btf_type *t, struct nb_v
 	uint64_t x;
 
 	if (!bits || bits > 64)
-		return nb_walk_fail(w, "type information: a number of %u bits", bits);
+		return nb_walk_fail(w, "type information: no integer may have %u bits", bits);
 	if (!read_bits(v, bit, bits, &x))
 		return too_large(w);
 	if (btf_is_any_enum(t))
@@ -225,7 +225,7 @@ static bool push_value(struct nb_walk *w, uint32_t id, struct nb_view v)
 	if (btf_is_array(t))
 		return push_array(w, t, v);
 	if (!nb_btf_has_fields(t))
-		return nb_walk_fail(w, "type information: kind %u holds no value", btf_kind(t));
+		return nb_walk_fail(w, "type information: kind %u has no values", btf_kind(t));
 	lua_newtable(w->L);
 	set_order(w, id, t);
 	return push_fields(w, t, v);

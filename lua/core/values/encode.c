@@ -224,11 +224,11 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t, struct place 
 	if (nb_btf_is_char(w->btf, elem) && lua_type(w->L, -1) == LUA_TSTRING)
 		return value_put_text(w, to, n);
 	if (!lua_istable(w->L, -1))
-		return nb_walk_fail(w, "a list of %u expected, found %s", n,
+		return nb_walk_fail(w, "a list of %u elements expected, found %s", n,
 				    luaL_typename(w->L, -1));
 	have = lua_rawlen(w->L, -1);
 	if (size < 0 || (uint64_t)size * n > to.size)
-		return nb_walk_fail(w, "type information: larger than the value");
+		return nb_walk_fail(w, "type information: the type is larger than the value");
 	if (have > n)
 		return nb_walk_fail(w, "%zu elements, at most %u allowed", have, n);
 	for (size_t i = 0; i < have; i++) {
@@ -265,7 +265,7 @@ static bool value_put_field(struct nb_walk *w, const struct btf_type *t, struct 
 	size = btf__resolve_size(w->btf, m->type);
 	if (m->bits ? m->bits > 64 || (uint64_t)m->bit + m->bits > to.size * 8
 		    : size < 0 || m->bit / 8 + (uint64_t)size > to.size)
-		return nb_walk_fail(w, "type information: outside the value");
+		return nb_walk_fail(w, "type information: a field lies outside the value");
 	if (m->bits) {
 		part.bit = m->bit;
 		part.bits = m->bits;
@@ -341,7 +341,8 @@ static bool put_union(struct nb_walk *w, const struct btf_type *t, struct place 
 		if (own >= 0 && m.bit + (uint64_t)own < end)
 			end = m.bit + (uint64_t)own;
 		if (!merge_bits(to.p, have, tmp, m.bit, end))
-			return nb_walk_fail(w, "fields of a union that disagree");
+			return nb_walk_fail(
+				w, "fields of a union set the same bits to different values");
 		lua_pop(w->L, 1);
 	}
 	lua_remove(w->L, -2);
@@ -370,7 +371,7 @@ static bool put_value(struct nb_walk *w, uint32_t id, struct place to)
 		return btf_is_union(t) ? put_union(w, t, to) : put_struct(w, t, to);
 	}
 	if (!btf_is_int(t) && !btf_is_ptr(t) && !btf_is_any_enum(t))
-		return nb_walk_fail(w, "type information: kind %u holds no value", btf_kind(t));
+		return nb_walk_fail(w, "type information: kind %u has no values", btf_kind(t));
 	if (!to.bits)
 		return nb_walk_fail(w, "integers of %zu bytes have no Lua form", to.size);
 	return btf_is_any_enum(t) ? put_enum(w, t, to) : put_int(w, t, to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies without a job: converts object files to images and back; shows
+ * Policies without a job: converts object files to images; shows
  * contents, disassembly and verdict of an image with the job's own code.
  */
 #include "lua/core/values/values.h"
@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/bpf/image/image.h"
+#include "core/bpf/image/param.h"
 #include "core/bpf/isa/insn.h"
 #include "core/load/object.h"
-#include "core/load/write.h"
 #include "core/ncclbpf.h"
 #include "lua/core/support/support.h"
 
@@ -92,17 +91,50 @@ static int image_named(lua_State *L)
 	return nb_lua_bytes_of(L, nb_image_write(out, &renamed, &err), out, &err);
 }
 
-/* image_object(image bytes) -> bytes of an object file | nil, err */
-static int image_object(lua_State *L)
+/* Push a list of parameters: {name, value, default, min, max} */
+static void push_params(lua_State *L, const struct nb_image_param *p, uint32_t n)
 {
+	lua_createtable(L, (int)n, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		lua_createtable(L, 0, 5);
+		nb_lua_set_str(L, "name", p[i].name);
+		nb_lua_set_int(L, "value", p[i].value);
+		nb_lua_set_int(L, "default", p[i].preset);
+		nb_lua_set_int(L, "min", p[i].min);
+		nb_lua_set_int(L, "max", p[i].max);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+}
+
+/* image_values(bytes, "NAME=VALUE,...") -> the image's parameters with these values | nil, err */
+static int image_values(lua_State *L)
+{
+	const char *text = luaL_checkstring(L, 2);
+	struct nb_image *img = push_image(L, 1);
+	struct nb_image_param p[NB_IMAGE_MAX_PARAMS];
+	struct nb_err err = { .code = 0 };
+	uint32_t n;
+
+	if (!img)
+		return 2;
+	if (nb_image_param_values(p, &n, img, text, &err))
+		return nb_lua_fail(L, &err);
+	push_params(L, p, n);
+	return 1;
+}
+
+/* image_set(bytes, "NAME=VALUE,...") -> the image with these values of its parameters | nil, err */
+static int image_set(lua_State *L)
+{
+	const char *text = luaL_checkstring(L, 2);
 	struct nb_image *img = push_image(L, 1);
 	struct nb_err err = { .code = 0 };
 	struct nb_buf *out;
 
 	if (!img)
 		return 2;
-	out = nb_lua_buf(L, 2 * (size_t)NB_IMAGE_MAX_SIZE);
-	return nb_lua_bytes_of(L, nb_object_write(out, img, &err), out, &err);
+	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
+	return nb_lua_bytes_of(L, nb_image_set(out, img, text, &err), out, &err);
 }
 
 /* image(bytes) -> image | nil, err */
@@ -137,12 +169,11 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	nb_lua_set_bool(L, "shared", m->tags & NB_MAPF_SHARED);
 	if (m->tags & NB_MAPF_MERGED)
 		nb_lua_set_str(L, "merged", m->tags & NB_MAPF_SUM ? "sum" : "max");
-	nb_lua_set_str(L, "origin", (size_t)m->origin < 5 ? origins[m->origin] : "?");
+	nb_lua_set_str(L, "origin", origins[m->origin]);
 	nb_lua_set_int(L, "btf_key", m->btf_key);
 	nb_lua_set_int(L, "btf_value", m->btf_value);
-	if (m->init) {
+	if (m->init)
 		nb_lua_set_bytes(L, "init", m->init, m->value_size);
-	}
 }
 
 static void push_prog(lua_State *L, const struct nb_prog *p)
@@ -157,13 +188,16 @@ static void push_prog(lua_State *L, const struct nb_prog *p)
 	nb_lua_set_int(L, "functions", p->nfuncs);
 }
 
-/* image:info() -> {name, digest, size, maps, programs, btf} */
+/* image:info() -> {name, digest, size, maps, params, programs, btf} */
 static int image_info(lua_State *L)
 {
 	const struct nb_image *img = to_image(L);
+	struct nb_image_param params[NB_IMAGE_MAX_PARAMS];
+	uint32_t nparams;
 	char digest[65];
 
-	lua_createtable(L, 0, 6);
+	(void)nb_image_params(img, params, &nparams, NULL); /* checked when the image was read */
+	lua_createtable(L, 0, 7);
 	nb_lua_set_str(L, "name", img->name);
 	nb_sha256_text(img->digest, digest);
 	nb_lua_set_str(L, "digest", digest);
@@ -174,6 +208,8 @@ static int image_info(lua_State *L)
 		lua_rawseti(L, -2, (lua_Integer)i + 1);
 	}
 	lua_setfield(L, -2, "maps");
+	push_params(L, params, nparams);
+	lua_setfield(L, -2, "params");
 	lua_createtable(L, (int)img->nprogs, 0);
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		push_prog(L, &img->progs[i]);
@@ -209,6 +245,13 @@ static uint32_t to_prog(lua_State *L, const struct nb_image *img)
 	return (uint32_t)(i - 1);
 }
 
+static void set_line(lua_State *L, const struct nb_line *at)
+{
+	nb_lua_set_str(L, "file", at->file);
+	nb_lua_set_int(L, "line", at->line);
+	nb_lua_set_str(L, "source", at->text);
+}
+
 static void push_line(lua_State *L, const struct nb_image *img, const struct nb_prog *p,
 		      const struct nb_insn *insn, uint32_t pc)
 {
@@ -223,11 +266,8 @@ static void push_line(lua_State *L, const struct nb_image *img, const struct nb_
 	if (f && f->start == pc)
 		nb_lua_set_str(L, "func", f->name);
 	/* a source line is shown at the first of its instructions */
-	if (at && at->pc == pc) {
-		nb_lua_set_str(L, "file", at->file);
-		nb_lua_set_int(L, "line", at->line);
-		nb_lua_set_str(L, "source", at->text);
-	}
+	if (at && at->pc == pc)
+		set_line(L, at);
 }
 
 /* image:disasm(n) -> [{pc insn func file line source}] | nil, err */
@@ -252,20 +292,20 @@ static int image_disasm(lua_State *L)
 }
 
 /* Push the bound of a run and its costliest loop. */
-static void push_run(lua_State *L, const struct nb_verdict *v, const struct nb_prog *p)
+static void push_run(lua_State *L, const struct nb_run_bounds *r, const struct nb_prog *p)
 {
-	const struct nb_policy_effort e = nb_policy_effort_of(v);
-	const struct nb_line *line = v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
+	const struct nb_loop_report *loop = &r->loop;
+	const struct nb_line *line = loop->pc < p->nslots ? nb_prog_line(p, loop->pc) : NULL;
 
-	nb_lua_set_int(L, "run",
-		       (lua_Integer)(nb_effort_path(&e, v->iteration) +
-				     nb_effort_loops(&e, v->iteration)));
-	nb_lua_set_bool(L, "loops", v->loops || v->passes);
-	if (v->loop.pc < p->nslots) {
-		nb_lua_set_int(L, "loop_pc", v->loop.pc);
-		nb_lua_set_int(L, "loop_iterations", v->loop.iterations);
-		nb_lua_set_int(L, "loop_length", v->loop.length);
-		nb_lua_set_int(L, "loop_share", v->loop.share);
+	nb_lua_set_int(
+		L, "run",
+		(lua_Integer)(nb_runs_path(r, r->iteration) + nb_runs_loops(r, r->iteration)));
+	nb_lua_set_bool(L, "loops", r->loops || r->passes);
+	if (loop->pc < p->nslots) {
+		nb_lua_set_int(L, "loop_pc", loop->pc);
+		nb_lua_set_int(L, "loop_iterations", loop->iterations);
+		nb_lua_set_int(L, "loop_length", loop->length);
+		nb_lua_set_int(L, "loop_share", loop->share);
 	}
 	if (line) {
 		nb_lua_set_int(L, "loop_line", line->line);
@@ -273,18 +313,22 @@ static void push_run(lua_State *L, const struct nb_verdict *v, const struct nb_p
 	}
 }
 
-static void push_stats(lua_State *L, const struct nb_verdict *v, const struct nb_prog *p)
+/* @max_run: limit of a decision or event */
+static void push_stats(lua_State *L, const struct nb_verdict *v, const struct nb_prog *p,
+		       uint32_t max_run)
 {
 	const struct nb_verify_stats *s = &v->stats;
 
-	lua_createtable(L, 0, 8);
+	lua_createtable(L, 0, 9);
 	nb_lua_set_int(L, "insns_walked", s->insns_walked);
 	nb_lua_set_int(L, "work", s->work);
 	nb_lua_set_int(L, "states_peak", s->states_peak);
 	nb_lua_set_int(L, "stack_bytes", s->stack_depth);
-	nb_lua_set_int(L, "iteration_insns", v->iteration);
-	nb_lua_set_int(L, "iterator_steps", v->iter_steps);
-	push_run(L, v, p);
+	nb_lua_set_int(L, "iteration_insns", v->runs.iteration);
+	nb_lua_set_int(L, "iterator_steps", v->runs.iter_steps);
+	push_run(L, &v->runs, p);
+	/* No decision waits for a controller, so only its own budget ends its loops. */
+	nb_lua_set_int(L, "run_max", p->hook == NB_HOOK_CONTROLLER ? NB_RUN_BUDGET : max_run);
 	nb_lua_set_int(L, "time_us", (lua_Integer)(s->time_ns / 1000));
 	nb_lua_set_int(L, "memory_bytes", (lua_Integer)s->memory);
 }
@@ -301,11 +345,8 @@ static void push_notes(lua_State *L, const struct nb_verdict *v)
 		nb_lua_set_int(L, "pc", note->pc);
 		nb_lua_set_str(L, "text", note->text);
 		nb_lua_set_str(L, "hint", note->hint);
-		if (note->line) {
-			nb_lua_set_str(L, "file", note->line->file);
-			nb_lua_set_int(L, "line", note->line->line);
-			nb_lua_set_str(L, "source", note->line->text);
-		}
+		if (note->line)
+			set_line(L, note->line);
 		lua_rawseti(L, -2, i + 1);
 	}
 	lua_setfield(L, -2, "notes");
@@ -352,6 +393,7 @@ void nb_lua_policy_limits(struct nb_policy_opts *opts)
 {
 	opts->max_insns = (uint32_t)limit_of(NB_P_MAX_VERIFY);
 	opts->max_memory = limit_of(NB_P_MAX_POLICY_MEMORY) << 20;
+	opts->max_run = (uint32_t)limit_of(NB_P_MAX_RUN);
 	nb_policy_limits(opts);
 }
 
@@ -393,8 +435,10 @@ static int image_verify(lua_State *L)
 		lua_getfield(L, 3, "spent");
 		policy.verify.policy_spent = (uint32_t)lua_tointeger(L, -1);
 		lua_getfield(L, 3, "trace");
-		if (lua_toboolean(L, -1))
-			policy.verify.trace = trace = nb_lua_buf(L, 16 << 20);
+		if (lua_toboolean(L, -1)) {
+			policy.verify.observe = nb_trace_state;
+			policy.verify.observe_arg = trace = nb_lua_buf(L, 16 << 20);
+		}
 	}
 	v = lua_newuserdatauv(L, sizeof(*v), 0);
 	*v = NULL;
@@ -405,33 +449,39 @@ static int image_verify(lua_State *L)
 		return nb_lua_fail(L, &err);
 	lua_createtable(L, 0, 8);
 	nb_lua_set_bool(L, "accepted", (*v)->accepted);
-	push_stats(L, *v, &img->progs[prog]);
+	push_stats(L, *v, &img->progs[prog], policy.max_run);
 	lua_setfield(L, -2, "stats");
-	if (trace) {
+	if (trace)
 		nb_lua_set_bytes(L, "trace", nb_buf_text(trace), trace->size);
-	}
 	push_notes(L, *v);
 	return (*v)->accepted ? 1 : push_finding(L, *v, img, prog);
 }
 
 /*
- * image:verify_env(n) -> nil if program n of SEC("env") answers all ranks
- * alike; otherwise a finding with the reason, as from image:verify | nil, err
+ * image:verify_env(n, spent) -> nil if program n of SEC("env") answers all
+ * ranks alike; otherwise a finding with the reason, as from image:verify, and
+ * unknown=true if the verifier gave up | nil, err; spent: the work that the
+ * policy's programs took
  */
 static int image_verify_env(lua_State *L)
 {
 	struct nb_image *img = to_image(L);
 	uint32_t prog = to_prog(L, img);
+	struct nb_policy_opts policy = { .max_insns = 0 };
 	struct nb_err err = { .code = 0 };
 	struct nb_verdict **v = lua_newuserdatauv(L, sizeof(*v), 0);
 
 	*v = NULL;
 	nb_lua_collected(L, VERDICT, verdict_gc);
-	if (nb_verify_env(v, img, prog, &err))
+	nb_lua_policy_limits(&policy);
+	policy.verify.policy_insns = policy.max_insns;
+	policy.verify.policy_spent = (uint32_t)luaL_checkinteger(L, 3);
+	if (nb_verify_env(v, img, prog, &policy.verify, &err))
 		return nb_lua_fail(L, &err);
 	if (!*v)
 		return 0;
-	lua_createtable(L, 0, 6);
+	lua_createtable(L, 0, 8);
+	nb_lua_set_bool(L, "unknown", !nb_finding_about_ranks(&(*v)->finding));
 	return push_finding(L, *v, img, prog);
 }
 
@@ -447,8 +497,9 @@ void nb_lua_open_image(lua_State *L)
 					    { "__close", image_gc },
 					    { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "object_image", image_of_object },
-					{ "image_object", image_object },
 					{ "image_named", image_named },
+					{ "image_values", image_values },
+					{ "image_set", image_set },
 					{ "image", image_new },
 					{ "is_image", is_image },
 					{ NULL, NULL } };

@@ -122,10 +122,7 @@ static int fleet_post(lua_State *L)
 	all = lua_newuserdatauv(L, sizeof(*all), 0);
 	memset(all, 0, sizeof(*all));
 	all->fleet = f;
-	lua_createtable(L, 0, 1);
-	lua_pushcfunction(L, posts_free);
-	lua_setfield(L, -2, "__gc");
-	lua_setmetatable(L, -2);
+	nb_lua_collected(L, "ncclbpf.posts", posts_free);
 	all->post = calloc(n ? n : 1, sizeof(*all->post));
 	if (!all->post)
 		return luaL_error(L, "not enough memory");

@@ -18,21 +18,9 @@
 
 #include "lua/core/support/support.h"
 
-#define DESCRIPTOR "ncclbpf.descriptor"
-
-static int descriptor_gc(lua_State *L)
-{
-	int *fd = lua_touserdata(L, 1);
-
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-	return 0;
-}
-
 int nb_lua_descriptor(lua_State *L, int index)
 {
-	const int *fd = luaL_testudata(L, index, DESCRIPTOR);
+	const int *fd = luaL_testudata(L, index, NB_LUA_FD);
 
 	return fd ? *fd : -1;
 }
@@ -80,13 +68,11 @@ static int open_error(lua_State *L, const char *source, int e)
 static int open_descriptor(lua_State *L)
 {
 	const char *source = luaL_checkstring(L, 1);
-	int *fd = lua_newuserdatauv(L, sizeof(int), 0);
+	int *fd = nb_lua_fd(L);
 	bool number = !strncmp(source, "id:", 3);
 	unsigned long long id = 0;
 	char *end = NULL;
 
-	*fd = -1;
-	nb_lua_collected(L, DESCRIPTOR, descriptor_gc);
 	if (number)
 		id = strtoull(source + 3, &end, 10);
 	if (number && (*end || end == source + 3 || id > UINT32_MAX))

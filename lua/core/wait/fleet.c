@@ -60,7 +60,7 @@ int nb_fleet_fail(lua_State *L, const struct nb_err *err)
 }
 
 /*
- * fleet:wait(timeout): process requests, watches and streams until the timeout
+ * fleet:wait(timeout): process requests and streams until the timeout
  * is over
  */
 static int fleet_wait(lua_State *L)

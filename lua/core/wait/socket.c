@@ -46,11 +46,17 @@ static struct conn *to_conn(lua_State *L)
 	return luaL_checkudata(L, 1, CONN);
 }
 
-static void conn_shut(struct conn *c)
+/* Close the socket. Lines that have been received can still be read. */
+static void conn_hang_up(struct conn *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+}
+
+static void conn_shut(struct conn *c)
+{
+	conn_hang_up(c);
 	for (unsigned i = 0; i < c->nfds; i++)
 		close(c->fds[i]);
 	c->nfds = 0;
@@ -126,7 +132,7 @@ static int connect_error(lua_State *L, int e, const char *path)
 	case EPERM:
 		return nb_lua_failf(L, NB_E_PERM, "%s: %s", path, strerror(e));
 	case ETIMEDOUT:
-		return nb_lua_failf(L, NB_E_TIMEOUT, "%s: nobody accepts the connection", path);
+		return nb_lua_failf(L, NB_E_TIMEOUT, "%s: the process accepts no connection", path);
 	default:
 		nb_lua_failf(L, NB_E_NOTARGET, "%s: %s", path, strerror(e));
 		nb_lua_set_bool(L, "refused", e == ECONNREFUSED);
@@ -243,11 +249,11 @@ static int conn_send(lua_State *L)
 	if (fd >= 0)
 		close(fd);
 	if (sent > 0 && sent < size)
-		conn_shut(c);
+		conn_hang_up(c);
 	if (rc == 1)
 		return nb_lua_interrupted(L);
 	if (rc == NB_E_TIMEOUT)
-		return nb_lua_failf(L, rc, "the target does not read");
+		return nb_lua_failf(L, rc, "the target did not read the request in time");
 	if (rc) {
 		c->eof = true;
 		return nb_lua_failf(L, rc, "the connection was lost");
@@ -378,8 +384,9 @@ static int conn_read_sealed(lua_State *L, int fd)
 	size_t done = 0;
 
 	if (seals < 0 || (seals & want) != want || fstat(fd, &st))
-		return nb_lua_failf(L, NB_E_PROTOCOL,
-				    "the target sent a descriptor that is no sealed memory file");
+		return nb_lua_failf(
+			L, NB_E_PROTOCOL,
+			"the target sent a descriptor that is not a sealed memory file");
 	if (st.st_size < 0 || st.st_size > MAX_OBJECT)
 		return nb_lua_failf(L, NB_E_PROTOCOL,
 				    "the target sent an object of %lld bytes, at most %d allowed",
@@ -396,30 +403,21 @@ static int conn_read_sealed(lua_State *L, int fd)
 	return 1;
 }
 
-static int object_call(lua_State *L)
-{
-	struct conn *c = lua_touserdata(L, 1);
-
-	return conn_read_sealed(L, c->fds[0]);
-}
-
 /* conn:object() -> bytes of the oldest descriptor received | nil, err */
 static int conn_object(lua_State *L)
 {
 	struct conn *c = to_conn(L);
-	int rc, top = lua_gettop(L);
+	int *fd, n;
 
 	if (!c->nfds)
 		return nb_lua_failf(L, NB_E_PROTOCOL, "the target sent no descriptor");
-	lua_pushcfunction(L, object_call);
-	lua_pushvalue(L, 1);
-	rc = lua_pcall(L, 1, LUA_MULTRET, 0);
-	close(c->fds[0]);
+	fd = nb_lua_fd(L);
+	*fd = c->fds[0];
 	c->nfds--;
 	memmove(c->fds, c->fds + 1, c->nfds * sizeof(c->fds[0]));
-	if (rc != LUA_OK)
-		return lua_error(L);
-	return lua_gettop(L) - top;
+	n = conn_read_sealed(L, *fd);
+	nb_lua_fd_close(fd);
+	return n;
 }
 
 static int conn_peer(lua_State *L)

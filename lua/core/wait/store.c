@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * The store for Lua: requests that wait for their reply, with Ctrl-C, and watches that are read
- * like queues.
- */
+/* The store for Lua: requests that wait for their reply, with Ctrl-C. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lua/core/support/support.h"
 #include "lua/core/wait/fleet.h"
-
-#define WATCH "ncclbpf.watch"
 
 /*
  * A reply, kept until Lua takes it. Ctrl-C may end the wait before the reply
@@ -143,7 +138,7 @@ static int reply_push(lua_State *L, struct nb_fleet *f, int rc, struct waiting *
 	return 1;
 }
 
-/* fleet:range(prefix[, {keys_only=, limit=}]) */
+/* fleet:range(prefix[, {keys_only=}]) */
 static int fleet_range(lua_State *L)
 {
 	struct nb_fleet *f = nb_fleet_of(L, 1);
@@ -154,8 +149,6 @@ static int fleet_range(lua_State *L)
 	if (lua_istable(L, 3)) {
 		lua_getfield(L, 3, "keys_only");
 		op.keys_only = lua_toboolean(L, -1);
-		lua_getfield(L, 3, "limit");
-		op.limit = (unsigned)lua_tointeger(L, -1);
 	}
 	w = waiting_new(L);
 	return reply_push(L, f, nb_store_do(f->store, &op, reply_came, w, &err), w, &err);
@@ -172,30 +165,16 @@ static int fleet_get(lua_State *L)
 	return reply_push(L, f, nb_store_get(f->store, key, reply_came, w, &err), w, &err);
 }
 
-/* One operation of a list: {put=KEY, value=, lease=}, {delete=KEY},
- * {delete_prefix=KEY}, {get=KEY}, {range=PREFIX} */
+/* One operation of a list: {put=KEY, value=, lease=} or {delete=KEY} */
 static void store_read_op(lua_State *L, int at, struct nb_store_op *op)
 {
-	static const struct {
-		const char *word;
-		enum nb_store_op_kind kind;
-	} kinds[] = { { "put", NB_STORE_PUT },
-		      { "delete", NB_STORE_DELETE },
-		      { "delete_prefix", NB_STORE_DELETE_PREFIX },
-		      { "get", NB_STORE_GET },
-		      { "range", NB_STORE_GET_PREFIX } };
+	bool put = lua_getfield(L, at, "put") != LUA_TNIL;
 
+	lua_getfield(L, at, "delete");
 	memset(op, 0, sizeof(*op));
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		lua_getfield(L, at, kinds[i].word);
-		if (!lua_isnil(L, -1)) {
-			op->kind = kinds[i].kind;
-			op->key = luaL_checkstring(L, -1);
-		}
-		lua_pop(L, 1); /* the table keeps the string alive */
-	}
-	if (!op->key)
-		luaL_error(L, "an operation needs put, delete, get or range");
+	op->kind = put ? NB_STORE_PUT : NB_STORE_DELETE;
+	op->key = luaL_checkstring(L, put ? -2 : -1);
+	lua_pop(L, 2); /* the table keeps the string alive */
 	lua_getfield(L, at, "value");
 	op->value = lua_tolstring(L, -1, &op->size);
 	lua_pop(L, 1);
@@ -204,11 +183,12 @@ static void store_read_op(lua_State *L, int at, struct nb_store_op *op)
 	lua_pop(L, 1);
 }
 
-static size_t read_ops(lua_State *L, const char *name, struct nb_store_op *ops)
+/* Read the list success= of a transaction. */
+static size_t read_ops(lua_State *L, struct nb_store_op *ops)
 {
 	size_t n = 0;
 
-	lua_getfield(L, 2, name);
+	lua_getfield(L, 2, "success");
 	if (lua_istable(L, -1)) {
 		n = lua_rawlen(L, -1);
 		luaL_argcheck(L, n <= NB_STORE_OPS, 2, "too many operations");
@@ -223,7 +203,7 @@ static size_t read_ops(lua_State *L, const char *name, struct nb_store_op *ops)
 	return n;
 }
 
-/* fleet:txn{compare={{KEY, REVISION}…}, success={op…}, failure={op…}} */
+/* fleet:txn{compare={{KEY, REVISION}…}, success={op…}} */
 static int fleet_txn(lua_State *L)
 {
 	struct nb_fleet *f = nb_fleet_of(L, 1);
@@ -235,7 +215,7 @@ static int fleet_txn(lua_State *L)
 
 	luaL_checktype(L, 2, LUA_TTABLE);
 	cmp = lua_newuserdatauv(L, NB_STORE_OPS * sizeof(*cmp), 0);
-	ops = lua_newuserdatauv(L, 2 * NB_STORE_OPS * sizeof(*ops), 0);
+	ops = lua_newuserdatauv(L, NB_STORE_OPS * sizeof(*ops), 0);
 	lua_getfield(L, 2, "compare");
 	if (lua_istable(L, -1)) {
 		txn.ncompare = lua_rawlen(L, -1);
@@ -253,9 +233,7 @@ static int fleet_txn(lua_State *L)
 	lua_pop(L, 1);
 	txn.compare = cmp;
 	txn.then = ops;
-	txn.nthen = read_ops(L, "success", ops);
-	txn.otherwise = ops + NB_STORE_OPS;
-	txn.notherwise = read_ops(L, "failure", ops + NB_STORE_OPS);
+	txn.nthen = read_ops(L, ops);
 	w = waiting_new(L);
 	return reply_push(L, f, nb_store_txn(f->store, &txn, reply_came, w, &err), w, &err);
 }
@@ -289,95 +267,6 @@ static int fleet_revoke(lua_State *L)
 	return lease_call(L, nb_store_lease_revoke);
 }
 
-/* Watches of the store. */
-
-struct watch {
-	struct nb_fleet *fleet; /* kept alive as uservalue 1 */
-	struct nb_store_watch *watch;
-	struct nb_store_kv *kv;
-	size_t nkv;
-	struct nb_buf bytes;
-	bool open, over, no_memory;
-	struct nb_err err;
-};
-
-static void watch_came(void *arg, const struct nb_store_watch_report *r)
-{
-	struct watch *w = arg;
-	struct nb_store_kv *p;
-
-	w->open = w->open || r->state == NB_STORE_WATCH_OPEN;
-	if (r->state == NB_STORE_WATCH_LOST || r->state == NB_STORE_WATCH_FAILED) {
-		w->over = true;
-		w->err = *r->err;
-	}
-	if (!r->nkv)
-		return;
-	p = realloc(w->kv, (w->nkv + r->nkv) * sizeof(*p));
-	if (!p) {
-		w->no_memory = true;
-		return;
-	}
-	w->kv = p;
-	for (size_t i = 0; i < r->nkv; i++) {
-		w->kv[w->nkv++] = r->kv[i];
-		nb_buf_bytes(&w->bytes, r->kv[i].key, r->kv[i].key_size);
-		nb_buf_bytes(&w->bytes, r->kv[i].value, r->kv[i].size);
-	}
-	w->no_memory = w->no_memory || !nb_buf_ok(&w->bytes);
-}
-
-/* fleet:watch(prefix, revision) -> watch */
-static int fleet_watch(lua_State *L)
-{
-	struct nb_fleet *f = nb_fleet_of(L, 1);
-	const char *prefix = luaL_checkstring(L, 2);
-	int64_t revision = luaL_optinteger(L, 3, 0);
-	struct watch *w = lua_newuserdatauv(L, sizeof(*w), 1);
-	struct nb_err err = { .code = 0 };
-
-	memset(w, 0, sizeof(*w));
-	w->fleet = f;
-	nb_buf_init(&w->bytes, 0);
-	luaL_setmetatable(L, WATCH);
-	lua_pushvalue(L, 1);
-	lua_setiuservalue(L, -2, 1);
-	w->watch = nb_store_watch(f->store, prefix, revision, watch_came, w, &err);
-	return w->watch ? 1 : nb_lua_fail(L, &err);
-}
-
-/* watch:next(timeout) -> changed keys (none: the timeout is over) | nil, err */
-static int watch_next(lua_State *L)
-{
-	struct watch *w = luaL_checkudata(L, 1, WATCH);
-	double end = nb_lua_mono() + luaL_checknumber(L, 2);
-
-	while (w->watch && !w->nkv && !w->over && nb_lua_mono() < end)
-		nb_fleet_wait(L, w->fleet, end);
-	if (w->no_memory)
-		return luaL_error(L, "not enough memory");
-	if (w->over && !w->nkv)
-		return nb_fleet_fail(L, &w->err);
-	push_kvs(L, w->kv, w->nkv, nb_buf_text(&w->bytes));
-	w->nkv = 0;
-	nb_buf_clear(&w->bytes);
-	return 1;
-}
-
-static int watch_close(lua_State *L)
-{
-	struct watch *w = luaL_checkudata(L, 1, WATCH);
-
-	if (w->watch && w->fleet->store)
-		nb_store_unwatch(w->watch);
-	w->watch = NULL;
-	free(w->kv);
-	w->kv = NULL;
-	w->nkv = 0;
-	nb_buf_fini(&w->bytes);
-	return 0;
-}
-
 void nb_lua_open_store(lua_State *L)
 {
 	static const luaL_Reg methods[] = { { "range", fleet_range },
@@ -386,15 +275,9 @@ void nb_lua_open_store(lua_State *L)
 					    { "lease", fleet_lease },
 					    { "keepalive", fleet_keepalive },
 					    { "revoke", fleet_revoke },
-					    { "watch", fleet_watch },
 					    { NULL, NULL } };
-	static const luaL_Reg watch[] = { { "next", watch_next },
-					  { "close", watch_close },
-					  { "__gc", watch_close },
-					  { NULL, NULL } };
 
 	luaL_getmetatable(L, NB_FLEET);
 	luaL_setfuncs(L, methods, 0);
 	lua_pop(L, 1);
-	nb_lua_class(L, WATCH, watch);
 }

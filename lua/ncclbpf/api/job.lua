@@ -52,6 +52,7 @@ local function value_of(call, name, v)
 		misuse("%s: field %s: a string, number, boolean or list expected, found a %s",
 			call.name, name, type(v))
 	end
+	if call.row.fields == name then return v end
 	local list = lists.map(v, tostring)
 	return call.row.many == name and list or table.concat(list, ",")
 end

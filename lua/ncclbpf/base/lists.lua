@@ -59,6 +59,12 @@ function M.has(list, wanted)
 	return false
 end
 
+-- Return words as text: "any, new or old".
+function M.either(words)
+	local n = #words
+	return table.concat(words, ", ", 1, n - 1) .. (n > 1 and " or " or "") .. words[n]
+end
+
 -- Append @element to the list by[key], which may not exist yet.
 function M.push(by, key, element)
 	by[key] = by[key] or {}

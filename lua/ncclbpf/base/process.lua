@@ -1,9 +1,27 @@
 -- SPDX-License-Identifier: MIT
 -- Identities of processes: boot, PID namespace, PID and start time. A PID alone is reused, and
--- differs between namespaces and hosts.
+-- differs between namespaces and hosts. Also this process's environment.
 local core = require "ncclbpf.core"
 
 local M = {}
+
+-- Return an environment variable; nil: it is not set, or empty.
+function M.env(name)
+	local v = os.getenv(name)
+	return v ~= "" and v or nil
+end
+
+-- Return the folder for what the shell remembers of this user; nil: no variable names one.
+function M.state_folder()
+	local home = M.env "HOME"
+	local state = M.env "XDG_STATE_HOME" or home and home .. "/.local/state"
+	return state and state .. "/ncclbpf"
+end
+
+-- Return the name of this host.
+function M.host()
+	return (core.read("/proc/sys/kernel/hostname", 256) or ""):match "%S+" or "localhost"
+end
 
 local function boot()
 	return (core.read("/proc/sys/kernel/random/boot_id", 64) or ""):match "^%S+" or "?"

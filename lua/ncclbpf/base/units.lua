@@ -37,6 +37,13 @@ function M.bytes(n)
 	return ("%.1f%s"):format(f, names[i])
 end
 
+-- Return the size class of bytes: the largest power of two that is not above them; 0 for 0 and 1.
+function M.class(bytes)
+	local from = 1
+	while from <= bytes // 2 do from = from * 2 end
+	return bytes >= 2 and from or 0
+end
+
 -- Format a count: 1 -> "1 node", 2 -> "2 nodes"
 function M.count(n, noun)
 	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or noun:find "s$" and "es"

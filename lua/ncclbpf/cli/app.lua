@@ -6,6 +6,7 @@ local clock = require "ncclbpf.base.clock"
 local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local session = require "ncclbpf.job.session"
 local sites = require "ncclbpf.job.sites"
 local units = require "ncclbpf.base.units"
@@ -79,14 +80,34 @@ function Context:timeout()
 	return self.flags.timeout or clock.times.answer
 end
 
+-- Option @name, one of the words @list. Any other value is an error. nil: not given
+function Context:word(name, list)
+	local v = self.opt[name]
+	if v ~= nil and not lists.has(list, v) then
+		error(errors.new("usage", ("%s=%s: %s expected"):format(name, v,
+			lists.either(list)), { hint = errors.nearest(v, list) }), 0)
+	end
+	return v
+end
+
+local YES = { "yes", "no" }
+
 -- Option @name, which is yes or no. Any other value is an error.
 function Context:yes(name, default)
-	local v = self.opt[name]
+	local v = self:word(name, YES)
 	if v == nil then return default end
-	if v ~= "yes" and v ~= "no" then
-		error(errors.new("usage", ("%s=%s: yes or no expected"):format(name, v)), 0)
-	end
 	return v == "yes"
+end
+
+-- Option @name, a duration of at least @least seconds. Any other value is an error. -> seconds
+function Context:duration(name, least)
+	local v = self.opt[name]
+	local seconds = v and units.duration(v)
+	if v and (not seconds or seconds < least) then
+		errors.raise("usage", "%s=%s: a duration from %s on expected", name, v,
+			units.seconds(least))
+	end
+	return seconds
 end
 
 -- Option @name, a whole number from @least on. Any other value is an error.
@@ -96,8 +117,7 @@ function Context:whole(name, least, most)
 	if v and (not n or n < least or most and n > most) then
 		local range = most and ("from %d to %d"):format(least, most)
 			or ("from %d on"):format(least)
-		error(errors.new("usage", ("%s=%s: a whole number %s expected"):format(name, v,
-			range)), 0)
+		errors.raise("usage", "%s=%s: a whole number %s expected", name, v, range)
 	end
 	return n
 end
@@ -237,8 +257,15 @@ local function print_result(ctx, result)
 	return status
 end
 
--- Run a command that only a newer target knows: take its row from `help`, and show its
--- reply unchanged.
+-- Send @line to all processes and show their replies unchanged. @words: the command
+local function passed_on(ctx, words, line)
+	local per, data, failure = read.ask(ctx, line)
+	if not per then return nil, data end
+	return { schema = words:gsub(" ", ".") .. "/1", data = data,
+		text = format.indent_json(core.encode(data)), failure = failure }
+end
+
+-- Run a command that only a newer target knows: take its row from `help`.
 local function foreign(ctx, list)
 	local app = ctx.app
 	if not app.group or ctx.flags.dry_run then return nil end
@@ -247,11 +274,8 @@ local function foreign(ctx, list)
 		local w = type(c.words) == "string" and c.words
 		if w and (w == list[1] or list[2] and w == list[1] .. " " .. list[2])
 			and not commands.hidden[w] then
-			local per, data, failure = read.ask(ctx, session.line(list))
-			if not per then return nil, data end
-			return { schema = w:gsub(" ", ".") .. "/1", data = data,
-				text = format.indent_json(core.encode(data)), failure = failure },
-				nil, w
+			local result, err = passed_on(ctx, w, session.line(list))
+			return result, err, w
 		end
 	end
 end
@@ -348,10 +372,7 @@ local function generic(ctx)
 	local tail = session.line(ctx.args)
 	if tail ~= "" then line = line .. " " .. tail end
 	for k, v in pairs(ctx.opt) do line = line .. " " .. k .. "=" .. session.quote(v) end
-	local per, data, failure = read.ask(ctx, line)
-	if not per then return nil, data end
-	return { schema = ctx.row.words:gsub(" ", ".") .. "/1", data = data,
-		text = format.indent_json(core.encode(data)), failure = failure }
+	return passed_on(ctx, ctx.row.words, line)
 end
 
 local function execute(ctx, list, literal, people)
@@ -401,24 +422,18 @@ function App:run(list, opts)
 		repeated = opts.repeated }, Context)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps
 		and self.tty)
-	local status
+	if ok and result then ok, result = pcall(print_result, ctx, result) end
+	local status = ok and result
 	if not ok and self.ended and result == self.ended then
 		status = 0 -- the program after | has closed its input
+	elseif not ok and not errors.is(result) then
+		-- Our own code raised: a bug, or a target that violates the protocol.
+		err = errors.new("internal", tostring(result), { hint = "this is a bug of "
+			.. "ncclbpf-shell, unless the target is not ncclbpf" })
 	elseif not ok then
-		if not errors.is(result) then
-			-- Our own code raised: a bug, or a target that violates the protocol.
-			result = errors.new("internal", tostring(result),
-				{ hint = "this is a bug of ncclbpf-shell, " ..
-				"unless the target is not ncclbpf" })
-		end
-		status = self:report(result, ctx.row and ctx.row.words, flags)
-	elseif not result then
-		status = self:report(err, ctx.row and ctx.row.words, flags)
-	else
-		local fine, e = pcall(print_result, ctx, result)
-		status = fine and e or self.ended and e == self.ended and 0
-			or self:report(e, ctx.row and ctx.row.words, flags)
+		err = result
 	end
+	status = status or self:report(err, ctx.row and ctx.row.words, flags)
 	if ctx.temporary then ctx.temporary:close() end
 	if self.timing then
 		self:complain(("time %.1f ms, %s\n"):format(
@@ -451,15 +466,18 @@ local function show(v)
 	return tostring(v)
 end
 
+-- Call f(...). -> its results as table.pack has them, behind true | nil, status: it failed
 function App:call(f, ...)
-	return table.pack(core.guard(self.flags.verbose, f, ...))
+	local r = table.pack(core.guard(self.flags.verbose, f, ...))
+	if not r[1] then return nil, self:report(r[2]) end
+	if r[2] == nil and errors.is(r[3]) then return nil, self:report(r[3]) end
+	return r
 end
 
 -- Run a compiled chunk and print what it returns. -> status
 function App:evaluate(f)
-	local r = self:call(f)
-	if not r[1] then return self:report(r[2]) end
-	if r[2] == nil and errors.is(r[3]) then return self:report(r[3]) end
+	local r, status = self:call(f)
+	if not r then return status end
 	if r.n > 1 then
 		local t = {}
 		for i = 2, r.n do t[#t + 1] = show(r[i]) end
@@ -621,11 +639,9 @@ function App:file(path, list)
 	if not f then return self:report(errors.new("lua_syntax", why)) end
 	local old = arg
 	arg = { [0] = path, table.unpack(list) }
-	local r = self:call(f, table.unpack(list))
+	local r, status = self:call(f, table.unpack(list))
 	arg = old
-	if not r[1] then return self:report(r[2]) end
-	if r[2] == nil and errors.is(r[3]) then return self:report(r[3]) end
-	return math.type(r[2]) == "integer" and r[2] & 0xff or 0
+	return status or math.type(r[2]) == "integer" and r[2] & 0xff or 0
 end
 
 return M

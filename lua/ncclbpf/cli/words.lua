@@ -161,8 +161,7 @@ end
 local function one_of(name, list)
 	return function(v)
 		if lists.has(list, v) then return v end
-		return usage("--%s=%s: %s or %s expected", name, v,
-			table.concat(list, ", ", 1, #list - 1), list[#list])
+		return usage("--%s=%s: %s expected", name, v, lists.either(list))
 	end
 end
 
@@ -286,34 +285,21 @@ end)
 
 -- ---- commands -------------------------------------------------------------------
 
+-- Return the word of @list that @word abbreviates | nil, the words that begin with it if there are
+-- several.
 local function expand(word, list)
-	local found
-	for _, w in ipairs(list) do
-		if w == word then return word end
-		if w:sub(1, #word) == word then
-			if found then return nil end
-			found = w
-		end
-	end
-	return found
-end
-
--- Return the words that begin with @word, if there are several.
-local function several(word, list)
+	if lists.has(list, word) then return word end
 	local t = lists.select(list, function(w) return w:sub(1, #word) == word end)
-	return #t > 1 and t or nil
+	if #t == 1 then return t[1] end
+	return nil, #t > 1 and t or nil
 end
 
-local function wrong(word, list, what)
-	local begun = several(word, list)
-	if word:find "%.lua$" then
-		return nil, errors.new("usage", ("no %s %s"):format(what, word),
-			{ hint = "ncclbpf-shell -f FILE runs a Lua script" })
-	end
-	return nil, errors.new("usage", ("no %s %s"):format(what, word),
-		{ hint = begun and "nearest: " .. table.concat(begun, ", ")
-			or errors.nearest(word, list)
-			or "there are: " .. table.concat(list, ", ") })
+local function wrong(word, list)
+	local _, begun = expand(word, list)
+	return nil, errors.new("usage", "no command " .. word, { hint = word:find "%.lua$"
+		and "ncclbpf-shell -f FILE runs a Lua script"
+		or begun and "nearest: " .. table.concat(begun, ", ")
+		or errors.nearest(word, list) or "there are: " .. table.concat(list, ", ") })
 end
 
 local function ambiguous(words, list)
@@ -327,26 +313,24 @@ function M.command(words, people)
 	local noun, verb = words[1], words[2]
 	local nouns = commands.nouns()
 	if not commands.is_noun(noun) then
-		local full = people and expand(noun, nouns)
-		local t = people and not full and several(noun, nouns)
-		if t then return ambiguous(noun, t) end
-		if not full then return wrong(noun, nouns, "command") end
+		local full, t = expand(noun, nouns)
+		if people and t then return ambiguous(noun, t) end
+		if not people or not full then return wrong(noun, nouns) end
 		noun = full
 	end
 	local verbs = commands.verbs(noun)
 	if #verbs == 0 then return commands.find(noun), 1 end
 	if not verb then
-		return nil, errors.new("usage", ("%s: which one? %s"):format(noun,
+		return nil, errors.new("usage", ("%s needs a second word: %s"):format(noun,
 			table.concat(verbs, ", "))), true
 	end
 	local row = commands.find(noun .. " " .. verb)
 	if row then return row, 2 end
-	local full = people and expand(verb, verbs)
-	if full then return commands.find(noun .. " " .. full), 2 end
-	local t = people and several(verb, verbs)
-	if t then return ambiguous(noun .. " " .. verb, t) end
+	local full, t = expand(verb, verbs)
+	if people and full then return commands.find(noun .. " " .. full), 2 end
+	if people and t then return ambiguous(noun .. " " .. verb, t) end
 	local full_names = lists.map(verbs, function(v) return noun .. " " .. v end)
-	local _, err = wrong(noun .. " " .. verb, full_names, "command")
+	local _, err = wrong(noun .. " " .. verb, full_names)
 	return nil, err, true
 end
 
@@ -380,7 +364,7 @@ function M.arguments(row, words, first, literal)
 		-- Options after the name of the command that watch repeats belong to that
 		-- command.
 		if row.words == "watch" and #args > 1 then name = nil end
-		local variable = row.words == "map set" and #args > 0 and not row.options[name]
+		local variable = row.variables and #args > 0 and not row.options[name]
 		if name and (not literal or i < literal)
 			and (row.options[name] or not free and not variable) then
 			if not row.options[name] then
@@ -391,7 +375,7 @@ function M.arguments(row, words, first, literal)
 						"write a table of fields as one word: "
 							.. "{%s=%s}"):format(
 						name, value) or errors.nearest(name, names)
-						or (#names > 0 and "there are: "
+						or (#names > 0 and "its options are: "
 						.. table.concat(names, "=, ") .. "="
 						or "it has no options; " ..
 						"put -- before a word that holds ="),

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
 -- Check that all ranks have made the same decisions. Asks the job, or reads the segment of a job
 -- that is gone.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
+local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
-local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -16,7 +17,7 @@ local M = {}
 local VERDICTS = {
 	agreed = "agree",
 	alone = "cannot be compared: no two ranks have made decisions here",
-	counts_differ = "cannot be compared: their COUNTS DIFFER",
+	counts_differ = "cannot be compared: COUNTS DIFFER (ranks decided more or less often)",
 	tuner_calls_differ =
 		"agree after each call of NCCL's API, although NCCL asked the tuner more often on "
 			.. "some ranks",
@@ -32,8 +33,7 @@ local function choice(d)
 	if type(d) ~= "table" then return "not kept" end
 	local text = ("%s %s %s/%s"):format(tostring(d.coll), units.bytes(d.bytes),
 		read.text(d.algo) or "?", read.text(d.proto) or "?")
-	if read.number(d.channels) > 0 then text = text .. " x" .. d.channels end
-	return text
+	return text .. collectives.extras(d)
 end
 
 -- Return groups of ranks that decided alike, the largest first.
@@ -78,6 +78,29 @@ local function slot_name(c)
 	return tostring(c.extra_slot) .. (c.extra_site and " of site " .. c.extra_site or "")
 end
 
+-- @calls: the text of a member's number of calls, or ""
+local function list_members(t, c, calls)
+	for _, m in ipairs(read.list(c, "members")) do
+		t[#t + 1] = ("    slot %-4s %8s decisions%s%s"):format(tostring(m.slot),
+			tostring(m.decisions), calls:format(tostring(m.calls)),
+			m.site and " at site " .. tostring(m.site) or "")
+	end
+end
+
+-- NCCL checks the configuration of a call on each rank alone.
+local function list_offers(t, c)
+	local list = read.list(c, "offers")
+	if #list < 2 then return end
+	t[#t + 1] = "  NCCL offered different choices for the same call: its ncclCollConfig_t and "
+		.. "NCCL's variables must be the same on all ranks, and NCCL does not compare them"
+	for _, o in ipairs(list) do
+		t[#t + 1] = ("    slot %s%s, decision %s, %s %s: %s"):format(tostring(o.slot),
+			o.site and " of site " .. tostring(o.site) or "", tostring(o.seq),
+			tostring(o.coll), units.bytes(read.number(o.bytes)),
+			collectives.offer(o.usable))
+	end
+end
+
 local function explain(t, c)
 	local members = read.list(c, "members")
 	if c.verdict == "tuner_calls_differ" then
@@ -87,16 +110,11 @@ local function explain(t, c)
 			"count alike"
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
-				"  NCCL asked slot %s %d time%s more than others among the "
+				"  NCCL asked slot %s %s more than others among the "
 					.. "recorded decisions, first at its decision %s"):format(
-				slot_name(c), c.extra, c.extra == 1 and "" or "s",
-					tostring(c.seq))
+				slot_name(c), units.count(c.extra, "time"), tostring(c.seq))
 		end
-		for _, m in ipairs(members) do
-			t[#t + 1] = ("    slot %-4s %8s decisions after %8s calls%s"):format(
-				tostring(m.slot), tostring(m.decisions), tostring(m.calls),
-				m.site and " at site " .. tostring(m.site) or "")
-		end
+		list_members(t, c, " after %8s calls")
 	elseif c.verdict == "counts_differ" then
 		t[#t + 1] = ("  ranks have made %s to %s decisions"):format(
 			tostring(c.least), tostring(c.most))
@@ -106,11 +124,7 @@ local function explain(t, c)
 				"so ranks count calls of NCCL's API instead"
 			or "  the other ranks are not asked, " ..
 				"or have not reached their first decision"
-		for _, m in ipairs(members) do
-			t[#t + 1] = ("    slot %-4s %8s decisions%s"):format(
-				tostring(m.slot), tostring(m.decisions),
-				m.site and " at site " .. tostring(m.site) or "")
-		end
+		list_members(t, c, "")
 	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier
 			and "  the ranks had differed before; " ..
@@ -122,22 +136,22 @@ local function explain(t, c)
 			-- Each site has its own generation numbers.
 			local by = c.sites and ", policies " .. (read.text(g.members[1].policies)
 				or "?") or gen and ", generation " .. tostring(gen) or ""
-			t[#t + 1] = ("    %-40s %d rank%s: slot %s%s"):format(
-				g.answer, #g.members, #g.members == 1 and "" or "s",
-				names(g.members), by)
+			t[#t + 1] = ("    %-40s %s: slot %s%s"):format(g.answer,
+				units.count(#g.members, "rank"), names(g.members), by)
 		end
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
-				"  slot %s made %d decision%s that the others did not, " ..
+				"  slot %s made %s that the others did not, " ..
 				"and then decides like the others: " ..
 				"a simulated group (ncclGroupSimulateEnd) on some ranks does that")
-				:format(slot_name(c), c.extra, c.extra == 1 and "" or "s")
+				:format(slot_name(c), units.count(c.extra, "decision"))
 		end
 	elseif c.verdict == "diverged_before" then
 		t[#t + 1] = (
 			"  the running hashes differ, " ..
 			"the recorded decisions (from %s on) are equal"):format(tostring(c.seq))
 	end
+	list_offers(t, c)
 	local waiting = lists.select(members, function(m) return m.waits end)
 	if #waiting > 0 then t[#t + 1] = "  waiting at a fence: slot " .. names(waiting) end
 end
@@ -160,8 +174,9 @@ local function text(d, comms)
 	return table.concat(t, "\n")
 end
 
-local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true,
-	counts_differ = true }
+-- true: the ranks agree; false: they cannot be compared yet. All other verdicts are bad.
+M.FINE = { agreed = true, tuner_calls_differ = true, alone = false, too_far_apart = false,
+	counts_differ = false }
 
 -- Combine the answers of all sites. @list: { {site=, data=, tracks=} }, where data is one
 -- site's answer. For a communicator of several sites, the ranks of all sites are compared. ->
@@ -173,7 +188,7 @@ local function of_sites(list, comm)
 		for _, c in ipairs(read.list(x.data, "comms")) do
 			if read.number(c.ranks) <= read.number(c.here) then
 				c.site = x.site
-				d.agree = d.agree and FINE[c.verdict] == true
+				d.agree = d.agree and M.FINE[c.verdict] ~= nil
 				comms[#comms + 1] = c
 			end
 		end
@@ -190,11 +205,8 @@ end
 local function ask_sites(s, line)
 	local by, order, answers = {}, {}, {}
 	for _, m in ipairs(s.members) do
-		if not by[m.site] then
-			by[m.site] = {}
-			order[#order + 1] = m.site
-		end
-		table.insert(by[m.site], m)
+		if not by[m.site] then order[#order + 1] = m.site end
+		lists.push(by, m.site, m)
 	end
 	for round = 1, 3 do
 		local members = {}
@@ -218,7 +230,7 @@ local TRIES = 3
 -- for several sites also the sites' answers and a site's failure; raises errors
 local function ask(ctx, comm)
 	local s = try(ctx:session())
-	local line = "check agreement" .. (comm and " comm=" .. session.quote(comm) or "")
+	local line = "check agreement" .. reach.words(comm)
 	if not s.fleet then
 		for _, r in ipairs(try(read.ask(ctx, line))) do
 			if type(r.data) == "table" then return r.data end
@@ -269,7 +281,7 @@ function M.cmd_agreement(ctx)
 	end
 	local comms = read.list(d, "comms")
 	if d.agree == false then
-		local n, used = 0, false
+		local n, used, offers = 0, false, false
 		for _, c in ipairs(comms) do
 			for _, m in ipairs(read.list(c, "members")) do
 				used = used or (read.text(m.policies) or "") ~= ""
@@ -277,12 +289,14 @@ function M.cmd_agreement(ctx)
 			if tostring(c.verdict):match "^diverged" or c.verdict == "mismatched"
 				or c.verdict == "api_calls_differ" then
 				n = n + 1
+				offers = offers or #read.list(c, "offers") > 0
 			end
 		end
-		failure = errors.new("ranks_disagree", (
-			"ranks of %d communicator%s do not agree"):format(n, n == 1 and "" or "s"),
-			{
-			hint = used and "no change is possible until they agree; " ..
+		failure = errors.new("ranks_disagree", ("ranks of %s do not agree"):format(
+			units.count(n, "communicator")), {
+			hint = offers and "give all ranks the same NCCL_ variables, " ..
+				"and each call the same ncclCollConfig_t on all ranks"
+				or used and "no change is possible until they agree; " ..
 				"give policy use none and start a new communicator"
 				or "no policy is in use, so compare what NCCL decides by: " ..
 				"its version, its NCCL_ variables and the GPUs of these ranks",

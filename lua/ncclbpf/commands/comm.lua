@@ -6,6 +6,7 @@ local collectives = require "ncclbpf.job.collectives"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
+local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local merge = require "ncclbpf.job.merge"
@@ -17,28 +18,28 @@ local M = {}
 
 local function answer(a)
 	if type(a) ~= "table" then return "-" end
-	local t = {}
-	if read.text(a.algo) or read.text(a.proto) then
-		t[1] = (read.text(a.algo) or "?") .. "/" .. (read.text(a.proto) or "?")
-	end
-	if read.number(a.channels) ~= 0 then t[#t + 1] = "x" .. a.channels end
-	return #t > 0 and table.concat(t, " ") or "-"
+	local algo, proto = read.text(a.algo), read.text(a.proto)
+	local choice = (algo or proto) and ("%s/%s"):format(algo or "?", proto or "?") or ""
+	local text = (choice .. collectives.extras(a)):match "^ ?(.*)"
+	return text ~= "" and text or "-"
 end
 M.answer = answer
 
-local function list_rows(comm)
+-- Return a function that makes rows of the list @field of a reply, of communicators whose identity
+-- begins with @comm (nil: of all).
+local function list_of(field, make, comm)
 	return function(d)
-		local rows = {}
-		for _, c in ipairs(read.list(d, "comms")) do
-			if not comm or tostring(c.comm):sub(1, #comm) == comm then
-				local row = lists.copy(c)
-				row.id = c.comm
-				row.policies = type(c.policies) == "table" and c.policies or {}
-				rows[#rows + 1] = row
-			end
-		end
-		return rows
+		local list = lists.select(read.list(d, field), function(t)
+			return not comm or tostring(t.comm):sub(1, #comm) == comm
+		end)
+		return lists.map(list, make)
 	end
+end
+
+local function comm_row(c)
+	local row = lists.copy(c)
+	row.id, row.policies = c.comm, type(c.policies) == "table" and c.policies or {}
+	return row
 end
 
 local function policies(v)
@@ -48,7 +49,7 @@ end
 function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
-		rows = list_rows(ctx.opt.comm), name = "comm",
+		rows = list_of("comms", comm_row, ctx.opt.comm), name = "comm",
 		-- A process may hold several ranks of a communicator, so add up the rows.
 		id = function(row) return tostring(row.comm) end,
 		empty = "no communicators yet",
@@ -74,8 +75,8 @@ local function choice_row(t)
 	local n, a = read.record(t.nccl), read.record(t.answer)
 	return { coll = t.coll, nccl = answer(t.nccl), nccl_algo = n.algo, nccl_proto = n.proto,
 		answer = answer(t.answer), algo = a.algo, proto = a.proto, channels = a.channels,
-		by = t.by, cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
-		generation = t.generation }
+		chunk_size = a.chunk_size, by = t.by, cost_us = t.cost_us,
+		nccl_cost_us = t.nccl_cost_us, generation = t.generation }
 end
 
 local function table_rows(d)
@@ -97,34 +98,10 @@ local function slower(_, row)
 	return ("%+.1f"):format((a / b - 1) * 100)
 end
 
--- Return the communicator that a word selects: its identity, a unique prefix, or the only one of
--- the job.
-local function find_comm(ctx, word)
-	if word and word:match("^%x+$") and #word == 16 then return word end
-	local s = try(ctx:session())
-	local ids, seen = {}, {}
-	for c in read.each(s:ask("comm list"), "comms") do
-		local id = tostring(c.comm)
-		if not seen[id] and (not word or id:sub(1, #word) == ascii.lower(word)) then
-			seen[id] = true
-			ids[#ids + 1] = id
-		end
-	end
-	if #ids == 1 then return ids[1] end
-	if #ids == 0 then
-		return nil, errors.new("not_found", word and "no communicator " .. word
-			or "no communicators yet", { hint = "comm list shows them" })
-	end
-	return nil, errors.new("usage", ("%d communicators%s: %s"):format(
-		#ids, word and " begin with " .. word or "",
-		table.concat(ids, ", ", 1, math.min(#ids, 4))),
-		{ hint = "name a communicator: comm show COMM" })
-end
-
 function M.cmd_show(ctx)
-	local comm = try(find_comm(ctx, ctx.args[1]))
+	local comm = try(reach.one(try(ctx:session()), ctx.args[1]))
 	local measured, any = stats.measured(ctx, comm)
-	local result, err = read.command(ctx, {
+	return read.command(ctx, {
 		opts = { absent = "not_found", map = function(d, member)
 			d.measured = measured[member] and measured[member].list
 			return d
@@ -164,16 +141,16 @@ function M.cmd_show(ctx)
 			{ "bytes_to", flat = true }, { "nccl_algo", flat = true },
 			{ "nccl_proto", flat = true }, { "algo", flat = true },
 			{ "proto", flat = true }, { "channels", flat = true },
+			{ "chunk_size", flat = true },
 		}),
 	})
-	return result, err
 end
 
 -- Return the nearest collective for a wrong word, else nil.
 local function collective(word)
 	if core.nccl("coll", word) then return ascii.lower(word) end
 	local names = collectives.words_of "coll"
-	return nil, errors.new("bad_argument", ("no collective %s, there are: %s"):format(
+	return nil, errors.new("bad_argument", ("no collective %s; the collectives are: %s"):format(
 		word, table.concat(names, ", ")),
 		{ hint = errors.nearest(ascii.lower(word), names) })
 end
@@ -186,8 +163,7 @@ function M.explain_line(coll, size, comm)
 			"size %s: a number of bytes is expected, such as 64K, 4M or 1G",
 			tostring(size))
 	end
-	return session.line { "explain", c, bytes } .. (
-		comm and " comm=" .. session.quote(comm) or "")
+	return session.line { "explain", c, bytes } .. reach.words(comm)
 end
 
 local function explain_text(d, who)
@@ -197,19 +173,21 @@ local function explain_text(d, who)
 		d.generation and ", generation " .. tostring(d.generation) or "", who)
 	-- A wrapped tuner answers first, and policies see its answer as NCCL's choice.
 	local wrapped = read.text(d.wrapped)
+	local rccl = read.record(d.context).rccl == true
 	local whose = wrapped and "the wrapped tuner's" or "NCCL's"
 	local rows = { { step = "nccl", algo = answer(d.nccl), note = wrapped
 		and ("choice of the wrapped tuner %s, or NCCL's if it has none"):format(wrapped)
-		or "NCCL's own choice" } }
-	local n, other = read.record(d.nccl), false
+		or rccl and "cheapest of RCCL's cost table" or "NCCL's own choice" } }
+	local n, other, left = read.record(d.nccl), false, true
 	for _, p in ipairs(read.list(d, "policies")) do
 		local note = "left it"
+		left = p.algo == nil and p.proto == nil -- no choice so far, but maybe channels
 		if p.changed then
 			-- Write "NCCL's own choice" only if no earlier policy has changed
 			-- the answer.
 			local same = (p.algo == nil or p.algo == n.algo)
 				and (p.proto == nil or p.proto == n.proto)
-				and (p.channels or 0) == 0
+				and collectives.extras(p) == ""
 			note = not same and "changed it" or (other and "back to %s choice"
 				or "kept %s choice"):format(whose)
 			other = not same
@@ -222,6 +200,9 @@ local function explain_text(d, who)
 	for _, l in ipairs(format.table({ { "step" }, { "algo", title = "CHOICE" },
 		{ "note", title = "" } }, rows, {})) do
 		t[#t + 1] = l
+	end
+	if rccl and (left or not read.text(d.by)) then
+		t[#t + 1] = collectives.RCCL .. "what it runs here is not known"
 	end
 	if d.seen == false then
 		t[#t + 1] = "no rank has decided this size yet, so this answer is computed"
@@ -251,8 +232,9 @@ local function pending(ctx, per)
 			end
 		end
 	end
-	if not found then return nil end
-	if read.number(last.generation) <= read.number(d.generation) then return nil end
+	if not found or read.number(last.generation) <= read.number(d.generation) then
+		return nil
+	end
 	local s = read.record(read.one(ctx, "status"))
 	return { generation = last.generation, fence = found.fence,
 		ranks = merge.over_sites(ranks), passed = merge.over_sites(passed),
@@ -275,12 +257,11 @@ function M.cmd_explain(ctx)
 		items[i] = { member = r.member, value = explain_text(r.data, "") }
 		local d = r.data
 		local a, n = read.record(d.answer), read.record(d.nccl)
-		rows[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
-			coll = d.coll,
-			bytes = d.bytes, comm = d.comm, seen = d.seen,
-			nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto,
-			channels = a.channels, by = d.by,
-			generation = d.generation }
+		rows[i] = read.identify({ coll = d.coll, bytes = d.bytes, comm = d.comm,
+			seen = d.seen, nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo,
+			proto = a.proto, channels = a.channels, chunk_size = a.chunk_size,
+			by = d.by,
+			generation = d.generation }, r.member)
 	end
 	local text = {}
 	local groups = merge.groups(items)
@@ -295,7 +276,7 @@ function M.cmd_explain(ctx)
 	if data.pending then table.insert(text, 1, pending_text(data.pending)) end
 	return { schema = "explain/1", data = data, rows = rows, columns = format.columns {
 		"rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo", "nccl_proto", "algo",
-		"proto", "channels", "by", "generation" },
+		"proto", "channels", "by", "generation", "chunk_size" },
 		text = table.concat(text, "\n\n"), id = "algo",
 		failure = failure }
 end
@@ -312,7 +293,7 @@ local decision_columns = {
 		show = units.us },
 	{ "generation", title = "GEN", num = true, wide = true },
 	{ "nccl_algo", flat = true }, { "nccl_proto", flat = true }, { "algo", flat = true },
-	{ "proto", flat = true }, { "channels", flat = true },
+	{ "proto", flat = true }, { "channels", flat = true }, { "chunk_size", flat = true },
 }
 
 local function decision_row(t)
@@ -321,18 +302,6 @@ local function decision_row(t)
 		t.refused
 	row.context, row.costs_us = t.context, t.costs_us -- for policy simulate
 	return row
-end
-
-local function list_of(field, make, comm)
-	return function(d)
-		local rows = {}
-		for _, t in ipairs(read.list(d, field)) do
-			if not comm or tostring(t.comm):sub(1, #comm) == comm then
-				rows[#rows + 1] = make(t)
-			end
-		end
-		return rows
-	end
 end
 
 -- Return the data @d of a reply with only the last (@first: the first) @count of its list @field.
@@ -349,9 +318,8 @@ end
 local function follow(ctx, line, list, rows_of, columns, schema)
 	local s = try(ctx:session())
 	local many = #s.members > 1
-	local cols = {}
-	if many then cols[1] = { "rank", num = true } end
-	for _, c in ipairs(columns) do cols[#cols + 1] = c end
+	local cols = { many and { "rank", num = true } or nil }
+	table.move(columns, 1, #columns, #cols + 1, cols)
 	local left = ctx:whole("count", 1)
 	local first = true
 	local ok, err = s:follow(line, function(data, member, lost)
@@ -390,8 +358,7 @@ end
 local function tail(ctx, words, schema, list, rows_of, columns, id, field, less, comm)
 	local goes_on = ctx:yes("follow")
 	local count = ctx:whole("count", 1) or 20
-	local line = ("%s count=%d%s"):format(words, goes_on and 0 or count,
-		comm and " comm=" .. session.quote(comm) or "")
+	local line = ("%s count=%d%s"):format(words, goes_on and 0 or count, reach.words(comm))
 	if goes_on then
 		return follow(ctx, line .. " follow=yes", list, rows_of, columns, schema)
 	end
@@ -402,13 +369,11 @@ local function tail(ctx, words, schema, list, rows_of, columns, id, field, less,
 end
 
 function M.cmd_decisions(ctx)
-	local comm = ctx.opt.comm
-	-- A request names one communicator. If the user named several, request all and
-	-- filter here.
+	local comm = ctx.opt.comm and try(reach.one(try(ctx:session()), ctx.opt.comm))
 	return tail(ctx, "decision tail", "decision.tail/1", "decisions",
-		list_of("decisions", decision_row, comm and ascii.lower(comm)), decision_columns,
+		list_of("decisions", decision_row, comm), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
-		lists.by("comm", "seq"), comm and find_comm(ctx, comm) or nil)
+		lists.by("comm", "seq"), comm)
 end
 
 local function stamp(v)
@@ -417,11 +382,8 @@ local function stamp(v)
 end
 
 function M.cmd_trace(ctx)
-	local make = function(t)
-		return { policy = t.policy, number = t.number, time = t.time, text = t.text }
-	end
-	local rows_of = list_of("lines", make)
-	local result, err = tail(ctx, "trace tail", "trace.tail/1", "lines", rows_of, {
+	local result, err = tail(ctx, "trace tail", "trace.tail/1", "lines", list_of("lines",
+		lists.copy), {
 		{ "time", show = stamp, merge = "first" }, { "policy" },
 		{ "number", num = true, wide = true }, { "text" },
 	}, function(row) return ("%s %s %s"):format(row.policy, row.number, row.text) end, "text")

@@ -26,18 +26,6 @@ local function word(d)
 	return read.number(d.elected) > 0 and "running" or "waiting"
 end
 
--- Return a note for each site whose maps the last run lacked.
-local function away(per)
-	local foot = {}
-	for _, r in ipairs(per) do
-		local text = r.data.here == true and read.text(r.data.away) or ""
-		for one in (text .. "; "):gmatch "(.-); " do
-			if one ~= "" then foot[#foot + 1] = "note: without the maps of " .. one end
-		end
-	end
-	return foot
-end
-
 local function ask(ctx, what)
 	local s = try(ctx:session())
 	local line = "controller " .. what
@@ -53,9 +41,6 @@ local function ask(ctx, what)
 				failures = read.number(d.failures),
 				missing = read.number(d.missing),
 				incomplete = read.number(d.incomplete), lost = read.number(d.lost),
-				other_sites = read.number(d.other_sites),
-				missing_sites = read.number(d.missing_sites),
-				away = read.text(d.away),
 				interval_s = read.number(d.interval_us) / 1e6,
 				run_us = read.number(d.run_ns) / 1000,
 				error = read.text(d.error) } }
@@ -69,8 +54,6 @@ local function ask(ctx, what)
 			{ "missing", num = true, wide = true, merge = "max" },
 			{ "incomplete", num = true, wide = true, merge = "max" },
 			{ "lost", num = true, wide = true, merge = "max" },
-			{ "other_sites", num = true, flat = true, merge = "max" },
-			{ "missing_sites", num = true, flat = true, merge = "max" },
 			{ "interval_s", title = "EVERY", num = true, drop = 1, merge = "first",
 				show = function(v)
 				return ("%g s"):format(v)
@@ -80,9 +63,7 @@ local function ask(ctx, what)
 				return ("%.1f"):format(v)
 			end },
 			{ "error", title = "LAST ERROR", merge = "first", wrap = true },
-			{ "away", flat = true, merge = "first" },
 		},
-		foot = away,
 		empty = "no policy in use has controllers",
 	})
 end

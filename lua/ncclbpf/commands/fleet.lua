@@ -34,7 +34,7 @@ end
 local function stored(ctx, name)
 	local url = sites.named(ctx.flags)
 	if not url then
-		errors.raise("usage", "no store: --fleet URLs or NCCLBPF_FLEET names it")
+		errors.raise("usage", "no store is known; --fleet URLs or NCCLBPF_FLEET names one")
 	end
 	if not name:match "^[%w_%-]+$" or #name > 64 then
 		errors.raise("usage", "job %s: 1 to 64 letters, digits, _ and - are allowed", name)

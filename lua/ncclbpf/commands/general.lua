@@ -57,16 +57,12 @@ local function folded(rows)
 end
 
 local function member_rows(s)
-	local rows = {}
-	for i, m in ipairs(s.members) do
+	return lists.map(s.members, function(m)
 		local h = m.hello or {}
-		rows[i] = { job = m.job, site = m.site, rank = m.rank, pid = m.pid, host = h.host,
-			role = h.role,
-			version = h.version,
-			tuner_abi = h.tuner_abi, state = m.conn and "attached" or m.lost
-				and m.lost.message or "lost" }
-	end
-	return rows
+		return { job = m.job, site = m.site, rank = m.rank, pid = m.pid, host = h.host,
+			role = h.role, version = h.version, tuner_abi = h.tuner_abi,
+			state = m.conn and "attached" or m.lost and m.lost.message or "lost" }
+	end)
 end
 
 function M.cmd_attach(ctx)
@@ -81,9 +77,9 @@ function M.cmd_attach(ctx)
 	return { schema = "attach/1", data = { members = core.array(rows) }, rows = rows,
 		merged = folded(rows), id = "pid", columns = s.fleet and table.move(
 			member_columns, 1, #member_columns, 2, { { "site" } }) or member_columns,
-		failure = failure, head = ("attached to job %s, %d process%s%s"):format(
-			s.job, #s:living(), #s:living() == 1 and "" or "es",
-			s.fleet and " of " .. units.count(merge.sites(s:living()), "site")
+		failure = failure, head = ("attached to job %s, %s%s"):format(
+			s.job, units.count(#s:living(), "process"), s.fleet
+				and " of " .. units.count(merge.sites(s:living()), "site")
 				or "") }
 end
 
@@ -97,39 +93,19 @@ end
 
 -- ---- status ---------------------------------------------------------------------------
 
-local function sum_counters(per, field)
-	local sum, names = {}, {}
-	for _, r in ipairs(per) do
-		for k, v in pairs(read.record(r.data[field])) do
-			if type(v) == "number" and v ~= 0 then
-				if not sum[k] then names[#names + 1] = k end
-				sum[k] = (sum[k] or 0) + v
-			end
-		end
-	end
-	table.sort(names)
-	local t = lists.map(names, function(k) return ("%s %d"):format(k, sum[k]) end)
-	return #t > 0 and table.concat(t, ", ") or "none"
-end
-
-local function lost_counters(per)
-	local text = sum_counters(per, "events_lost")
-	return text ~= "none" and text or nil
-end
-
 local function total(v)
 	return type(v) == "table" and #v or v
 end
 
+-- Fields of `status`: name, value of a reply; without a function, the reply's field of this name
 local status_fields = {
-	{ "version", function(d) return d.version end },
-	{ "tuner", function(d)
+	{ "version" }, { "tuner", function(d)
 		return d.tuner_abi == 0 and "NCCL has not called yet"
 			or "v" .. tostring(d.tuner_abi)
 	end },
-	{ "coherence", function(d) return d.coherence end },
-	{ "generation", function(d) return d.generation end, ahead = true },
-	{ "digest", function(d) local t = read.text(d.digest)
+	{ "library", function(d) return read.text(d.library) end },
+	{ "coherence" }, { "generation", ahead = true }, { "digest", function(d)
+		local t = read.text(d.digest)
 		return t and t:find("[^0]") and t:sub(1, 8)
 	end },
 	{ "policies", function(d)
@@ -146,13 +122,8 @@ local status_fields = {
 }
 
 local function range_of(items, show)
-	local lo, hi = math.huge, -math.huge
-	for _, it in ipairs(items) do
-		if type(it.value) == "number" then
-			lo, hi = math.min(lo, it.value), math.max(hi, it.value)
-		end
-	end
-	if lo > hi then return "-" end
+	local lo, hi = merge.extent(items)
+	if not lo then return "-" end
 	lo, hi = show and show(lo) or lo, show and show(hi) or hi
 	return lo == hi and tostring(lo) or lo .. ".." .. hi
 end
@@ -232,11 +203,12 @@ local function status_text(s, per, verbose)
 	local rows, notes = {}, {}
 	local members = lists.map(per, "member")
 	local function add(k, v) rows[#rows + 1] = { k = k, v = v } end
-	add("job", ("%s, %d process%s, %s"):format(s.job, #per, #per == 1 and "" or "es",
-		merge.who(members)))
+	add("job", ("%s, %s, %s"):format(s.job, units.count(#per, "process"), merge.who(members)))
 	for _, f in ipairs(status_fields) do
 		local items = lists.map(per, function(r)
-			return { member = r.member, value = f[2](r.data) }
+			local value = r.data[f[1]]
+			if f[2] then value = f[2](r.data) end
+			return { member = r.member, value = value }
 		end)
 		if f.range then
 			add(f[1], range_of(items, f.show))
@@ -258,22 +230,17 @@ local function status_text(s, per, verbose)
 	local function note(fmt, ...) notes[#notes + 1] = fmt:format(...) end
 	local times = first(function(d) return read.text(d.times) end)
 	if times then add("times", times) end
-	add("kept NCCL's", sum_counters(per, "counters"))
+	add("kept NCCL's", read.counters(per, "counters") or "none")
 	segment_rows(per, add)
 	chain_rows(per, add)
 	local loop = controllers_line(per)
 	if loop then add("controllers", loop) end
-	local lost = lost_counters(per)
+	local lost = read.counters(per, "events_lost")
 	if lost then add("events lost", lost) end
-	local nets = lists.map(per, function(r) return read.record(r.data.net) end)
-	local line = net.line(nets)
-	if line then add("net", line) end
-	local gins = lists.map(per, function(r) return read.record(r.data.gin) end)
-	line = gin.line(gins)
-	if line then add("gin", line) end
-	local taps = lists.map(per, function(r) return read.record(r.data.verbs) end)
-	local seen = verbs.line(taps)
-	if seen then add("verbs", seen) end
+	for _, x in ipairs { { "net", net }, { "gin", gin }, { "verbs", verbs } } do
+		local line = x[2].line(read.records(per, x[1]))
+		if line then add(x[1], line) end
+	end
 	local found, hint = jobs.twice(s.job, members)
 	if found then
 		note("note: %s\nhint: %s", found, hint)
@@ -307,27 +274,23 @@ local function status_text(s, per, verbose)
 	return table.concat(lines, "\n")
 end
 
+local FIELDS = { "rank", "pid", "job", "version", "uptime_s", "tuner_abi", "coherence",
+	"generation", "digest", "policies", "comms", "decisions", "error" }
+
 function M.cmd_status(ctx)
 	local per, data, failure = try(read.ask(ctx, "status"))
-	local rows = {}
-	for i, r in ipairs(per) do
-		local d = r.data
-		rows[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
-			job = d.job,
-			version = d.version, uptime_s = d.uptime_s, tuner_abi = d.tuner_abi,
-			coherence = d.coherence, generation = d.generation, digest = d.digest,
-			policies = d.policies, comms = total(d.comms),
-			decisions = total(d.decisions), error = type(d.error) == "table"
-				and d.error.message or nil }
+	local rows = lists.map(per, function(r)
+		local row, d = {}, r.data
+		for _, name in ipairs(FIELDS) do row[name] = d[name] end
+		row.comms, row.decisions = total(d.comms), total(d.decisions)
+		row.error = read.record(d.error).message
 		for k, v in pairs(read.record(d.counters)) do
-			rows[i]["counter_" .. tostring(k)] = v
+			row["counter_" .. tostring(k)] = v
 		end
-	end
-	local columns = read.with_site(format.columns { "rank", "pid", "job", "version", "uptime_s",
-		"tuner_abi", "coherence", "generation", "digest", "policies", "comms", "decisions",
-		"error" }, per)
-	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid",
-		failure = failure,
+		return read.identify(row, r.member)
+	end)
+	return { schema = "status/1", data = data, rows = rows, id = "pid", failure = failure,
+		columns = read.with_site(format.columns(FIELDS), per),
 		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }
 end
 
@@ -376,23 +339,17 @@ function M.cmd_doctor(ctx)
 		local row = { name = "job", level = "warn", text = found, hint = hint }
 		result.rows[#result.rows + 1], result.merged[#result.merged + 1] = row, row
 	end
-	local seen = {}
-	for _, row in ipairs(result.merged) do
-		if read.text(row.hint) and row.hint ~= "" and row.level ~= "ok"
-			and not seen[row.hint] then
+	local wrong = lists.select(result.merged, function(row) return row.level ~= "ok" end)
+	local names, seen = lists.set(lists.map(wrong, "name")), {}
+	local fine = lists.select(result.merged, function(row)
+		return row.level == "ok" and not names[row.name]
+	end)
+	for _, row in ipairs(wrong) do
+		if row.level == "bad" then result.status = 2 end
+		if read.text(row.hint) and row.hint ~= "" and not seen[row.hint] then
 			seen[row.hint] = true
 			result.foot[#result.foot + 1] = ("hint: %s: %s"):format(row.name, row.hint)
 		end
-	end
-	local wrong, fine, names = {}, {}, {}
-	for _, row in ipairs(result.merged) do
-		if row.level == "bad" then result.status = 2 end
-		if row.level ~= "ok" then
-			wrong[#wrong + 1], names[row.name] = row, true
-		end
-	end
-	for _, row in ipairs(result.merged) do
-		if row.level == "ok" and not names[row.name] then fine[#fine + 1] = row end
 	end
 	table.sort(wrong, function(a, b)
 		local x, y = worst[a.level] or 0, worst[b.level] or 0
@@ -449,30 +406,18 @@ end
 -- Return the rows of the shell's table with their help texts. The target supplies the text of
 -- commands that only it knows, or that the shell passes on unchanged.
 function M.help_rows(ctx, ask)
-	local rows, seen = {}, {}
-	for _, c in ipairs(commands.all()) do
-		seen[c.words] = true
-		rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role,
-			help = c.help, where = c.served and "target" or "shell" }
+	local rows, by = {}, {}
+	local function add(c, where)
+		local row = by[c.words] or lists.add(rows, by, c.words, { words = c.words })
+		row.syntax, row.role, row.help, row.where = c.syntax, c.role, c.help, where
 	end
-	if ask and (ctx.temporary or ctx.app.group) then
-		local d = read.one(ctx, "help")
-		for _, c in ipairs(read.list(d, "commands")) do
-			if type(c.words) == "string" and not commands.hidden[c.words] then
-				if not seen[c.words] then
-					rows[#rows + 1] = {
-						words = c.words, syntax = c.syntax, role = c.role,
-						help = c.help, where = "target" }
-				elseif commands.find(c.words).served
-					and not commands.find(c.words).run then
-					for _, r in ipairs(rows) do
-						if r.words == c.words then
-							r.syntax, r.help, r.role = c.syntax, c.help,
-								c.role
-						end
-					end
-				end
-			end
+	for _, c in ipairs(commands.all()) do add(c, c.served and "target" or "shell") end
+	local d = ask and (ctx.temporary or ctx.app.group) and read.one(ctx, "help")
+	for _, c in ipairs(read.list(d, "commands")) do
+		local known = commands.find(c.words)
+		if type(c.words) == "string" and not commands.hidden[c.words]
+			and (not known or known.served and not known.run) then
+			add(c, "target")
 		end
 	end
 	table.sort(rows, function(a, b) return a.words < b.words end)
@@ -483,38 +428,34 @@ end
 local function group_of(words)
 	local noun = words:match "^%S+"
 	for _, g in ipairs(commands.groups) do
-		for _, n in ipairs(g.nouns) do
-			if n == noun then return g end
-		end
+		if lists.has(g.nouns, noun) then return g end
 	end
 	return commands.groups[#commands.groups]
 end
 
 -- Write "status", "env list" and "env set" as "status; env: list, set".
 local function short_list(rows)
-	local alone, nouns, at = {}, {}, {}
+	local alone, nouns, verbs = {}, {}, {}
 	for _, r in ipairs(rows) do
 		local noun, verb = r.words:match "^(%S+) (%S+)$"
 		if not noun then
 			alone[#alone + 1] = r.words
-		elseif at[noun] then
-			nouns[at[noun]] = nouns[at[noun]] .. ", " .. verb
 		else
-			nouns[#nouns + 1] = noun .. ": " .. verb
-			at[noun] = #nouns
+			if not verbs[noun] then nouns[#nouns + 1] = noun end
+			lists.push(verbs, noun, verb)
 		end
 	end
-	if #alone > 0 then table.insert(nouns, 1, table.concat(alone, ", ")) end
-	return table.concat(nouns, "; ")
+	local t = lists.map(nouns, function(noun)
+		return noun .. ": " .. table.concat(verbs[noun], ", ")
+	end)
+	if #alone > 0 then table.insert(t, 1, table.concat(alone, ", ")) end
+	return table.concat(t, "; ")
 end
 
 -- Show all groups, with their purposes and commands.
 local function overview(rows)
 	local t, by = {}, {}
-	for _, r in ipairs(rows) do
-		local g = group_of(r.words)
-		lists.push(by, g, r)
-	end
+	for _, r in ipairs(rows) do lists.push(by, group_of(r.words), r) end
 	for _, g in ipairs(commands.groups) do
 		t[#t + 1] = ("%-13s %s"):format(g.name, g.help)
 		t[#t + 1] = ("%-13s %s"):format("", short_list(by[g] or {}))
@@ -567,8 +508,7 @@ function M.cmd_help(ctx)
 		local r = rows[1]
 		local known = commands.find(r.words)
 		local text = { (r.words .. " " .. r.syntax):gsub(" $", "") .. "\n    " .. r.help }
-		for _, o in ipairs(known and commands.options(known)
-			or {}) do
+		for _, o in ipairs(known and commands.options(known) or {}) do
 			text[#text + 1] = ("    %-15s %s"):format(o[1] .. "=", o[2])
 		end
 		if known and known.details then
@@ -576,8 +516,7 @@ function M.cmd_help(ctx)
 		end
 		result.text = table.concat(text, "\n")
 		if r.role == "control" then
-			result.text = result.text
-				.. "\n\n    This command changes the job, "
+			result.text = result.text .. "\n\n    This command changes the job, "
 				.. "so --role=observe refuses it."
 		end
 	elseif want == "" then

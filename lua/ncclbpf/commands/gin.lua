@@ -2,8 +2,8 @@
 -- The commands `gin` and `stats gin`, and the line about the GIN plugin in `status`.
 local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
+local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
-local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 
 local try = require("ncclbpf.base.errors").try
@@ -14,8 +14,6 @@ local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors",
 
 -- The summary line names at most this many lost or stalled peers.
 local NAMED = 4
-
-local function size(n) return units.bytes(read.number(n)) end
 
 -- Add up the messages of all kinds that the transport has refused.
 local function offences_of(d)
@@ -49,7 +47,7 @@ function M.line(list)
 	return ("%s, %s, %s, %s, %s put, %s arrived%s%s"):format(
 		table.concat(names, " and "), units.count(sum.live, "collComm"),
 		units.count(sum.puts, "put"), units.count(sum.signals, "signal"),
-		size(sum.bytes), size(sum.in_bytes),
+		read.bytes(sum.bytes), read.bytes(sum.in_bytes),
 		sum.held > 0 and (", %d held back"):format(sum.held) or "", #wrong > 0
 			and "; " .. table.concat(wrong, ", ") or "")
 end
@@ -62,57 +60,28 @@ end
 
 -- ---- rows ------------------------------------------------------------------------------
 
--- put = {p50_ns=1} becomes put_p50_ns = 1
-local function flatten(row)
-	for _, name in ipairs { "put", "get" } do
-		local time = read.record(row[name])
-		row[name] = nil
-		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
-	end
-	return row
-end
-
-local function rows_of(d, member)
-	local rows = read.own_rows(d, member, "peers")
-	for _, row in ipairs(rows) do
-		flatten(row).rate = rate(row)
-	end
-	return rows
-end
-
--- A row's key has the process, because collComm numbers are unique only within a process.
-local function row_id(row)
-	return ("%s %s %s %s %s"):format(row.process, row.coll, row.devcomm or "",
-		row.context or "", row.peer)
-end
-
-local function sorted(merged)
-	table.sort(merged, lists.by("on", "coll", "devcomm", "context", "peer"))
-	return merged
+local function complete(row)
+	row.rate = rate(row)
+	return read.flatten(row, { "put", "get" }, PARTS)
 end
 
 -- Return the columns that identify a row for people.
 local function whose(contexts)
-	local c = { { "coll", num = true, merge = "first" },
-		{ "comm", wide = true, merge = "first" },
-		{ "comm_rank", title = "RANK", num = true, merge = "first" } }
+	local c = { { "coll", num = true }, { "comm", wide = true },
+		{ "comm_rank", title = "RANK", num = true } }
 	if contexts then
-		c[#c + 1] = { "devcomm", num = true, wide = true, merge = "first" }
-		c[#c + 1] = { "context", title = "CTX", num = true, merge = "first" }
+		c[#c + 1] = { "devcomm", num = true, wide = true }
+		c[#c + 1] = { "context", title = "CTX", num = true }
 	end
-	c[#c + 1] = { "peer", num = true, merge = "first" }
+	c[#c + 1] = { "peer", num = true }
 	return c
 end
 
 local COUNTS = {
-	{ "puts", num = true, merge = "first" }, { "signals", num = true, merge = "first" },
-	{ "gets", num = true, wide = true, merge = "first" },
-	{ "bytes", num = true, merge = "first", show = size },
+	{ "puts", num = true }, { "signals", num = true }, { "gets", num = true, wide = true },
+	{ "bytes", num = true, show = read.bytes },
 }
-local OPEN = {
-	{ "outstanding", title = "OPEN", num = true, merge = "first" },
-	{ "held", num = true, merge = "first" },
-}
+local OPEN = { { "outstanding", title = "OPEN", num = true }, { "held", num = true } }
 
 -- Return the columns of times. People see the columns @shown without -o wide.
 local function times(shown)
@@ -121,8 +90,7 @@ local function times(shown)
 		for _, part in ipairs(PARTS) do
 			local key = name .. "_" .. part
 			local title = part:match "^(%w+)_ns$"
-			c[#c + 1] = { key, num = true, merge = "first",
-				flat = not shown[key] or nil,
+			c[#c + 1] = { key, num = true, flat = not shown[key] or nil,
 				title = title and ascii.upper(name .. " " .. title) .. " us",
 				show = part ~= "count" and units.ns_us or nil }
 		end
@@ -137,46 +105,34 @@ local function all(...)
 end
 
 local LINK = {
-	{ "in_bytes", title = "ARRIVED", num = true, merge = "first", show = size },
-	{ "in_signals", title = "SIG IN", wide = true, num = true, merge = "first" },
-	{ "errors", num = true, merge = "first" }, { "offence", wide = true, merge = "first" },
-	{ "address", wide = true, merge = "first" },
+	{ "in_bytes", title = "ARRIVED", num = true, show = read.bytes },
+	{ "in_signals", title = "SIG IN", wide = true, num = true },
+	{ "errors", num = true }, { "offence", wide = true }, { "address", wide = true },
 }
 
-local function line_of(comm, contexts)
-	return "gin" .. (contexts and " contexts=yes" or "")
-		.. (comm and " comm=" .. session.quote(comm) or "")
+local function show(ctx, contexts, spec)
+	spec.line = "gin" .. (contexts and " contexts=yes" or "") .. reach.words(ctx.opt.comm)
+	spec.word, spec.list, spec.name, spec.complete = "gin", "peers", "coll", complete
+	spec.key, spec.line_of = { "coll", "devcomm", "context", "peer" }, M.line
+	spec.empty = "no peers: NCCL uses no GIN plugin of ours, or no kernel needs one"
+	return read.own(ctx, spec)
 end
-
-local function head(per)
-	local line = M.line(read.data_of(per))
-	return line and "gin: " .. line
-end
-
-local EMPTY = "no peers: NCCL uses no GIN plugin of ours, or no kernel needs one"
 
 function M.cmd_gin(ctx)
 	local contexts = ctx:yes("contexts", false)
-	return read.command(ctx, {
-		schema = "gin/1", line = line_of(ctx.opt.comm, contexts), opts = { list = "peers" },
-		name = "coll",
-		rows = rows_of, id = row_id, arrange = sorted, head = head, empty = EMPTY,
-		columns = contexts
-			and all(whose(true), COUNTS, OPEN, { { "errors", num = true,
-				merge = "first" } }, times {})
-			or all(whose(false), { { "state", merge = "first" }, { "contexts",
-				title = "CTX", wide = true, num = true, merge = "first" } }, COUNTS,
-				{ { "rate", title = "BYTES/S", num = true, merge = "first",
-					show = size } }, OPEN, LINK, times {}),
+	return show(ctx, contexts, {
+		schema = "gin/1", columns = contexts
+			and all(whose(true), COUNTS, OPEN, { { "errors", num = true } }, times {})
+			or all(whose(false), { { "state" }, { "contexts", title = "CTX", num = true,
+				wide = true } }, COUNTS, { { "rate", title = "BYTES/S", num = true,
+				show = read.bytes } }, OPEN, LINK, times {}),
 	})
 end
 
 -- `stats gin`: times from post to done, which telemetry has measured.
 function M.stats(ctx)
-	return read.command(ctx, {
-		schema = "stats.gin/1", line = line_of(ctx.opt.comm, true),
-		opts = { list = "peers" }, name = "coll",
-		rows = rows_of, id = row_id, arrange = sorted, head = head, empty = EMPTY,
+	return show(ctx, true, {
+		schema = "stats.gin/1",
 		foot = function(per, merged)
 			local timed = false
 			for _, row in ipairs(merged) do

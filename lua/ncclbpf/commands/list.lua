@@ -38,14 +38,11 @@ end
 
 -- Two processes with the same rank show that two jobs share a name. -> message, hint | nil
 function M.twice(job, members)
-	local by, ranks, seen = {}, {}, {}
+	local times, ranks = {}, {}
 	for _, m in ipairs(members) do
 		if type(m.rank) == "number" then
-			if by[m.rank] and not seen[m.rank] then
-				seen[m.rank] = true
-				ranks[#ranks + 1] = m.rank
-			end
-			by[m.rank] = true
+			times[m.rank] = (times[m.rank] or 0) + 1
+			if times[m.rank] == 2 then ranks[#ranks + 1] = m.rank end
 		end
 	end
 	if #ranks == 0 then return nil end
@@ -158,21 +155,18 @@ function M.cmd_list(ctx)
 	if url then return cmd_fleet_list(ctx, url) end
 	local rows, problems, gone, unreadable = M.list()
 	rows = of_job(rows, ctx.flags.job)
-	local jobs, order, foot = {}, {}, {}
+	local jobs, by, foot, merged = {}, {}, {}, {}
 	for _, r in ipairs(rows) do
 		if r.socket then
-			if not jobs[r.job] then order[#order + 1] = r.job end
-			lists.push(jobs, r.job, r)
+			local j = by[r.job] or lists.add(jobs, by, r.job, { job = r.job })
+			j[#j + 1] = r
 		end
 	end
-	local merged = {}
-	for _, job in ipairs(order) do
-		local list, pids = jobs[job], {}
-		local members, states, unseen = {}, {}, 0
+	for _, list in ipairs(jobs) do
+		local members, states, unseen, job = {}, {}, 0, list.job
 		for i, r in ipairs(list) do
 			members[i] = { rank = r.job_rank, pid = r.pid, ns = r.pid_ns,
 				unseen = r.unseen }
-			pids[i] = r.pid
 			unseen = unseen + (r.unseen and 1 or 0)
 			lists.push(states, r.state, r.pid)
 			if r.hint then
@@ -191,7 +185,8 @@ function M.cmd_list(ctx)
 			foot[#foot + 1] = "hint: " .. hint
 		end
 		merged[#merged + 1] = { job = job, processes = #list, ranks = merge.cell(members),
-			pids = units.ranges(pids), state = not states.stopped and "attachable"
+			pids = units.ranges(lists.map(list, "pid")),
+			state = not states.stopped and "attachable"
 				or not states.attachable and "stopped"
 				or "attachable; stopped: " .. units.ranges(states.stopped) }
 	end
@@ -215,10 +210,8 @@ function M.cmd_list(ctx)
 		end
 	end
 	for _, p in ipairs(problems) do foot[#foot + 1] = "note: " .. p.message end
-	if #gone > 0 and ctx.flags.verbose then
-		for _, g in ipairs(gone) do
-			foot[#foot + 1] = "note: removed stale socket " .. g.path
-		end
+	for _, g in ipairs(ctx.flags.verbose and gone or {}) do
+		foot[#foot + 1] = "note: removed stale socket " .. g.path
 	end
 	if unreadable and (ctx.flags.verbose or #rows == 0) then
 		foot[#foot + 1] = "note: " .. unreadable
@@ -236,8 +229,8 @@ function M.cmd_list(ctx)
 			{ "pids", people = true, wrap = true },
 			{ "state" }, { "job_rank", flat = true }, { "pid", flat = true },
 			{ "pid_ns", flat = true }, { "uid", flat = true },
-			{ "command", flat = true },
-			{ "reason", flat = true }, { "socket", flat = true },
+			{ "command", flat = true }, { "reason", flat = true },
+			{ "socket", flat = true },
 		},
 	}
 end

@@ -2,6 +2,7 @@
 -- The command `metrics`: measurements and state of the job as Prometheus text. Metrics that
 -- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
 local ascii = require "ncclbpf.base.ascii"
+local FINE = require("ncclbpf.commands.check").FINE
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.commands.metrics_gin"
@@ -165,16 +166,22 @@ local function of_status(text, now, name, kind, help, value)
 	text:family(name, kind, help, lines)
 end
 
-local function number_of(key)
-	return function(d) return type(d[key]) == "number" and { { d[key] } } or {} end
+-- @within: the field of the status that has field @key; nil: the status itself
+local function number_of(key, within)
+	return function(d)
+		local v = (within and read.record(d[within]) or d)[key]
+		return type(v) == "number" and { { v } } or {}
+	end
 end
 
-local function by_reason(key)
+-- @reasons: fields of @key that count; nil: all
+local function by_reason(key, reasons)
 	return function(d)
-		local t = {}
 		local all = read.record(d[key])
-		for _, k in ipairs(lists.keys(all)) do t[#t + 1] = { all[k], { "reason", k } } end
-		return t
+		local names = lists.select(reasons or lists.keys(all), function(k)
+			return type(all[k]) == "number"
+		end)
+		return lists.map(names, function(k) return { all[k], { "reason", k } } end)
 	end
 end
 
@@ -209,13 +216,10 @@ local function run_seconds(text, now)
 end
 
 -- A communicator that has no verdict yet gets no sample.
-local OPEN = { too_far_apart = true, alone = true, counts_differ = true }
-local FINE = { agreed = true, tuner_calls_differ = true }
-
 local function agreement(text, now)
 	local lines, seen = {}, {}
 	for c, r in read.each(now.agreement, "comms") do
-		if not OPEN[c.verdict] and not seen[c.comm] then
+		if FINE[c.verdict] ~= false and not seen[c.comm] then
 			seen[c.comm] = true
 			lines[#lines + 1] = { with(
 				now.job(r), { "comm_id", "0x" .. tostring(c.comm) }),
@@ -275,7 +279,12 @@ function M.text(now)
 		"Generation that new communicators begin with", number_of "generation")
 	agreement(text, now)
 	gin.add(text, now)
-	verbs.add(function(...) of_status(text, now, ...) end)
+	for _, f in ipairs(verbs.ROWS) do
+		of_status(text, now, f[1], f[2], f[3], number_of(f[4], "verbs"))
+	end
+	of_status(text, now, "ncclbpf_verbs_faults_total", "counter",
+		"Completions, changes of state and events that went wrong, by reason",
+		by_reason("verbs", verbs.REASONS))
 	rollout_state(text, now)
 	of_status(text, now, "ncclbpf_build_info", "gauge", "Version of the plugin", function(d)
 		return { { 1, { "version", read.text(d.version) or "unknown" } } }

@@ -45,27 +45,16 @@ local function each(now, list, fn)
 	end
 end
 
-local function of_peers(text, now, f)
-	local lines = {}
-	each(now, now.gin, function(row, l)
-		if type(row[f[4]]) == "number" then
-			l[#l + 1] = { "peer", row.peer }
-			lines[#lines + 1] = { l, row[f[4]] }
-		end
-	end)
-	text:family(f[1], f[2], f[3], lines)
-end
-
--- Write metrics of each context, summed over its peers.
-local function of_contexts(text, now, f)
-	local lines, by = {}, {}
-	each(now, now.gin_contexts, function(row, l)
-		l[#l + 1] = { "devcomm", row.devcomm }
-		l[#l + 1] = { "context", row.context }
-		local key = lists.map(l, function(x) return tostring(x[2]) end)
-		key = table.concat(key, " ")
-		if not by[key] then lists.add(lines, by, key, { l, 0 }) end
-		by[key][2] = by[key][2] + read.number(row[f[4]])
+-- Write the metric @f of the rows of @list, with the labels @names. Rows with equal labels are
+-- summed.
+local function of_rows(text, now, f, list, ...)
+	local lines, by, names = {}, {}, { ... }
+	each(now, list, function(row, l)
+		if type(row[f[4]]) ~= "number" then return end
+		for _, name in ipairs(names) do l[#l + 1] = { name, row[name] } end
+		local key = table.concat(lists.map(l, function(x) return tostring(x[2]) end), " ")
+		local line = by[key] or lists.add(lines, by, key, { l, 0 })
+		line[2] = line[2] + row[f[4]]
 	end)
 	text:family(f[1], f[2], f[3], lines)
 end
@@ -123,8 +112,10 @@ end
 -- @now: gin, gin_contexts: answers of `gin` and `gin contexts=yes`; base(r, ...): labels of
 -- a process, and more labels
 function M.add(text, now)
-	for _, f in ipairs(PEER) do of_peers(text, now, f) end
-	for _, f in ipairs(CONTEXT) do of_contexts(text, now, f) end
+	for _, f in ipairs(PEER) do of_rows(text, now, f, now.gin, "peer") end
+	for _, f in ipairs(CONTEXT) do
+		of_rows(text, now, f, now.gin_contexts, "devcomm", "context")
+	end
 	put_seconds(text, now)
 	broken(text, now)
 	offences(text, now)

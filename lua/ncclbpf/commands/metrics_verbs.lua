@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- The metrics of verbs: sums of each process over its queue pairs, from `status`. Jobs with many
 -- peers have too many queue pairs for a series each; `verbs` has them.
-local read = require "ncclbpf.job.read"
-
 local M = {}
 
 -- { name, type, help, field }
-local ROWS = {
+M.ROWS = {
 	{ "ncclbpf_verbs_queue_pairs", "gauge", "Queue pairs of NCCL's InfiniBand transport",
 		"live" },
 	{ "ncclbpf_verbs_sends_total", "counter", "Work requests posted to send queues", "sends" },
@@ -31,26 +29,7 @@ local ROWS = {
 }
 
 -- docs/verbs.md explains them.
-local REASONS = { "errors", "failed_changes", "failures", "overflows", "refused", "strays",
+M.REASONS = { "errors", "failed_changes", "failures", "overflows", "refused", "strays",
 	"undone", "unseen" }
-
--- @add(name, kind, help, value) adds a family of numbers from each process's status.
--- value(status) returns a list of { number, label... }.
-function M.add(add)
-	for _, f in ipairs(ROWS) do
-		add(f[1], f[2], f[3], function(d)
-			local v = read.record(d.verbs)[f[4]]
-			return type(v) == "number" and { { v } } or {}
-		end)
-	end
-	add("ncclbpf_verbs_faults_total", "counter",
-		"Completions, changes of state and events that went wrong, by reason", function(d)
-		local t, v = {}, read.record(d.verbs)
-		for _, k in ipairs(REASONS) do
-			if type(v[k]) == "number" then t[#t + 1] = { v[k], { "reason", k } } end
-		end
-		return t
-	end)
-end
 
 return M

@@ -1,18 +1,24 @@
 -- SPDX-License-Identifier: MIT
 -- The commands of rollouts: `rollout plan|start|status|...`.
 local core = require "ncclbpf.core"
+local collectives = require "ncclbpf.job.collectives"
 local errors = require "ncclbpf.base.errors"
 local hooks = require "ncclbpf.rollout.hooks"
 local lists = require "ncclbpf.base.lists"
 local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
+local promote = require "ncclbpf.rollout.promote"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
+local record = require "ncclbpf.rollout.record"
+local runner = require "ncclbpf.rollout.runner"
 local sites = require "ncclbpf.job.sites"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
 local M = {}
+
+local PAUSED = 3 -- exit status
 
 -- One row for each kind of collective, from the last check.
 local function verdict_rows(v, promoted)
@@ -73,6 +79,10 @@ local function result(r, extra)
 	local times = rollout.times(r)
 	if times then head = head .. "\ntimes: " .. times end
 	if read.text(r.no_gpu_times) then head = head .. "\nnote: " .. r.no_gpu_times end
+	if (#r.baseline == 0 or #r.candidate == 0) and rollout.of_rccl(r) then
+		head = head .. "\nnote: " .. collectives.RCCL
+			.. "without policies, the times are those of what RCCL ran"
+	end
 	local foot = { extra }
 	if r.elsewhere then
 		foot[#foot + 1] = "next: rollout start PLAN begins one for this job"
@@ -140,6 +150,7 @@ function M.cmd_plan(ctx)
 			return nil, err
 		end
 	end
+	try(promote.check(p))
 	return { schema = "rollout.plan/1", data = p, text = ("rollout %s\n%s"):format(
 		p.name, steps(p)) }
 end
@@ -165,9 +176,9 @@ local function kept(path)
 	return d
 end
 
--- Judge the blocks of another rollout by plan @p. @hooks: of the plan's file, or nil
-local function replay(p, path, hooks)
-	local d = kept(path)
+-- Judge the blocks of another rollout @d, of the file @path, by plan @p. @hooks: of the plan's
+-- file, or nil
+local function replay(p, path, d, hooks)
 	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
 	for k = 1, hooks and 0 or p.judge.looks do
 		if #d.blocks < plan.look_at(p, k) * 2 then break end
@@ -175,36 +186,37 @@ local function replay(p, path, hooks)
 		if v.verdict ~= "inconclusive" then break end
 	end
 	if hooks then v = hooks:replay(p, d.blocks) end
-	local rows = verdict_rows(v)
+	local rows, action = verdict_rows(v), plan.action(p, v.verdict)
+	-- The exit status is that of a rollout that ends so.
 	return {
-		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows,
-		id = "kind", columns = columns,
+		schema = "rollout.replay/1", data = { verdict = v, action = action,
+			replayed = path }, rows = rows, id = "kind", columns = columns,
 		head = ("replayed from %s: %s: %s; then: %s"):format(
-			path, v.verdict, v.reason, plan.action(p, v.verdict)), empty = "no check",
+			path, v.verdict, v.reason, action), empty = "no check",
+		status = action == "pause" and PAUSED or nil,
+		failure = action == "rollback" and errors.new("aborted",
+			("it would be rolled back: %s: %s"):format(v.verdict, v.reason)) or nil,
 	}
 end
 
 local function progress(ctx)
-	if ctx.script then return function(r) ctx:pass(M.status_of(r)) end end
-	if not core.isatty(2) or ctx.flags.quiet then return nil end
-	return function(r)
-		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(
-			r.plan.name, r.state, #r.blocks, plan.total(r.plan)))
-		if r.state ~= "progressing" then io.stderr:write "\n" end
-	end
+	return runner.teller(ctx, M.status_of, function(r)
+		return ("%s: %s, %d of %d blocks%s"):format(r.plan.name, r.state, #r.blocks,
+			plan.total(r.plan), r.state ~= "progressing" and "\n" or "")
+	end)
 end
 
 -- Follow the rollout to its end. @pid: the runner that this command has started.
 local function follow(ctx, r, pid)
-	local done = try(rollout.follow(r, progress(ctx), pid))
+	local done = try(runner.follow(r, progress(ctx), pid))
 	local shown = result(done)
-	if done.state == "paused" then shown.status = 3 end -- the verdict is not final
+	if done.state == "paused" then shown.status = PAUSED end -- the verdict is not final
 	return shown
 end
 
 -- Start the runner, which calls @after(r) at the end.
 local function run(ctx, r, after)
-	local pid = try(rollout.detach(r, after))
+	local pid = try(runner.detach(r, after))
 	if not ctx:yes("follow", true) then
 		local text = "process %d runs the rollout; rollout status follow=yes follows it"
 		return result(r, text:format(pid))
@@ -212,10 +224,11 @@ local function run(ctx, r, after)
 	return follow(ctx, r, pid)
 end
 
--- Open the hooks of the plan @path. @group: nil in a dry run. -> hooks, or nil: it has none
-local function hooks_of(path, functions, digest, group)
+-- Open the hooks of the plan @path. @group: nil in a dry run over the rollout @d. -> hooks, or nil:
+-- it has none
+local function hooks_of(path, functions, digest, group, d)
 	if not functions then return nil end
-	return try(hooks.open(path, functions, { digest = digest, group = group,
+	return try(hooks.open(path, functions, { digest = digest, group = group, recorded = d,
 		say = function(line)
 			io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line))
 		end }))
@@ -238,9 +251,12 @@ function M.cmd_start(ctx)
 	-- A script's plan is a table; messages call it "plan".
 	local path = type(ctx.args[1]) == "table" and "plan" or absolute(ctx.args[1])
 	if ctx.opt.data then
-		return replay(p, ctx.opt.data, hooks_of(path, functions, digest))
+		try(promote.check(p))
+		local d = kept(ctx.opt.data)
+		return replay(p, ctx.opt.data, d, hooks_of(path, functions, digest, nil, d))
 	end
 	local g = try(ctx:session())
+	try(promote.check(p, g))
 	if ctx.flags.dry_run then
 		return { schema = "rollout.plan/1", data = p,
 			text = ("rollout %s of job %s\n%s"):format(
@@ -252,42 +268,29 @@ function M.cmd_start(ctx)
 	return run_with(ctx, try(rollout.start(g, p, h and h:of_run())), h)
 end
 
--- Read a rollout's file, and check all parts that the report shows.
-local function shown_of(path)
+-- Read a rollout's file and return make(rollout), which raises if a part has a wrong type.
+local function shown_of(path, make)
 	local d = kept(path)
-	local judge = type(d.plan) == "table" and d.plan.judge
-	local fine = type(judge) == "table" and type(judge.confidence) == "number"
-		and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
-		type(d.state) == "string" and type(d.baseline) == "table"
-			and type(d.candidate) == "table" and type(d.events) == "table"
-	for _, list in ipairs(fine and { d.baseline, d.candidate } or {}) do
-		for _, name in ipairs(list) do fine = fine and type(name) == "string" end
-	end
-	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
-	local strata = type(d.verdict) == "table" and d.verdict.strata
-	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do
-		fine = fine and type(s) == "table"
-	end
-	if not fine then
-		errors.raise("bad_argument",
-			"%s: plan, state, arms, events and verdict of a rollout expected", path)
-	end
-	if type(strata) ~= "table" then d.verdict = nil end
-	d.path = path
+	if type(read.record(d.verdict).strata) ~= "table" then d.verdict = nil end
+	d.path, d.kind = path, record.kinds.rollout
 	-- The file of times is in the directory of the rollout's file, also if both were moved.
 	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
 	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
-	return d
+	local fine, made = pcall(make, d)
+	if fine then return made end
+	if errors.is(made) then error(made, 0) end
+	errors.raise("bad_argument",
+		"%s: plan, state, arms, events and verdict of a rollout expected", path)
 end
 
 function M.cmd_status(ctx)
 	local goes_on = ctx:yes "follow"
 	if goes_on and ctx.opt.data then
-		return errors.fail("usage", "follow=yes: not with data=, whose rollout has ended")
+		return errors.fail("usage",
+			"follow=yes cannot follow the rollout of data=, which has ended")
 	end
-	local r = ctx.opt.data and shown_of(ctx.opt.data) or (current(ctx))
-	if goes_on then return follow(ctx, r) end
-	local shown = result(r)
+	if goes_on then return follow(ctx, (current(ctx))) end
+	local shown = ctx.opt.data and shown_of(ctx.opt.data, result) or result((current(ctx)))
 	shown.failure = nil
 	return shown
 end
@@ -302,7 +305,7 @@ function M.cmd_list(ctx)
 	local rows = core.array {}
 	for i, r in ipairs(try(rollout.all(sites.named(ctx.flags)))) do
 		local live
-		if not rollout.ended[r.state] and r.state ~= "paused" then
+		if not rollout.over(r) then
 			live = rollout.gone(r) or r.holder and r.holder.from
 				or tostring(r.runner.pid)
 		end
@@ -364,22 +367,15 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
--- opts: label, data (the rollout's file). -> {file, bytes, csv, samples} | nil, err, or raises it
+-- opts: label. -> {file, bytes, csv, samples}; raises errors
 function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report.html"
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
-	local ok, text, seen = pcall(report.html, r, { label = opts.label, csv = beside
+	local text, seen = report.html(r, { label = opts.label, csv = beside
 		and beside:match "[^/]+$" })
-	if not ok then
-		if opts.data then
-			return errors.fail("bad_argument", "%s is not a valid rollout file: %s",
-				opts.data, tostring(text))
-		end
-		error(text, 0)
-	end
 	local folder = path:match "^.*/"
 	if folder and not core.stat(folder) then
-		return errors.fail("cannot_create", "%s: no folder %s", path, folder)
+		errors.raise("cannot_create", "%s: the folder %s does not exist", path, folder)
 	end
 	-- Write the CSV first: if that fails, the report is not written.
 	if beside then try(report.csv(r, beside)) end
@@ -388,9 +384,11 @@ function M.write_report(r, path, opts)
 end
 
 function M.cmd_report(ctx)
-	local r = ctx.opt.data and shown_of(ctx.opt.data) or current(ctx)
-	local to = ctx.opt.out or tostring(r.plan.name):gsub("[^%w_.-]", "_") .. ".html"
-	local d = try(M.write_report(r, to, ctx.opt))
+	local function write(r)
+		return M.write_report(r, ctx.opt.out
+			or tostring(r.plan.name):gsub("[^%w_.-]", "_") .. ".html", ctx.opt)
+	end
+	local d = ctx.opt.data and shown_of(ctx.opt.data, write) or write((current(ctx)))
 	return {
 		schema = "rollout.report/1", data = d,
 		text = ("%s: %d bytes%s"):format(d.file, d.bytes, d.csv ~= core.null

@@ -12,8 +12,7 @@ M.groups = described.groups
 -- Requests of the protocol that users do not type.
 M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true,
 	["change export"] = true, ["change import"] = true,
-	["controller export"] = true, ["controller import"] = true,
-	["controller maps"] = true }
+	["controller export"] = true, ["controller import"] = true }
 
 local rows, by, nouns
 
@@ -55,7 +54,8 @@ local function complete(t, c)
 	return { words = t[1], syntax = syntax, least = t.least or least or 0,
 		most = t.most or most or 0, role = t.role or c.role, help = t.help or c.help,
 		details = t.details, run = handler(t.run), files = t.files, paths = t.paths,
-		names = t.names, dry = t.dry, many = t.many, tables = t.tables,
+		names = t.names, dry = t.dry, many = t.many, tables = t.tables, fields = t.fields,
+		variables = t.variables,
 		served = c.words and syntax == c.syntax or nil }
 end
 

@@ -8,6 +8,7 @@ local errors = require "ncclbpf.base.errors"
 local gin = require "ncclbpf.commands.gin"
 local verbs = require "ncclbpf.commands.verbs"
 local profiler = require "ncclbpf.job.profiler"
+local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -25,9 +26,10 @@ for _, name in ipairs(TIMES) do
 	for _, part in ipairs(PARTS) do FIELDS[#FIELDS + 1] = name .. "_" .. part end
 end
 
--- Append to the columns @c those of FIELDS that are not in @shown, for programs.
-local function add_fields(c, shown, how)
-	for _, field in ipairs(FIELDS) do
+-- Append to the columns @c those of @fields that it does not have yet, for programs.
+local function add_fields(c, fields, how)
+	local shown = lists.set(lists.map(c, function(x) return x[1] end))
+	for _, field in ipairs(fields) do
 		if not shown[field] then
 			c[#c + 1] = { field, num = true, flat = true, merge = how }
 		end
@@ -37,16 +39,9 @@ end
 
 local us, gbs = units.ns_us, units.gbs
 
--- Return one flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
+-- Return one flat row.
 local function flat(t)
-	local row = {}
-	for k, v in pairs(t) do
-		if type(v) ~= "table" then row[k] = v end
-	end
-	for _, name in ipairs(TIMES) do
-		local time = read.record(t[name])
-		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
-	end
+	local row = read.flatten(lists.copy(t), TIMES, PARTS)
 	row.ran = collectives.choice(t)
 	-- The rank distinguishes several ranks of one process.
 	row.slot = t.comm_rank
@@ -65,24 +60,18 @@ local function rows_of(ctx)
 	end
 end
 
-local function line_of(ctx)
-	local comm = ctx.opt.comm
-	return "stats" .. (comm and " comm=" .. session.quote(comm) or "")
-end
+local function line_of(ctx) return "stats" .. reach.words(ctx.opt.comm) end
 
 local function state(per)
-	local on, silent, gpu, proxy, lost = 0, 0, 0, 0, {}
+	local on, silent, gpu, proxy = 0, 0, 0, 0
 	for _, r in ipairs(per) do
 		local d = r.data
 		if d.telemetry == true then on = on + 1 end
 		if d.gpu == true and not read.text(d.no_gpu_times) then gpu = gpu + 1 end
 		if d.proxy == true then proxy = proxy + 1 end
 		if read.number(d.profiler_abi) == 0 then silent = silent + 1 end
-		for k, v in pairs(read.record(d.lost)) do
-			if type(v) == "number" and v > 0 then lost[k] = (lost[k] or 0) + v end
-		end
 	end
-	return on, silent, gpu, proxy, lost
+	return on, silent, gpu, proxy
 end
 
 local function head(per)
@@ -96,34 +85,23 @@ local function head(per)
 		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
 end
 
--- Return the line about GIN. `stats gin` shows the peers.
-local function gin_line(per)
-	local list = lists.map(per, function(r) return read.record(r.data.gin) end)
-	local line = gin.line(list)
-	return line and ("gin: %s (stats gin)"):format(line)
-end
-
--- Return the line about queue pairs, which `verbs` shows
-local function verbs_line(per)
-	local list = lists.map(per, function(r) return read.record(r.data.verbs) end)
-	local line = verbs.line(list)
-	return line and ("verbs: %s (verbs)"):format(line)
-end
-
 -- @off: the user has just disabled telemetry
 local function foot(per, off)
-	local on, silent, _, _, lost = state(per)
+	local on, silent = state(per)
 	local t = profiler.notes(per)
-	if silent == 0 and on == 0 and not off then
-		t[#t + 1] = "hint: telemetry on"
-	end
+	if silent == 0 and on == 0 and not off then t[#t + 1] = "hint: telemetry on" end
 	for _, note in ipairs(profiler.refused(per)) do t[#t + 1] = note end
-	t[#t + 1] = gin_line(per)
-	t[#t + 1] = verbs_line(per)
-	local names = lists.keys(lost)
-	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
-	if #names > 0 then
-		t[#t + 1] = "note: events that were not measured: " .. table.concat(names, ", ")
+	local line = gin.line(read.records(per, "gin"))
+	t[#t + 1] = line and ("gin: %s (stats gin)"):format(line)
+	line = verbs.line(read.records(per, "verbs"))
+	t[#t + 1] = line and ("verbs: %s (verbs)"):format(line)
+	local lost = read.counters(per, "lost")
+	t[#t + 1] = lost and "note: events that were not measured: " .. lost
+	local unreported = read.sums(read.records(per), { "unreported" }).unreported
+	if unreported > 0 then
+		t[#t + 1] = ("note: %d calls are not measured: NCCL reports no collective for " ..
+			"symmetric kernels and for broadcasts of several roots in a group"):format(
+				unreported)
 	end
 	for _, r in ipairs(per) do
 		if read.text(r.data.times) then
@@ -159,18 +137,11 @@ local function columns()
 			show = gbs },
 		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
 	}
-	local shown = {}
-	for _, x in ipairs(c) do shown[x[1]] = true end
 	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes",
 		"source" } do
 		c[#c + 1] = { name, flat = true, merge = "first" }
 	end
-	for _, name in ipairs(HOST) do
-		if not shown[name] then
-			c[#c + 1] = { name, num = true, flat = true, merge = "first" }
-		end
-	end
-	return add_fields(c, shown, "first")
+	return add_fields(add_fields(c, HOST, "first"), FIELDS, "first")
 end
 
 local function row_id(row)
@@ -207,8 +178,52 @@ local function add_host(row, host)
 	end
 end
 
+-- `stats tags`: times of the calls that the application has tagged. A collective takes as long as
+-- its slowest rank.
+local function tagged(ctx)
+	local cols = {
+		{ "comm", wide = true }, { "tag", num = true },
+		{ "count", num = true, merge = "range" },
+		{ "bytes", num = true, merge = "max", drop = 2, show = units.bytes },
+		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", drop = 1,
+			show = us },
+		{ "exec_mean_ns", title = "MEAN us", num = true, merge = "max", show = us },
+		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
+		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
+		{ "exec_sum_ns", title = "TOTAL us", num = true, merge = "max", show = us },
+		{ "comm_rank", flat = true, merge = "first" },
+	}
+	local parts = lists.copy(PARTS)
+	parts[#parts + 1] = "sum_ns"
+	return read.command(ctx, {
+		schema = "stats.tags/1", line = "stats tags=yes" .. reach.words(ctx.opt.comm),
+		opts = { list = "tags" }, name = "tag",
+		id = function(row) return ("%s %s"):format(row.comm, row.tag) end,
+		rows = function(d)
+			return lists.map(read.list(d, "tags"), function(t)
+				local row = lists.copy(t)
+				row.slot = t.comm_rank
+				return read.flatten(row, { "enqueue", "exec" }, parts)
+			end)
+		end,
+		empty = "no tagged calls measured yet (userProfilerTag, NCCL 2.31 and later)",
+		head = head, foot = foot,
+		columns = add_fields(cols, lists.map({ "count", "p90_ns", "max_ns" }, function(part)
+			return "exec_" .. part
+		end), "first"),
+		arrange = function(merged)
+			for _, row in ipairs(merged) do
+				if row.comm ~= merged[1].comm then cols[1].wide = false end
+			end
+			table.sort(merged, lists.by("comm", "tag"))
+			return merged
+		end,
+	})
+end
+
 function M.cmd_stats(ctx)
 	if ctx.args[1] == "gin" then return gin.stats(ctx) end
+	if ctx.args[1] == "tags" then return tagged(ctx) end
 	local host, cols = {}, columns()
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" },
@@ -242,7 +257,7 @@ end
 -- Return the measured times of a communicator, { member = {list=} }, and whether there are any.
 function M.measured(ctx, comm)
 	local out, any = {}, false
-	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
+	for _, r in ipairs(read.ask(ctx, "stats" .. reach.words(comm), { list = "rows" })
 		or {}) do
 		local rows = read.list(r.data, "rows")
 		out[r.member] = { list = core.array(rows) }
@@ -303,20 +318,18 @@ end
 -- Return @columns, followed by columns of measured times if @any is true.
 function M.measured_columns(any, c)
 	if not any then return c end
-	local shown = {}
 	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first", drop = 2 }
 	c[#c + 1] = { "measured", num = true, wide = true, merge = "range" }
 	for _, name in ipairs { "enqueue", "gpu", "proxy" } do
 		c[#c + 1] = { name .. "_p50_ns", title = ascii.upper(name)
 			.. " us 50/99%", num = true, merge = "max", drop = name == "gpu" and 5 or 8,
 			show = pair(name) }
-		shown[name .. "_p50_ns"] = true
 	end
 	c[#c + 1] = { "algbw_gbs", title = "ALG GB/s", num = true, merge = "min", drop = 7,
 		show = gbs }
 	c[#c + 1] = { "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs }
 	c[#c + 1] = { "source", flat = true, merge = "first" }
-	return add_fields(c, shown, "max")
+	return add_fields(c, FIELDS, "max")
 end
 
 -- GPU times need profiler channels. NCCL connects them at the next collective, which has to
@@ -330,10 +343,9 @@ local function warned(ctx)
 		end
 	end
 	if waiting == 0 then return true end
-	local text = ("%d communicator%s without profiler channels: " ..
+	local text = units.count(waiting, "communicator") .. " without profiler channels: " ..
 		"the next collective waits until NCCL has connected them, " ..
-		"0.3 s to 14 s where measured; gpu=no avoids the wait"):format(
-		waiting, waiting == 1 and "" or "s")
+		"0.3 s to 14 s where measured; gpu=no avoids the wait"
 	local app = ctx.app
 	if app.tty and app.keeps and app.ask and not ctx.flags.yes then
 		return app.ask(text .. ". Go on? [y/N] ")
@@ -389,33 +401,27 @@ end
 -- A collective takes as long as its slowest rank.
 function M.cmd_samples(ctx)
 	local count = ctx:whole("count", 1) or 20
-	local comm = ctx.opt.comm
 	return read.command(ctx, {
 		schema = "sample.tail/1", name = "seq", empty =
 			"no samples yet (telemetry on starts measuring)",
-		line = ("sample tail count=%d"):format(count)
-			.. (comm and " comm=" .. session.quote(comm) or ""),
+		line = ("sample tail count=%d%s"):format(count, reach.words(ctx.opt.comm)),
 		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,
 		arrange = latest(count),
 		rows = function(d)
 			local rows = {}
 			for _, c in ipairs(read.list(d, "comms")) do
 				for _, x in ipairs(read.list(c, "samples")) do
-					rows[#rows + 1] = {
-						comm = c.comm, comm_rank = c.comm_rank, seq = x.seq,
-						coll = x.coll, bytes_from = x.bytes_from,
-						algo = x.algo, proto = x.proto,
-						exec_ns = x.exec_ns }
+					local row = lists.copy(x)
+					row.comm, row.comm_rank = c.comm, c.comm_rank
+					rows[#rows + 1] = row
 				end
 			end
 			return rows
 		end,
 		columns = { { "comm" }, { "comm_rank", flat = true, merge = "first" },
-			{ "seq", num = true },
-			{ "coll" }, { "bytes_from", title = "SIZE", num = true,
-			show = units.bytes },
-			{ "algo" }, { "proto" }, { "exec_ns", title = "EXEC us", num = true,
-				merge = "max", show = us } },
+			{ "seq", num = true }, { "coll" }, { "bytes_from", title = "SIZE",
+				num = true, show = units.bytes }, { "algo" }, { "proto" },
+			{ "exec_ns", title = "EXEC us", num = true, merge = "max", show = us } },
 	})
 end
 

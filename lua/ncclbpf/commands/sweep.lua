@@ -5,6 +5,7 @@ local errors = require "ncclbpf.base.errors"
 local profiler = require "ncclbpf.job.profiler"
 local sweep = require "ncclbpf.sweep.choose"
 local run = require "ncclbpf.sweep.run"
+local record = require "ncclbpf.rollout.record"
 local runner = require "ncclbpf.rollout.runner"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
@@ -85,23 +86,15 @@ local function dry(ctx, p)
 	return { schema = "sweep.plan/1", data = p, text = table.concat(t, "\n") }
 end
 
-local function progress(ctx)
-	if ctx.script then
-		return function(r)
-			ctx:pass { name = r.plan.name, state = r.state, round = r.round,
-				rounds = r.plan.rounds, blocks = r.blocks }
-		end
-	end
-	if not core.isatty(2) or ctx.flags.quiet then return nil end
-	return function(r)
-		io.stderr:write(("\r\27[K%s: round %d of %d, %d blocks"):format(
-			r.plan.name, r.round or 1, r.plan.rounds, r.blocks))
-	end
-end
-
 -- Follow the sweep to its end. -> its result; raises errors
 local function follow(ctx, s, pid)
-	local done, err = run.follow(s, progress(ctx), pid)
+	local done, err = runner.follow(s, runner.teller(ctx, function(r)
+		return { name = r.plan.name, state = r.state, round = r.round,
+			rounds = r.plan.rounds, blocks = r.blocks }
+	end, function(r)
+		return ("%s: round %d of %d, %d blocks"):format(r.plan.name, r.round or 1,
+			r.plan.rounds, r.blocks)
+	end), pid)
 	if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
 	err = err or runner.failure(done)
 		or not done.result and errors.new("aborted", tostring(done.reason))
@@ -109,24 +102,23 @@ local function follow(ctx, s, pid)
 	return done.result
 end
 
--- Load the last sweep of the attached job. -> sweep; raises errors
+-- Load the last sweep of the attached job. -> sweep, group; raises errors
 local function current(ctx)
 	local g = try(ctx:session())
 	local s, err = run.load(g)
 	return s or error(err or errors.new("not_found", "this job has no sweep",
-		{ hint = "sweep start PLAN" }), 0)
+		{ hint = "sweep start PLAN" }), 0), g
 end
 
 local function status(s)
-	local running = run.runs(s)
-	local gone = s.state == "running" and not running
+	local gone = record.gone(s)
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
-		and ("the runner, process %s, is gone; sweep abort restores the baseline"):format(
-		tostring(s.runner.pid)) or s.state,
+		and ("the runner, process %s, %s; sweep abort restores the baseline"):format(
+		tostring(s.runner.pid), gone) or s.state,
 		s.reason and ": " .. s.reason or "")
-	return { schema = "sweep.status/1", data = { id = s.id, state = s.state, running = running,
-		reason = s.reason, baseline = s.baseline, pid = s.runner.pid, file = s.path },
-		text = text }
+	return { schema = "sweep.status/1", data = { id = s.id, state = s.state,
+		running = record.runs(s), reason = s.reason, baseline = s.baseline,
+		pid = s.runner.pid, file = s.path }, text = text }
 end
 
 function M.cmd_status(ctx)
@@ -137,8 +129,7 @@ function M.cmd_status(ctx)
 end
 
 function M.cmd_abort(ctx)
-	local g = try(ctx:session())
-	local what = try(run.abort(g))
+	local what = try(run.abort(current(ctx)))
 	return { schema = "sweep.abort/1", data = { done = what }, text = what }
 end
 
@@ -153,7 +144,7 @@ function M.cmd_start(ctx)
 	local g = try(ctx:session())
 	try(profiler.wanted(g))
 	local s = try(run.start(g, p))
-	local pid = try(run.detach(s))
+	local pid = try(runner.detach(s))
 	if not goes_on then return status(current(ctx)) end
 	return shown(ctx, follow(ctx, s, pid))
 end

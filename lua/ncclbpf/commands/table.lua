@@ -13,11 +13,14 @@
 -- many     this option may be given several times; its value is a list
 -- dry      supports -n, which makes every check
 -- tables   a script may pass a Lua table in place of a word: a key, a value, a plan, rows
+-- fields   a script may pass a table as this option
+-- variables  arguments behind the first may be NAME=VALUE, unless NAME is an option
 -- details  examples and notes, for help and the manual page
 local M = {}
 
-local OBJECTS = { ".bpf.c", ".o", ".csv", ".lua" }
+local OBJECTS = { ".bpf.c", ".o", ".csv", ".lua", ".json" }
 local POLICIES = { ".policy", table.unpack(OBJECTS) }
+local COMPARED = { ".so", table.unpack(POLICIES) }
 local PLANS = { ".lua", ".json" }
 
 -- Options (name=VALUE) by name. A row's syntax says which it takes.
@@ -43,6 +46,7 @@ M.options = {
 	["limit"] = "show at most this many items; all: no limit",
 	["name"] = "name of the policy",
 	["out"] = "write to this file",
+	["over"] = "fields of the contexts, and their values",
 	["position"] = "put the policy first or last among the policies in use",
 	["proxy"] = "no: do not measure network times",
 	["seconds"] = "stop after this time",
@@ -121,13 +125,15 @@ steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
 		files = OBJECTS, dry = true,
 		help = "Make a policy image from C, a BPF object or a table " ..
-			"(.csv with the columns of NVIDIA's tuner, or .lua)",
+			"(.csv with the columns of NVIDIA's tuner, .lua, or .json of NCCLX)",
 		details = [[
 policy build x.bpf.c                        clang, then x.policy
 policy build x.bpf.o out=y.policy
+policy build 'x.bpf.c?small=64K'            with another value of a parameter
 policy build tuner.csv                      writes tuner.policy, verified
 policy build tuner.csv out=tuner.bpf.o      an object that libbpf opens
-For tables: hidden=keep accepts rows that never win; coherence=off accepts conditions on reg_buff.
+For tables: hidden=keep accepts rows that never win; coherence=off uses rows with reg_buff, which
+are otherwise left to NCCL.
 policy load, verify, dump and diff also take objects and tables.]] },
 	{ "policy export", run = "policy.build:cmd_export", role = "observe",
 		syntax = "NAME|FILE [out=FILE]",
@@ -145,8 +151,8 @@ policy export tuner.policy out=back.csv]] },
 		details = [[
 policy verify x.bpf.c               clang compiles C first, also for policy load and build
 The command needs no job. The status is 2 if the policy is refused. The message names the
-instruction, the source line, the requirement, the known value, the shortest path to the
-instruction, and a remedy. -v adds the origin of these values, -vv every explored state.
+instruction, the source line, the requirement, the known value, a path to the instruction,
+and a remedy. -v adds the origin of these values, -vv every explored state.
 coherence=off accepts answers that differ between ranks.]] },
 	{ "policy load", run = "policy.policy:cmd_load", tables = true,
 		syntax = "FILE [name=NAME]",
@@ -154,7 +160,8 @@ coherence=off accepts answers that differ between ranks.]] },
 		help = "Verify a policy in every process of the job and keep it; " ..
 			"decisions do not change until policy use",
 		details = [[
-FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua).
+FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua, .json), and
+'FILE?NAME=VALUE,NAME=VALUE' sets its parameters.
 If one process refuses the policy, no process holds it. Next: policy use NAME]] },
 	{ "policy dump", run = "policy.policy:cmd_dump",
 		syntax = "NAME|FILE",
@@ -174,6 +181,30 @@ A name is a policy of the job; a word with / or ending in .o or .policy is a fil
 		files = POLICIES, names = "policies",
 		help = "Repeat recorded decisions in the shell with these policies, " ..
 			"and count the answers that differ" },
+	{ "policy run", run = "policy.compare:cmd_run", tables = true, role = "observe",
+		syntax = "NAME|FILE... [over=FIELDS] [coherence=off]",
+		most = 16, fields = "over",
+		files = POLICIES, names = "policies",
+		help = "Run policies in the shell over a grid of contexts, and list the answers",
+		details = [[
+policy run x.bpf.o over={coll=allreduce, bytes=1K..1G, nodes={1,2,4}, ranks_per_node=8}
+policy run -o csv x.bpf.o >x.csv     a decision table with the same answers
+A range means its ends and the powers of two in it with their neighbours. Without over= the grid
+has all collectives, sizes to 16 GiB, 8 numbers of nodes to 64 and 4 of ranks per node, and all
+values at which rows of a table begin or end. Other fields are those of policy test.
+Each combination but the sizes begins with fresh maps. NCCL decides where no row is listed.]] },
+	{ "policy compare", run = "policy.compare:cmd_compare", tables = true, role = "observe",
+		syntax = "A B [over=FIELDS] [limit=N] [coherence=off]",
+		fields = "over",
+		files = COMPARED, names = "policies",
+		help = "Ask two policies, or a policy and a native tuner, the same questions, "
+			.. "and list where they differ; status 2 if they do",
+		details = [[
+policy compare x.bpf.c tuner.csv
+policy compare tuner.csv libnccl-tuner-example.so over={bytes=1K..4G, nodes=1..16}
+A and B are policies of the job, files, none (NCCL's own choice) or the .so of a native tuner, which
+runs in a process of its own. over= is that of policy run. The native tuner sees a cost table in
+which NCCL's own choice costs 10 us and all others 20 us.]] },
 	{ "policy use", run = "policy.change:cmd_use", tables = true,
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",
@@ -182,8 +213,9 @@ A name is a policy of the job; a word with / or ending in .o or .policy is a fil
 		help = "Use these policies, in this order, at a fence",
 		details = [[
 policy use size_aware force         both: force sees the answer of size_aware
-policy use ./mine.policy            a word with / or ending in .o, .policy, .csv or .lua is a
-                                    file: the shell first loads it, like policy load
+policy use ./mine.policy            a word with / or ending in .o, .policy, .csv, .lua or .json is
+                                    a file: the shell first loads it, like policy load
+policy use 'limits?small=64K'       with other values of parameters, also of a file
 policy use none                     NCCL decides by itself
 policy use common comm=190b         the communicator gets the common policies again
 Each rank changes at the fence, which is the number of a decision; change status tells which
@@ -210,6 +242,24 @@ The processes still hold it: policy add uses it again, policy unload drops it.]]
 		details = [[
 policy move force position=first    or position=last, or before=NAME
 Each policy sees the answer of the policy before it, so the last one decides.]] },
+	{ "policy replace", run = "policy.change:cmd_replace", tables = true,
+		syntax = "NAME NAME|FILE [comm=ID,ID|others] [if_generation=N]",
+		files = POLICIES, paths = true, names = "policies", dry = true,
+		details = [[
+policy replace force ./force.policy     at the same place in the order
+The new policy starts with the maps of its image. If it differs from the old one in values of
+parameters alone, it takes over the coherent maps.]] },
+	{ "policy set", run = "policy.change:cmd_set", variables = true,
+		syntax = "NAME PARAMETER=VALUE... [comm=ID,ID|others] [if_generation=N]",
+		most = 64,
+		names = "policies", dry = true, role = "control",
+		help = "Change parameters of a policy in use, at a fence",
+		details = [[
+policy set limits small=64K middle=16M
+policy show limits                  the parameters, their values and ranges
+The shell sets the values in the policy's image, every process verifies it, and it takes the place
+of the policy. Coherent maps keep their contents; local maps start anew. policy undo returns to the
+earlier values. A value is a number, or a number with K, M, G or T.]] },
 	{ "policy undo", run = "policy.change:cmd_undo",
 		syntax = "[to=N] [if_generation=N]",
 		dry = true,
@@ -282,7 +332,7 @@ map dump outcomes follow=yes every=200ms    then each change; count=N ends after
 		details = [[
 map get force 0
 map get peers {rank=3, host=0x10}]] },
-	{ "map set", run = "map.write:cmd_set", tables = true,
+	{ "map set", run = "map.write:cmd_set", tables = true, variables = true,
 		syntax = "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]",
 		least = 2, most = 2001,
 		names = "maps", dry = true,
@@ -400,11 +450,13 @@ REFUSED is the reason why a policy's answer was dropped; NCCL's own choice was u
 		syntax = "" },
 	{ "telemetry", run = "commands.stats:cmd_telemetry" },
 	{ "stats", run = "commands.stats:cmd_stats",
-		syntax = "[COLLECTIVE|gin] [comm=ID]",
+		syntax = "[COLLECTIVE|tags|gin] [comm=ID]",
 		names = "collectives",
 		help = "Show the times that telemetry has measured, " ..
 			"by collective, size, algorithm and protocol",
-		details = "stats gin shows the puts and signals of kernels, by context and peer." },
+		details = [[
+stats tags shows the times of the calls that the application has tagged (userProfilerTag,
+NCCL 2.31), by tag. stats gin shows the puts and signals of kernels, by context and peer.]] },
 	{ "sample tail", run = "commands.stats:cmd_samples" },
 	{ "top", run = "commands.top:cmd_top", role = "observe",
 		syntax = "[every=TIME]",

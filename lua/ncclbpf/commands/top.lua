@@ -2,6 +2,7 @@
 -- The command `top`: a job on a full screen. M.observe asks the job and keeps the counts from which
 -- rates are computed. This file handles the keys, commands/top_view.lua makes the rows, and
 -- shell/screen.c draws.
+local check = require "ncclbpf.commands.check"
 local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
@@ -154,13 +155,10 @@ local function grown(now, last, per, field, what, command)
 	end
 end
 
-local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true,
-	counts_differ = true }
-
 local function observe_alerts(now, last, per, agreement)
 	local generations, seen = {}, {}
 	for c in read.each(agreement, "comms") do
-		if not FINE[c.verdict] and not seen[c.comm] then
+		if check.FINE[c.verdict] == nil and not seen[c.comm] then
 			seen[c.comm] = true
 			alert(now, { "check", "agreement" }, "ranks of %s do not agree: %s",
 				tostring(c.comm), tostring(c.verdict))
@@ -301,10 +299,7 @@ local function run(ctx, screen, every)
 end
 
 function M.cmd_top(ctx)
-	local every = ctx.opt.every and units.duration(ctx.opt.every) or clock.times.top
-	if ctx.opt.every and (not units.duration(ctx.opt.every) or every < 0.1) then
-		return errors.fail("usage", "every=%s: 100ms or longer expected", ctx.opt.every)
-	end
+	local every = ctx:duration("every", 0.1) or clock.times.top
 	if not ctx.app.binary or not ctx.app.binary.screen then
 		return errors.fail("refused", "only ncclbpf-shell can run top")
 	end

@@ -16,28 +16,41 @@ local function environment()
 			and " (" .. p.default .. unit .. ")" or "")
 		t[#t + 1] = ("      %s%s"):format(may and may .. "; " or "", p.doc)
 	end
+	t[#t + 1] = "Variables of this shell only:"
+	for _, v in ipairs(M.variables) do t[#t + 1] = ("  %-16s %s"):format(v[1], v[2]) end
 	t[#t + 1] = [[
-Variables of this shell only:
-  PAGER, NO_COLOR, TMPDIR (sockets), XDG_STATE_HOME (history, rollouts),
-  XDG_CONFIG_HOME (ncclbpf/init.lua), HOME
 Variables of NCCL: NCCL_TUNER_PLUGIN names libncclbpf.so. NCCL_ALGO and NCCL_PROTO override
 policies.]]
 	return table.concat(t, "\n")
 end
 
+-- Variables that the shell reads and no row of core/defs/params.h has.
+M.variables = {
+	{ "PAGER", "program for output that is longer than the terminal" },
+	{ "NO_COLOR", "no colours" }, { "TMPDIR", "where the shell looks for sockets" },
+	{ "XDG_STATE_HOME", "history and rollouts" },
+	{ "XDG_CONFIG_HOME", "folder of ncclbpf/init.lua, which the prompt runs" },
+}
+
+M.statuses = {
+	{ "0", "done, and the result is good" },
+	{ "1", "a script raised an error, or a command failed in another way" },
+	{ "2", "the result is bad: policy refused, change refused or aborted, ranks disagree, "
+		.. "doctor found something bad, rollout rolled back, simulated answers differ" },
+	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
+	{ "65", "input malformed" }, { "66", "input not readable" },
+	{ "69", "no process, or the process has exited" }, { "70", "a bug of ncclbpf" },
+	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
+	{ "75", "timed out, or busy: try again" },
+	{ "76", "the target speaks another version of the protocol, or does not speak it" },
+	{ "77", "not permitted" }, { "78", "a setting is wrong" },
+	{ "130", "interrupted" }, { "143", "terminated" },
+}
+
 local function exit()
-	return [[
-  0    done; verdict good
-  1    a script raised an error, or a command failed in another way
-  2    verdict bad: policy refused, change refused or aborted, ranks disagree,
-       doctor found something bad, rollout rolled back, simulated answers differ
-  3    no verdict: a rollout paused, or is inconclusive
-  64   usage                              65   input malformed
-  66   input not readable                 69   no process, or it has exited
-  70   a bug of ncclbpf                   73   output cannot be created
-  74   reading or writing failed          75   timed out, or busy: try again
-  76   another version, or no protocol    77   not permitted
-  78   a setting is wrong                 130, 143  interrupted, terminated]]
+	return table.concat(lists.map(M.statuses, function(s)
+		return ("  %-4s %s"):format(s[1], s[2])
+	end), "\n")
 end
 
 M.topics = {

@@ -21,10 +21,12 @@ local function fixed(data)
 		return {}, errors.new("refused", "no communicator changes: " .. none)
 	end
 	local late = 0 -- communicators that change when all of their ranks have registered
+	local nameless = 0
 	for _, c in ipairs(comms) do
 		if c.state == "unchangeable" then
 			local why = read.text(c.why)
 			late = late + (why:find("ranks have registered", 1, true) and 1 or 0)
+			nameless = nameless + (why:find("no identity", 1, true) and 1 or 0)
 			why = why ~= "" and why or "no reason is known"
 			local g = by[why] or lists.add(list, by, why, { why = why, comms = {} })
 			g.comms[#g.comms + 1] = tostring(c.comm)
@@ -37,7 +39,13 @@ local function fixed(data)
 		return ("note: %s: %s"):format(who, g.why)
 	end)
 	if n == 0 then return foot end
-	foot[#foot + 1] = "note: new communicators within this host use the change"
+	if nameless < n then
+		foot[#foot + 1] = "note: new communicators within this host use the change"
+	end
+	if nameless > 0 then
+		foot[#foot + 1] =
+			"note: new communicators without identity start with NCCLBPF_POLICY, too"
+	end
 	if n < #comms then return foot end
 	if late == n then
 		return foot, errors.new("refused", "no communicator changes yet: " ..

@@ -6,6 +6,9 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
+-- What is said wherever NCCL's own choice is shown and the library is RCCL.
+M.RCCL = "RCCL changes the protocol of its own choice after it has asked the tuner: "
+
 -- Return NCCL's words for what @kind names: "coll", "algo" or "proto".
 function M.words_of(kind)
 	local t, i = {}, 0
@@ -16,10 +19,39 @@ function M.words_of(kind)
 	return t
 end
 
--- Return the algorithm and protocol that NCCL ran, such as "ring/ll128".
+-- Return the algorithm and protocol that NCCL ran, such as "ring/ll128". A symmetric kernel has no
+-- protocol.
 function M.choice(t)
 	local a, p = read.text(t.algo), read.text(t.proto)
-	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
+	if not p then return a or "-" end
+	return ("%s/%s"):format(a or "?", p)
+end
+
+-- Return the channels and the chunk size of an answer in words, each behind a blank: " x8 chunk
+-- 256K"; "": NCCL's own.
+function M.extras(t)
+	local channels, chunk = read.number(t.channels), read.number(t.chunk_size)
+	local size = units.bytes(chunk)
+	return (channels > 0 and " x" .. channels or "") .. (chunk > 0 and " chunk "
+		.. (size:find(".", 1, true) and tostring(chunk) or size) or "")
+end
+
+-- Return what NCCL offered, the bit mask @usable of its algorithms and protocols, in words: "ring,
+-- tree/ll"
+function M.offer(usable)
+	local t = {}
+	for a = 0, 6 do
+		local set, protos = read.number(usable) >> 3 * a & 7, {}
+		for p = 0, set == 7 and -1 or 2 do
+			if set >> p & 1 == 1 then
+				protos[#protos + 1] = ("%s/%s"):format(core.nccl("algo", a),
+					core.nccl("proto", p))
+			end
+		end
+		if set == 7 then protos[1] = core.nccl("algo", a) end
+		table.move(protos, 1, #protos, #t + 1, t)
+	end
+	return #t > 0 and table.concat(t, ", ") or "nothing"
 end
 
 -- Return the name of a kind of collective: "allreduce 4M of ID"

@@ -43,14 +43,7 @@ local function progress(total)
 	end
 end
 
-local function decode(text)
-	local reply, err = core.decode(text)
-	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
-		return nil, errors.new("protocol", "the agent sent a line that is not a reply"
-			.. (err and ": " .. err.message or ""))
-	end
-	return reply
-end
+local function decode(text) return session.parse(text, "the agent") end
 
 -- Convert the error in an agent's reply. The hint of a refusal names the command that each host
 -- permits.
@@ -74,7 +67,7 @@ local function settle(r, reply)
 	end
 end
 
--- Return the name of a process in requests to its site's agent.
+-- Return the ID that the agent of a process's site uses for it in requests.
 local function id_of(m)
 	return m.ns and ("%d.%d"):format(m.ns, m.pid) or tostring(m.pid)
 end
@@ -110,10 +103,12 @@ local function take(site, list, answer, single)
 	end
 end
 
-local function post(site, list, line, object, single)
+-- @seconds: the time limit, of which the agent leaves itself a part to answer for all
+local function post(site, list, line, object, single, seconds)
 	local pids = lists.map(list, function(r) return id_of(r.member) end)
-	return { url = ("%s/v1/line?%s=%s"):format(site.address, single and "pid" or "pids",
-		table.concat(pids, ",")), body = ("@1 %s\n%s"):format(line, object or ""),
+	local url = ("%s/v1/line?%s=%s&ms=%d"):format(site.address, single and "pid" or "pids",
+		table.concat(pids, ","), math.min(seconds, 3600) * 1000 // 1)
+	return { url = url, body = ("@1 %s\n%s"):format(line, object or ""),
 		header = object and "Ncclbpf-Object: " .. #object or nil }
 end
 
@@ -141,7 +136,7 @@ function Fleet:ask(line, opts)
 	local posts = {}
 	for i, o in ipairs(order) do
 		local text = type(line) == "function" and line(o.list[1].member) or line
-		posts[i] = post(o.site, o.list, text, opts.object, apart)
+		posts[i] = post(o.site, o.list, text, opts.object, apart, self:seconds())
 	end
 	if #posts > 0 then
 		local answers = self.store:post(posts, self:seconds(), progress(#posts))
@@ -152,7 +147,7 @@ end
 
 -- ---- streams ----------------------------------------------------------------------
 
--- Like Group:follow of job/session.lua.
+-- Group:follow of job/session.lua, through the sites' agents: the same arguments and results.
 function Fleet:follow(line, each, opts)
 	opts = opts or {}
 	local streams, open, failure, stop = {}, 0, nil, false

@@ -2,6 +2,7 @@
 -- Who makes a change: user, host and process of this shell, and the rollout. The job's history and
 -- the store's audit keep it with the generation.
 local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
 local process = require "ncclbpf.base.process"
 
 local M = {}
@@ -9,8 +10,7 @@ local M = {}
 -- Return the user, the host and the PID of this shell.
 function M.who()
 	local uid, pid = core.ids()
-	local host = (core.read("/proc/sys/kernel/hostname", 256) or "?"):gsub("%s", "")
-	return os.getenv "USER" or "uid " .. tostring(uid), host, pid
+	return os.getenv "USER" or "uid " .. tostring(uid), process.host(), pid
 end
 
 -- Return who asks for a change, as maker= of change commit says it: user, host, process, rollout.
@@ -20,6 +20,14 @@ function M.text(rollout)
 		rollout or "" }
 	for i, text in ipairs(list) do list[i] = text:gsub("[^%w_.:/@+%- ]", "_") end
 	return table.concat(list, ",")
+end
+
+-- Return the data of a change, or the error of a change that was aborted. -> data | nil, err
+function M.outcome(data)
+	if data.state ~= "aborted" then return data end
+	return nil, errors.new("aborted", "the change was aborted; nothing has changed",
+		{ change = data.change,
+		hint = "a rank reached the fence before the commit; try again" })
 end
 
 -- If the user pressed Ctrl-C during a change, the command ends after the change without its result.

@@ -133,26 +133,30 @@ function M.over_sites(items)
 	return sum
 end
 
+-- Return the smallest number, the largest and the sum; nil: no value is a number.
+function M.extent(items)
+	local lo, hi, sum
+	for _, it in ipairs(items) do
+		local v = it.value
+		if type(v) == "number" then
+			lo, hi, sum = math.min(lo or v, v), math.max(hi or v, v), (sum or 0) + v
+		end
+	end
+	return lo, hi, sum
+end
+
 local function merged_value(column, items)
 	local how = column.merge
 	if how == "sites" then return M.over_sites(items) end
 	if how == "sum" or how == "max" or how == "min" or how == "range" then
-		local lo, hi, sum
-		for _, it in ipairs(items) do
-			local v = it.value
-			if type(v) == "number" then
-				lo = lo and math.min(lo, v) or v
-				hi = hi and math.max(hi, v) or v
-				sum = (sum or 0) + v
-			end
-		end
+		local lo, hi, sum = M.extent(items)
 		if how == "sum" then return sum end
 		if how == "max" then return hi end
 		if how == "min" then return lo end
 		if lo == hi then return lo end
 		return ("%s..%s"):format(lo, hi)
 	end
-	if how == "first" then return items[1].value end
+	if how == "first" or #items == 1 then return items[1].value end
 	if how == "any" then
 		for _, it in ipairs(items) do
 			if it.value then return it.value end

@@ -6,6 +6,7 @@ local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local merge = require "ncclbpf.job.merge"
 local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
 
 local M = {}
 
@@ -38,6 +39,8 @@ end
 function M.record(v) return type(v) == "table" and v or {} end
 function M.number(v) return type(v) == "number" and v or 0 end
 function M.text(v) return type(v) == "string" and v or nil end
+function M.bytes(v) return units.bytes(M.number(v)) end
+function M.age(ms) return units.seconds(M.number(ms) // 1000) end
 
 local RANK = { "rank", num = true, flat = true }
 local NOTES = 3 -- number of differences that are shown one by one
@@ -179,15 +182,34 @@ function M.one(ctx, line, opts)
 	return s:one(line, opts)
 end
 
--- Return the rows of list @list in each reply, each with its process. For data that differ between
--- processes. Two processes may have the same pid, in PID namespaces of their own: row.process
--- differs.
-function M.own_rows(d, member, list)
-	return lists.map(M.list(d, list), function(entry)
-		local row = lists.copy(entry)
-		row.pid, row.site, row.process = member.pid, member.site, member.process
-		return row
-	end)
+-- Run a reading command whose rows differ between processes. spec as for M.command, and: list (the
+-- member of the replies), key (the fields that identify a row in its process), complete(row), word
+-- and line_of(records) (the summary), why_none(per) (what is shown if there is no summary)
+function M.own(ctx, spec)
+	spec.opts = { list = spec.list }
+	-- Two processes may have the same pid, in PID namespaces of their own.
+	function spec.id(row)
+		return ("%s %s"):format(table.concat(lists.map(spec.key, function(field)
+			return tostring(row[field] or "")
+		end), " "), row.process)
+	end
+	function spec.rows(d, member)
+		return lists.map(M.list(d, spec.list), function(entry)
+			local row = lists.copy(entry)
+			row.pid, row.site, row.process = member.pid, member.site, member.process
+			return spec.complete and spec.complete(row) or row
+		end)
+	end
+	function spec.arrange(merged)
+		table.sort(merged, lists.by("on", table.unpack(spec.key)))
+		return merged
+	end
+	function spec.head(per)
+		local line = spec.line_of(M.records(per))
+		return line and ("%s: %s"):format(spec.word, line)
+			or spec.why_none and spec.why_none(per)
+	end
+	return M.command(ctx, spec)
 end
 
 -- Return a table with the sum of each of @fields over the tables @list.
@@ -200,15 +222,38 @@ function M.sums(list, fields)
 	return sums
 end
 
+-- Return the sums of the counters in table @field of the replies as text; nil: all are 0.
+function M.counters(per, field)
+	local sum = {}
+	for _, r in ipairs(per) do
+		for k, v in pairs(M.record(r.data[field])) do
+			if type(v) == "number" and v ~= 0 then sum[k] = (sum[k] or 0) + v end
+		end
+	end
+	local t = lists.map(lists.keys(sum), function(k) return ("%s %d"):format(k, sum[k]) end)
+	return #t > 0 and table.concat(t, ", ") or nil
+end
+
+-- Move the fields @parts of the tables @names in a row to the row: put = {p50_ns=1} becomes
+-- put_p50_ns = 1.
+function M.flatten(row, names, parts)
+	for _, name in ipairs(names) do
+		local t = M.record(row[name])
+		row[name] = nil
+		for _, part in ipairs(parts) do row[name .. "_" .. part] = t[part] end
+	end
+	return row
+end
+
 -- Return texts of the counters in @fields that are not 0 in @sums: { "errors 2", ... }
 function M.nonzero(sums, fields)
 	return lists.map(lists.select(fields, function(field) return sums[field] > 0 end),
 		function(field) return ("%s %d"):format(field:gsub("_", " "), sums[field]) end)
 end
 
--- Return the data of the replies in @per.
-function M.data_of(per)
-	return lists.map(per, "data")
+-- Return the table @field of each of the replies @per; nil: their data.
+function M.records(per, field)
+	return lists.map(per, function(r) return field and M.record(r.data[field]) or r.data end)
 end
 
 return M

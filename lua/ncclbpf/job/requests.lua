@@ -60,7 +60,8 @@ M.put_image = errors.catch(function(group, name, bytes, digest)
 	return true
 end)
 
--- Store the image of a policy that processes hold. -> digest; raises errors
+-- Put the image of a policy, read from processes that have it, into the store. -> digest; raises
+-- errors
 local function keep_held(group, name)
 	local bytes, held = group:image(name)
 	if not bytes then
@@ -78,12 +79,13 @@ end
 local function names_of(line)
 	local verb, rest = line:match "^policy (%a+) ?(.*)$"
 	local names = {}
-	if verb == "use" or verb == "add" then
+	if verb == "replace" then rest = rest:gsub("^%S+ ?", "") end
+	if verb == "use" or verb == "add" or verb == "replace" then
 		for word in rest:gmatch "%S+" do
 			if not word:find("=", 1, true) and word ~= "none"
 				and word ~= "common" then
 				names[#names + 1] = word
-				if verb == "add" then break end
+				if verb ~= "use" then break end
 			end
 		end
 	end
@@ -118,29 +120,23 @@ local function from_reply(reply)
 end
 
 -- Wait for the reply to request @id. -> reply | nil, err
-local function wait_reply(group, id, revision)
+local function wait_reply(group, id)
 	local at = key(group, "reply", id)
-	local watch, problem = group.store:watch(at, revision)
-	-- returned, not raised, because send() then deletes the request
-	if not watch then return nil, errors.from_reply(problem) end
 	local till = clock.now() + math.max(group:seconds(), clock.times.answer)
 		+ clock.times.change
-	while clock.now() < till do
-		local events, err = watch:next(till - clock.now())
-		if not events then
-			watch:close()
+	repeat
+		local kvs, err = group.store:get(at)
+		if not kvs and not sites.passes(err) then
+			-- returned, not raised, because send() then deletes the request
 			return nil, errors.from_reply(err)
 		end
-		for _, e in ipairs(events) do
-			if e.key == at and not e.deleted then
-				watch:close()
-				local reply, why = sites.value(e)
-				if not reply then return errors.fail("protocol", "%s", why) end
-				return reply
-			end
+		if kvs and kvs[1] then
+			local reply, why = sites.value(kvs[1])
+			if not reply then return errors.fail("protocol", "%s", why) end
+			return reply
 		end
-	end
-	watch:close()
+		clock.sleep(clock.times.poll)
+	until clock.now() >= till
 	return nil, errors.new("timed_out", "the job's coordinator did not answer the request", {
 		hint = "policy history shows whether the change happened",
 		cause = "no site has taken the change, or the coordinator is being replaced" })
@@ -192,7 +188,7 @@ local function send(group, request, readable, condition)
 	if not done.succeeded then
 		return errors.fail("busy", "the runner's lease in the store has ended")
 	end
-	local reply, why = wait_reply(group, id, done.revision)
+	local reply, why = wait_reply(group, id)
 	-- Delete a request and its reply, after the answer or when the shell stops waiting.
 	group.store:txn { success = { { delete = at }, { delete = key(group, "reply", id) } } }
 	group.store:revoke(lease.lease)
@@ -265,13 +261,7 @@ M.change = errors.catch(function(group, line, opts)
 	if not ok then return nil, errors.caught(reply) end
 	if not reply then return nil, why end
 	if not reply.ok then return nil, from_reply(reply) end
-	data = as_change(reply, opts.dry_run)
-	if data.state == "aborted" then
-		return nil, errors.new("aborted", "the change was aborted; nothing has changed",
-			{ change = data.change, hint =
-				"a rank reached the fence before the commit; try again" })
-	end
-	return data
+	return maker.outcome(as_change(reply, opts.dry_run))
 end)
 
 return M

@@ -14,16 +14,18 @@ local M = {}
 
 M.MOST = 16 -- the identity in the form in which the target writes it
 
--- Return the communicators of all processes, by identity: -> list of {comm, ranks, nodes} | nil,
--- err
-function M.comms(group)
+local NONE = ("0"):rep(16) -- the identity of communicators that NCCL does not name (tuner v2 to v4)
+
+-- Return the communicators of all processes, by identity, those without one only if @all.
+-- -> list of {comm, ranks, nodes} | nil, err
+function M.comms(group, all)
 	local seen, list, failures = {}, {}, {}
 	local results = group:ask "comm list"
 	for _, r in ipairs(results) do
 		if r.err then failures[#failures + 1] = r end
 		for _, c in ipairs(read.list(r.data, "comms")) do
 			local id = tostring(c.comm)
-			if not seen[id] and id ~= ("0"):rep(16) then
+			if not seen[id] and (all or id ~= NONE) then
 				seen[id] = true
 				list[#list + 1] = { comm = id, ranks = read.number(c.ranks),
 					nodes = read.number(c.nodes) }
@@ -48,7 +50,8 @@ local function names(list)
 end
 
 -- Return the communicators that one word selects: a unique identity prefix, "ranks:N" or "nodes:N".
-local function matches(list, word)
+-- @also: another word that the caller takes, for messages
+local function matches(list, word, also)
 	local what, n = word:match "^(%a+):(%d+)$"
 	local found = {}
 	for _, c in ipairs(list) do
@@ -61,8 +64,8 @@ local function matches(list, word)
 		or #word > 16 and not what then
 		return nil, errors.new("bad_argument", (
 			"comm=%s: a communicator's hexadecimal identity (or its first digits), " ..
-			"ranks:N, nodes:N or others expected")
-			:format(word),
+			"ranks:N%s expected")
+			:format(word, also and (", nodes:N or %s"):format(also) or " or nodes:N"),
 			{ hint = "comm list shows the communicators" })
 	end
 	if #found == 0 then
@@ -74,13 +77,29 @@ local function matches(list, word)
 	end
 	if not what and #found > 1 then
 		return nil, errors.new("usage", ("%d communicators begin with %s: %s"):format(
-			#found, word, names(found)), { hint = "more digits" })
+			#found, word, names(found)), { hint = "write more digits of the identity" })
 	end
 	return found
 end
 
--- M.find(group, words): a list of words, or one with commas -> identities | nil, err
-M.find = errors.catch(function(group, words)
+-- Return the identity of the one communicator that @word selects (nil: the only one of the job).
+-- -> identity | nil, err
+M.one = errors.catch(function(group, word)
+	if word and word:match "^%x+$" and #word == 16 then return ascii.lower(word) end
+	local list = try(M.comms(group, true))
+	if word then list = try(matches(list, word)) end
+	if #list == 1 then return list[1].comm end
+	if #list == 0 then
+		return nil, errors.new("not_found", "no communicators yet",
+			{ hint = "comm list shows them" })
+	end
+	return nil, errors.new("usage", ("%d communicators: %s"):format(#list, names(list)),
+		{ hint = "name a communicator: comm show COMM" })
+end)
+
+-- M.find(group, words[, also]): a list of words, or one with commas; @also as in matches()
+-- -> identities | nil, err
+M.find = errors.catch(function(group, words, also)
 	if type(words) == "string" then
 		local t = {}
 		for w in (words .. ","):gmatch "([^,]*)," do t[#t + 1] = w end
@@ -89,7 +108,7 @@ M.find = errors.catch(function(group, words)
 	local list = try(M.comms(group))
 	local seen, ids = {}, core.array {}
 	for _, w in ipairs(words) do
-		local found = try(matches(list, w))
+		local found = try(matches(list, w, also))
 		for _, c in ipairs(found) do
 			if not seen[c.comm] then ids[#ids + 1] = c.comm end
 			seen[c.comm] = true
@@ -112,7 +131,7 @@ end
 M.option = errors.catch(function(group, text)
 	if not text then return "" end
 	if text == "others" then return M.words(text) end
-	local ids = try(M.find(group, text))
+	local ids = try(M.find(group, text, "others"))
 	return M.words(ids)
 end)
 

@@ -23,7 +23,7 @@ local uid = core.ids()
 function M.quote(word)
 	word = tostring(word)
 	if word:find("[%z\n\r]") then
-		error(errors.new("bad_argument", "a word of a request holds no line breaks"), 0)
+		errors.raise("bad_argument", "a word of a request may not contain a line break")
 	end
 	if word:match("^[%w_./:=,+@%%%-]+$") then return word end
 	return '"' .. word:gsub('[\\"]', "\\%0") .. '"'
@@ -92,17 +92,12 @@ local function connect(s, timeout)
 	return m
 end
 
--- Parse a line from the target. -> reply | nil, err
-local function parse(line)
+-- Parse a line from @who, the target or an agent. -> reply | nil, err
+function M.parse(line, who)
 	local reply, err = core.decode(line)
-	if not reply then
-		return nil, errors.new("protocol", "the target sent a line that is not a reply: "
-			.. err.message)
-	end
-	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
-		return errors.fail("protocol", "the target sent JSON that is not a reply")
-	end
-	return reply
+	if type(reply) == "table" and type(reply.ok) == "boolean" then return reply end
+	return errors.fail("protocol", "%s sent a line that is not a reply: %s", who,
+		err and err.message or "it has no field ok")
 end
 
 -- Process the complete lines of a member. Stream lines go to their streams; the reply to request
@@ -113,7 +108,7 @@ local function take(m, want)
 		if err then return nil, lose(m, errors.from_reply(err)) end
 		if not line then return nil end
 		local reply
-		reply, err = parse(line)
+		reply, err = M.parse(line, "the target")
 		if not reply then return nil, lose(m, err) end
 		local stream = m.streams[reply.id]
 		if reply.id == want then
@@ -181,9 +176,9 @@ local function settle(r, reply)
 end
 
 -- Read what has arrived from the members of @pending. -> the connections that lack a complete line,
--- one of the others or nil
+-- and the others
 local function receive(pending)
-	local incomplete, complete = {}, nil
+	local incomplete, complete = {}, {}
 	for _, r in pairs(pending) do
 		local conn = r.member.conn
 		local open, whole = false, false
@@ -191,7 +186,7 @@ local function receive(pending)
 		if open and not whole then
 			incomplete[#incomplete + 1] = conn
 		else
-			complete = r
+			complete[#complete + 1] = r
 		end
 	end
 	return incomplete, complete
@@ -212,23 +207,23 @@ end
 
 -- Wait for the replies of all @pending (index of results -> result). Decoding long replies takes
 -- time, and a process waits for a client that has not read its reply. So no reply is decoded before
--- all have come or the time is over.
+-- all have come or the time is over. Lines of a stream are no reply: each round takes lines from
+-- every connection, so that a busy stream delays neither the others nor the end of the time.
 local function collect(self, pending, what)
 	local deadline = clock.now() + self:seconds()
-	while next(pending) do
-		local incomplete, r = receive(pending)
-		local left = deadline - clock.now()
+	local left
+	repeat
+		local incomplete, complete = receive(pending)
+		left = deadline - clock.now()
 		if #incomplete > 0 and left > 0 then
 			core.poll(incomplete, left)
-		elseif r then
-			if finish(r) then pending[r.index] = nil end
 		else
-			for i, late in pairs(pending) do
-				late.err = timed_out(self, late.member, what)
-				pending[i] = nil
+			for _, r in ipairs(complete) do
+				if finish(r) then pending[r.index] = nil end
 			end
 		end
-	end
+	until not next(pending) or left <= 0
+	for _, late in pairs(pending) do late.err = timed_out(self, late.member, what) end
 end
 
 -- Send a request line to @members and wait for their replies. @line is the line, or a function that
@@ -550,12 +545,8 @@ function Group:change(line, opts)
 	if ok and data then maker.decided(data) end
 	core.hold(false)
 	if not ok then return nil, errors.caught(data) end
-	if data and data.state == "aborted" then
-		return nil, errors.new("aborted", "the change was aborted; nothing has changed",
-			{ change = data.change,
-			hint = "a rank reached the fence before the commit; try again" })
-	end
-	return data, err
+	if data then return maker.outcome(data) end
+	return nil, err
 end
 
 -- ---- streams ------------------------------------------------------------------

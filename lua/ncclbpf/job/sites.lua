@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
+local env = require("ncclbpf.base.process").env
 
 local try = errors.try
 local M = {}
@@ -11,11 +12,6 @@ M.ROOT = "/ncclbpf/1/"
 -- The prefix of keys that no agent watches: images, replies, audit entries, and the records of
 -- rollouts and sweeps.
 M.DATA = "/ncclbpf/1-data/"
-
-local function env(name)
-	local v = os.getenv(name)
-	return v ~= "" and v or nil
-end
 
 -- The store of @url (else of NCCLBPF_FLEET), with the other NCCLBPF_FLEET_* variables.
 -- -> store | nil, err
@@ -32,6 +28,9 @@ end)
 function M.named(flags)
 	return flags and flags.fleet or env "NCCLBPF_FLEET"
 end
+
+-- May a request to the store that has failed with @err succeed soon?
+function M.passes(err) return err.code == "timed_out" or err.code == "store_unavailable" end
 
 -- Return a value of the store, which another writer may have damaged. -> table | nil, why
 function M.value(kv)
@@ -145,20 +144,20 @@ M.choose = errors.catch(function(store, wanted)
 		if j.job == wanted and j.live then return wanted end
 		if j.live then names[#names + 1] = j.job end
 	end
-	local there = #names > 0 and "there are: " .. table.concat(names, ", ")
-		or "no job has registered a site"
+	local there = #names > 0 and "the jobs are: " .. table.concat(names, ", ")
+		or "none has registered a site"
 	local start = "start an agent on each host of the job, with the job's NCCLBPF_FLEET: " ..
 		("ncclbpf-agent --job %s; "):format(wanted or "NAME") ..
 		"there, NCCLBPF_FLEET= ncclbpf-shell doctor says what is missing"
 	if wanted then
-		return nil, errors.new("no_target", ("no job %s in the store, %s"):format(wanted,
+		return nil, errors.new("no_target", ("no job %s in the store; %s"):format(wanted,
 			there), { hint = #names == 0 and start or errors.nearest(wanted, names) })
 	end
 	if #names == 1 then return names[1] end
 	return nil, errors.new(#names == 0 and "no_target" or "usage", #names == 0
 		and "no job in the store: no agent has registered a site"
 		or "several jobs run: " .. table.concat(names, ", "),
-		{ hint = #names > 1 and "say which: -J JOB" or start })
+		{ hint = #names > 1 and "select one with -J JOB" or start })
 end)
 
 return M

@@ -4,24 +4,17 @@
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
+local env = require("ncclbpf.base.process").env
 local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
 local uid = core.ids()
 
-local function env(name)
-	local v = os.getenv(name)
-	return v ~= "" and v or nil
-end
-
 -- Socket directories in the order of the protocol, after @list.
 local function default_directories(list)
 	local function add(path)
-		for _, p in ipairs(list) do
-			if p == path then return end
-		end
-		list[#list + 1] = path
+		if not lists.has(list, path) then list[#list + 1] = path end
 	end
 	add("/run/ncclbpf/" .. uid)
 	add((env "TMPDIR" or "/tmp") .. "/ncclbpf-" .. uid)
@@ -51,7 +44,7 @@ function M.check_directory(path)
 	if not st then return nil, nil end
 	local why
 	if st.kind ~= "directory" then
-		why = "is a " .. st.kind .. ", a directory is needed"
+		why = "is a " .. st.kind .. ", not a directory"
 	elseif st.uid ~= uid and uid ~= 0 then
 		why = ("belongs to uid %d, this shell has uid %d"):format(st.uid, uid)
 	elseif st.mode & 0x3f ~= 0 then
@@ -99,36 +92,28 @@ local function numeric(list)
 	return list
 end
 
--- May the socket @s of a process that is not alive be removed? A process that starts refuses
--- connections, too, for a moment, which its age rules out if it is in another PID namespace.
-local function may_remove(s, st)
-	local conn, err = core.connect(s.path, clock.times.connect)
-	if conn then conn:close() end
-	return not conn and err.refused
-		and (s.ns == core.namespace() or clock.wall() > st.mtime + clock.times.starting)
-end
-
--- Has the process of socket @s ended, and does another process have its PID? The PIDs and the
--- number of a PID namespace are soon used again when containers restart.
-local function reused(s, st)
-	local young = clock.wall() <= st.mtime + clock.times.starting
-	if s.ns ~= core.namespace() or young then return false end
+-- Does nobody accept connections at the socket @s?
+local function refuses(s)
 	local conn, err = core.connect(s.path, clock.times.connect)
 	if conn then conn:close() end
 	return not conn and err.refused
 end
 
 -- Find the sockets of one directory. Remove sockets that refuse a connection because their process
--- is gone, and add them to @gone.
+-- is gone, and add them to @gone. The PIDs and the number of a PID namespace are soon used again
+-- when containers restart, so another process may have the PID. A process that starts refuses
+-- connections, too, for a moment.
 local function sockets_in(dir, list, gone)
 	for _, name in ipairs(core.list(dir) or {}) do
 		local s = M.parse(name)
 		local st = s and core.stat(dir .. "/" .. name)
 		if st and st.kind == "socket" then
 			s.path, s.uid = dir .. "/" .. name, st.uid
-			if M.lives(s) and not reused(s, st) then
+			local near = s.ns == core.namespace()
+			local old = clock.wall() > st.mtime + clock.times.starting
+			if M.lives(s) and not (near and old and refuses(s)) then
 				list[#list + 1] = s
-			elseif may_remove(s, st) then
+			elseif (near or old) and refuses(s) then
 				core.unlink(s.path)
 				gone[#gone + 1] = s
 			end
@@ -207,6 +192,9 @@ local function of_process(pid)
 	end
 end
 
+-- Has a process with these maps loaded NCCL, or RCCL, which is NCCL for AMD's GPUs?
+local function has_nccl(maps) return maps:find "/lib[nr]ccl%.so" ~= nil end
+
 -- Return the reason why a process with NCCL cannot be attached to, the remedy, and whether the
 -- plugin is loaded.
 local function reason(pid, maps)
@@ -284,10 +272,10 @@ function M.others(known)
 			local maps = core.read("/proc/" .. pid .. "/maps", 16 << 20)
 			if not maps then
 				unreadable, first = unreadable + 1, first or pid
-			elseif maps:find("/libnccl%.so") and not env "NCCLBPF_SOCKET_DIR"
+			elseif has_nccl(maps) and not env "NCCLBPF_SOCKET_DIR"
 				and of_process(pid) then
 				found[#found + 1] = of_process(pid)
-			elseif maps:find("/libnccl%.so") then
+			elseif has_nccl(maps) then
 				local why, hint, loaded = reason(pid, maps)
 				local comm = core.read("/proc/" .. pid .. "/comm", 256) or "?"
 				local job = started[pid]
@@ -386,25 +374,21 @@ function M.choose(wish)
 				hint = denied and permission() or nil })
 		end
 		if st.kind ~= "socket" then
-			return errors.fail("no_target", "socket %s: a %s, a socket is needed",
+			return errors.fail("no_target", "%s is a %s, not a socket",
 				wish.socket, st.kind)
 		end
 		s.path, s.uid = wish.socket, st.uid
 		return { s }
 	end
 	local list, problems = M.sockets()
-	local function pick(test)
-		return lists.select(list, function(s) return test(s) end)
-	end
+	local function pick(test) return lists.select(list, test) end
 	if wish.pid then
 		local own = of_process(wish.pid)
 		if own and #pick(function(s) return s.pid == wish.pid end) == 0 then
 			list[#list + 1] = own
 		end
 	elseif #list == 0 or wish.job and #pick(function(s) return s.job == wish.job end) == 0 then
-		local known = {}
-		for _, s in ipairs(list) do known[s.pid] = true end
-		local _, _, found = M.others(known)
+		local _, _, found = M.others(lists.set(lists.map(list, "pid")))
 		table.move(found, 1, #found, #list + 1, list)
 		numeric(list)
 	end
@@ -426,7 +410,7 @@ function M.choose(wish)
 			local why, hint = "there is no such process", nil
 			if core.alive(wish.pid) then
 				why = "it does not use NCCL"
-				if maps and maps:find("/libnccl%.so") then
+				if maps and has_nccl(maps) then
 					why, hint = reason(wish.pid, maps)
 				end
 			end
@@ -439,7 +423,7 @@ function M.choose(wish)
 		if #chosen == 0 then
 			local jobs = jobs_of(list)
 			return nil, errors.new("no_target",
-				("no process of job %s, there are: %s"):format(
+				("no process of job %s; the jobs are: %s"):format(
 				wish.job, table.concat(jobs, ", ")),
 				{ hint = errors.nearest(wish.job, jobs) })
 		end
@@ -452,25 +436,20 @@ function M.choose(wish)
 		end
 	end
 	if wish.ranks then
-		local set = lists.set(wish.ranks)
-		local all = chosen
-		local t, have = {}, {}
-		for _, s in ipairs(all) do
+		local set, have = lists.set(wish.ranks), {}
+		for _, s in ipairs(chosen) do
 			if s.rank then have[s.rank] = true end
-			if s.rank and set[s.rank] then t[#t + 1] = s end
 		end
 		for _, r in ipairs(wish.ranks) do
 			if not have[r] then
-				local ranks = {}
-				for k in pairs(have) do ranks[#ranks + 1] = k end
-				return nil, errors.new(
-					"no_target",
-					("no process of rank %d, there are: %s"):format(r,
+				local ranks = lists.keys(have)
+				return errors.fail("no_target",
+					"no process has rank %d; the ranks are: %s", r,
 					#ranks > 0 and units.ranges(ranks)
-						or "none with a known rank"))
+						or "not known")
 			end
 		end
-		chosen = t
+		chosen = lists.select(chosen, function(s) return s.rank and set[s.rank] end)
 	end
 	return chosen
 end

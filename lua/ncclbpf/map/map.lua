@@ -24,6 +24,14 @@ for name, f in pairs(values) do M[name] = f end
 
 local entry_meta = { order = { "key", "value", "values" } }
 
+-- Return an element. @list: its value, or its value on each CPU. @d: the reply
+local function entry(key, list, d)
+	local many = read.number(d.ncpus) > 1
+	local e = { key = key, values = many and core.array(list) or nil }
+	if not many then e.value = list[1] end
+	return setmetatable(e, entry_meta)
+end
+
 local function line_of(words, opts)
 	local t = session.line(words)
 	for _, o in ipairs(opts) do t = t .. " " .. o end
@@ -35,13 +43,7 @@ local function decode_entries(c, d, entries, exact)
 	for _, e in ipairs(read.list(d, "entries")) do
 		local key, list = values.unhex(e.key), values.values(c, e.value, d.ncpus, exact)
 		if key and list then
-			local x = { key = values.decode(c, c.key, key, exact) }
-			if read.number(d.ncpus) > 1 then
-				x.values = core.array(list)
-			else
-				x.value = list[1]
-			end
-			entries[#entries + 1] = setmetatable(x, entry_meta)
+			entries[#entries + 1] = entry(values.decode(c, c.key, key, exact), list, d)
 		end
 	end
 	local n = #read.list(d, "entries")
@@ -112,23 +114,6 @@ function M.dump(s, name, opts)
 	return per, failures
 end
 
-local function entry_rows(p)
-	local rows = {}
-	for i, e in ipairs(p.entries) do
-		if e.values then
-			for cpu, v in ipairs(e.values) do
-				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1,
-					value = format.value(v), at = i }
-			end
-		else
-			rows[#rows + 1] = { key = format.value(e.key),
-				value = format.value(e.value), at = i }
-		end
-	end
-	return rows
-end
-
--- For people, leave out per-CPU elements that are all zero.
 local function is_zero(v)
 	if type(v) == "table" then
 		for _, x in pairs(v) do
@@ -139,39 +124,38 @@ local function is_zero(v)
 	return v == 0 or v == "" or v == false or type(v) == "string" and v:match("^hex:0*$") ~= nil
 end
 
-local function short_rows(p)
+-- @short: without the CPUs on which an element is all zero
+local function entry_rows(p, short)
 	local rows = {}
 	for i, e in ipairs(p.entries) do
-		local quiet = 0
-		for cpu, v in ipairs(e.values or {}) do
-			if is_zero(v) then
-				quiet = quiet + 1
-			else
-				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1,
-					value = format.value(v), at = i }
-			end
+		local before = #rows
+		local function add(cpu, v)
+			rows[#rows + 1] = { key = format.value(e.key), cpu = cpu,
+				value = format.value(v), at = i }
 		end
-		if e.values and quiet == #e.values then
-			rows[#rows + 1] = { key = format.value(e.key), cpu = "all",
-				value = format.value(e.values[1]), at = i }
-		elseif not e.values then
-			rows[#rows + 1] = { key = format.value(e.key),
-				value = format.value(e.value), at = i }
+		for cpu, v in ipairs(e.values or {}) do
+			if not short or not is_zero(v) then add(cpu - 1, v) end
+		end
+		if not e.values then
+			add(nil, e.value)
+		elseif short and #rows == before then
+			add("all", e.values[1])
 		end
 	end
 	return rows
 end
 
+-- Return the type of keys or values as text. @part: c.key or c.value
+local function type_of(c, part)
+	return c.btf and part.id > 0 and c.btf:name(part.id) or part.size .. " bytes"
+end
+
 local function head_of(p)
-	local d = p.data
-	local key = p.codec.btf and p.codec.key.id > 0 and p.codec.btf:name(p.codec.key.id)
-		or d.key_size .. " bytes"
-	local value = p.codec.btf and p.codec.value.id > 0 and p.codec.btf:name(p.codec.value.id)
-		or d.value_size .. " bytes"
+	local d, c = p.data, p.codec
 	return ("%s/%s: %s, %s -> %s, %s%s of %s entries"):format(
-		tostring(d.policy), tostring(d.map), tostring(d.type), key, value,
-		d.coherent and "coherent, " or "", tostring(d.count or #p.entries),
-			tostring(d.max_entries))
+		tostring(d.policy), tostring(d.map), tostring(d.type), type_of(c, c.key),
+		type_of(c, c.value), d.coherent and "coherent, " or "",
+		tostring(d.count or #p.entries), tostring(d.max_entries))
 end
 
 local function flat_columns(percpu)
@@ -195,7 +179,7 @@ end
 -- Return rows of all processes for people, in the order of the first one's dump.
 local function merged_rows(per, columns)
 	local replies = lists.map(per, function(p)
-		return { member = p.member, rows = short_rows(p) }
+		return { member = p.member, rows = entry_rows(p, true) }
 	end)
 	local merged = merge.rows(replies, { { "key" }, { "value" } }, function(row)
 		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
@@ -326,9 +310,7 @@ function M.cmd_show(ctx)
 		local c = values.codec(s, s:living()[1], m)
 		if c and c.btf then
 			result.foot[#result.foot + 1] = ("key %s, value %s"):format(
-				c.key.id > 0 and c.btf:name(c.key.id) or m.key_size .. " bytes",
-				c.value.id > 0 and c.btf:name(c.value.id)
-					or m.value_size .. " bytes")
+				type_of(c, c.key), type_of(c, c.value))
 			local fields = c.value.id > 0 and c.btf:order(c.value.id)
 			if fields then
 				result.foot[#result.foot + 1] = "fields: "
@@ -345,7 +327,7 @@ function M.cmd_dump(ctx)
 	if ctx:yes("follow") then return follow(ctx) end
 	for _, k in ipairs { "every", "count" } do
 		if ctx.opt[k] then
-			return errors.fail("usage", "%s=%s: only with follow=yes", k, ctx.opt[k])
+			return errors.fail("usage", "%s=%s needs follow=yes", k, ctx.opt[k])
 		end
 	end
 	local s = try(ctx:session())
@@ -392,10 +374,10 @@ local function variable(c, text)
 end
 
 -- Get the values of @keys ({bytes, text}) from each process, in requests that fit the limit.
+-- decoded(c, value, ncpus) -> list of values | nil, err
 local GET_KEYS = 63
-local function get_many(s, name, keys, exact)
-	local per, failures, of, missing = {}, {}, {}, {}
-	local from = 1
+local function get_many(s, name, keys, exact, decoded)
+	local per, failures, of, from = {}, {}, {}, 1
 	while from <= #keys do
 		local words = { "map", "get", name }
 		for i = from, math.min(#keys, from + GET_KEYS - 1) do
@@ -411,34 +393,25 @@ local function get_many(s, name, keys, exact)
 			if c and not p then
 				p = { member = r.member, data = r.data, codec = c,
 					entries = core.array {} }
-				of[r.member] = p
-				per[#per + 1] = p
+				of[r.member], per[#per + 1] = p, p
 			end
 			for i, e in ipairs(c and read.list(r.data, "entries") or {}) do
-				local k = keys[from + i - 1]
-				local list = k and (from == i or k ~= keys[from + i - 2])
-					and type(e.value) == "string"
-					and values.values(c, e.value, r.data.ncpus, exact)
+				local k, list = keys[from + i - 1], nil
+				if k and type(e.value) == "string" then
+					list, r.err = decoded(c, e.value, r.data.ncpus)
+				end
 				if list then
-					local x = { key = values.decode(c, c.key, k[1], exact) }
-					if read.number(r.data.ncpus) > 1 then
-						x.values = core.array(list)
-					else
-						x.value = list[1]
-					end
-					p.entries[#p.entries + 1] = setmetatable(x, entry_meta)
-					k.found = true
+					p.entries[#p.entries + 1], k.found = entry(k.name
+						or values.decode(c, c.key, k[1], exact), list,
+						r.data), true
 				end
 			end
 			left = math.max(left, c and math.tointeger(read.number(r.data.left)) or 0)
-			if not c then failures[#failures + 1] = r end
+			if r.err then failures[#failures + 1] = r end
 		end
 		from = from + math.max(1, math.min(GET_KEYS, #keys - from + 1) - left)
 	end
-	for _, k in ipairs(keys) do
-		if not k.found and #per > 0 then missing[#missing + 1] = k[2] end
-	end
-	return per, failures, missing
+	return per, failures
 end
 
 -- The target's error has the key's bytes, so replace them by the typed text.
@@ -455,67 +428,47 @@ function M.name_key(err, text, name)
 	return err
 end
 
-local function get_several(ctx, s, c)
-	local keys, err = {}, nil
+function M.cmd_get(ctx)
+	local s, map = try(ctx:session()), ctx.args[1]
+	local c, exact, keys = try(M.describe(s, map)), not ctx.script, {}
+	local name = #ctx.args == 2 and variable(c, ctx.args[2]) or nil
 	for i = 2, #ctx.args do
 		local text = values.text(ctx.args[i])
-		keys[i - 1] = { try(values.typed(c, c.key, ctx.args[i], "key " .. text)), text }
+		keys[i - 1] = { name and ("\0"):rep(4)
+			or try(values.typed(c, c.key, ctx.args[i], "key " .. text)), text,
+			name = name }
 	end
-	local per, failures, missing = get_many(s, ctx.args[1], keys, not ctx.script)
+	local per, failures = get_many(s, map, keys, exact, function(codec, text, ncpus)
+		local list, err = values.values(codec, text, ncpus, exact), nil
+		if list and name then
+			list[1], err = require("ncclbpf.map.variables").value(codec, name,
+				values.unhex(text), exact)
+			return not err and list or nil, err
+		end
+		return list or errors.fail("protocol", "the value is not hexadecimal")
+	end)
+	if #keys == 1 then -- the processes without the element have failed
+		local all, failed = per, lists.set(lists.map(failures, "member"))
+		per = lists.select(all, function(p) return #p.entries > 0 end)
+		for _, p in ipairs(all) do
+			if #p.entries == 0 and not failed[p.member] then
+				failures[#failures + 1] = { member = p.member,
+					err = errors.new("no_such_key", "") }
+			end
+		end
+		for _, r in ipairs(failures) do M.name_key(r.err, keys[1][2], map) end
+	end
 	if #per == 0 then return nil, session.sum_up(failures, #failures) end
 	local result = dump_result(ctx, per, failures, "map.get/1")
+	local missing = lists.select(keys, function(k) return not k.found end)
 	result.head = nil
 	if #missing > 0 then
 		result.failure = result.failure or errors.new(
 			"no_such_key", ("map %s has no element of %s %s"):format(
-			ctx.args[1], #missing == 1 and "key" or "the keys",
-				table.concat(missing, ", ", 1, math.min(#missing, 10))))
+			map, #missing == 1 and "key" or "the keys",
+			table.concat(lists.map(missing, function(k) return k[2] end), ", ", 1,
+				math.min(#missing, 10))))
 	end
-	return result
-end
-
-function M.cmd_get(ctx)
-	local s = try(ctx:session())
-	local key, name, err
-	local exact, text = not ctx.script, values.text(ctx.args[2])
-	key = try(M.describe(s, ctx.args[1]))
-	if #ctx.args > 2 then return get_several(ctx, s, key) end
-	name = variable(key, ctx.args[2])
-	if name then
-		key = ("\0"):rep(4)
-	else
-		key, err = values.typed(key, key.key, ctx.args[2], "key " .. text)
-	end
-	if not key then return nil, err end
-	local per, failures = {}, {}
-	for _, r in ipairs(s:ask(session.line { "map", "get", ctx.args[1], values.hex(key) },
-		{ what = "map get" })) do
-		local c
-		if r.data then c, r.err = values.codec(s, r.member, r.data) end
-		local list = c and values.values(c, r.data.value, r.data.ncpus, exact)
-		if list and name then
-			list[1], r.err = require("ncclbpf.map.variables").value(
-				c, name, values.unhex(r.data.value), exact)
-			if list[1] == nil then list = nil end
-		end
-		if list then
-			local e = { key = name or values.decode(c, c.key, key, exact) }
-			if read.number(r.data.ncpus) > 1 then
-				e.values = core.array(list)
-			else
-				e.value = list[1]
-			end
-			per[#per + 1] = { member = r.member, data = r.data, codec = c,
-				entries = core.array { e } }
-		else
-			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")
-			r.err = M.name_key(r.err, text, ctx.args[1])
-			failures[#failures + 1] = r
-		end
-	end
-	if #per == 0 then return nil, session.sum_up(failures, #failures) end
-	local result = dump_result(ctx, per, failures, "map.get/1")
-	result.head = nil
 	return result
 end
 
@@ -558,11 +511,7 @@ end
 
 -- Show the elements, then each change of them, until Ctrl-C or count= rounds.
 function follow(ctx)
-	local interval = units.duration(ctx.opt.every or "1")
-	if not interval or interval < 0.05 then
-		return errors.fail("usage",
-			"every=%s: a duration from 50ms on expected", ctx.opt.every)
-	end
+	local interval = ctx:duration("every", 0.05) or 1
 	local count = ctx:whole("count", 1)
 	local s = try(ctx:session())
 	local old, rounds = nil, 0

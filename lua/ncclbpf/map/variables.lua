@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: MIT
 -- Variables of a policy's data sections, by name and path such as limits[2].bytes. The section's
--- type information gives their place. Each is stored alone, so concurrent stores to others are not
--- lost. They are local: each process has its own, and no answer of a tuner may depend on them.
+-- type information gives their place. Those of .data.coherent change like a coherent map, at a
+-- fence. All others are local: each process has its own, and no answer of a tuner may depend on
+-- them. A local variable is stored alone, so concurrent stores to others are not lost.
 local errors = require "ncclbpf.base.errors"
 local map = require "ncclbpf.map.map"
 local session = require "ncclbpf.job.session"
 
 local try = errors.try
 local M = {}
-local KEY = ("\0"):rep(4)
+M.KEY = ("\0"):rep(4) -- of the section's only element
 
 -- Split a path: "a.b[3].c" -> {"a", "b", 3, "c"}; nil if the text is no path.
 function M.path(text)
@@ -57,13 +58,24 @@ function M.value(c, text, bytes, exact)
 	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact or false, last(text))
 end
 
+-- Return the bytes of @v (a Lua value), and their place in the section; raises errors
+local function encode(c, text, v)
+	local id, at, size = try(M.find(c, text))
+	return try(map.encode({ btf = c.btf, map = c.map },
+		{ id = id, size = size, name = last(text) }, v, text)), at
+end
+
 -- Return the request that stores @v (a Lua value). -> line; raises errors
 function M.line(c, name, text, v)
-	local id, at, size = try(M.find(c, text))
-	local bytes = try(map.encode({ btf = c.btf, map = c.map },
-		{ id = id, size = size, name = last(text) }, v, text))
-	return ("%s at=%d"):format(session.line { "map", "set", name, map.hex(KEY),
+	local bytes, at = encode(c, text, v)
+	return ("%s at=%d"):format(session.line { "map", "set", name, map.hex(M.KEY),
 		map.hex(bytes) }, at)
+end
+
+-- Return the section's bytes @all with @v in the variable; raises errors
+function M.with(c, all, text, v)
+	local bytes, at = encode(c, text, v)
+	return all:sub(1, at) .. bytes .. all:sub(at + #bytes + 1)
 end
 
 return M

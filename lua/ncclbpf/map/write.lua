@@ -101,6 +101,27 @@ local function name_error(err, list, from, name)
 	return err
 end
 
+-- Send requests to all processes, one after the other, until one fails. next() -> line, object;
+-- nil after the last; blame(err) -> the error of a request. -> results with the sums of changes
+local function send_all(s, next, blame)
+	local all
+	for line, object in next do
+		local results = s:ask(line, { object = object, what = line:match "^%a+ %a+" })
+		local failed = false
+		for i, r in ipairs(results) do
+			if r.err then
+				r.err, failed = blame(r.err), true
+			elseif all and all[i].data then
+				r.data.changed = read.number(r.data.changed) + read.number(
+					all[i].data.changed)
+			end
+		end
+		all = results
+		if failed then break end
+	end
+	return all
+end
+
 -- Store (or remove) elements in all processes. opts: flags, dry_run,
 -- if_generation.
 -- -> the change (coherent), or results of each process (local); nil, err
@@ -129,25 +150,13 @@ function M.apply(s, c, name, list, opts)
 			"usage", "map %s is local and changes at once; " ..
 			"if_generation is for coherent maps", name)
 	end
-	local from, all = 1, nil
-	while from <= #list do
-		local line, object = request(name, list, from, to, opts.flags, opts.dry_run
-			and " commit=no")
-		local results = s:ask(line, { object = object, what = line:match("^%a+ %a+") })
-		local failed = false
-		for i, r in ipairs(results) do
-			if r.err then
-				r.err, failed = name_error(r.err, list, from, name), true
-			elseif all and all[i].data then
-				r.data.changed = read.number(r.data.changed) + read.number(
-					all[i].data.changed)
-			end
-		end
-		all = results
-		if failed then break end
+	local from
+	to = 0
+	return send_all(s, function()
 		from, to = to + 1, fitting(list, to + 1)
-	end
-	return all
+		if from > #list then return nil end
+		return request(name, list, from, to, opts.flags, opts.dry_run and " commit=no")
+	end, function(err) return name_error(err, list, from, name) end)
 end
 
 -- Return the bytes of a value. A per-CPU map gets the same value for each CPU, unless @v is a list
@@ -158,8 +167,7 @@ function M.value_bytes(c, v, what)
 	local pad, t = (8 - c.value.size % 8) % 8, {}
 	local list = type(v) == "table" and #v > 0 and v
 	if list and #list ~= n then
-		return errors.fail("bad_argument", "%s: %d values, there are %d CPUs", what, #list,
-			n)
+		return errors.fail("bad_argument", "%s: %d values for %d CPUs", what, #list, n)
 	end
 	for cpu = 1, n do
 		local bytes = try(map.encode(c, c.value, list and list[cpu] or v, what))
@@ -192,18 +200,12 @@ local function finish(ctx, s, c, list, opts)
 	local name = ctx.args[1]
 	opts = opts or {}
 	opts.dry_run = ctx.flags.dry_run
-	opts.if_generation = ctx.opt.if_generation
+	opts.if_generation = opts.if_generation or ctx.opt.if_generation
 	local got = try(M.apply(s, c, name, list, opts))
 	return result_of(ctx, c, got, ctx.row.words .. " " .. name)
 end
 
-local function flags_of(ctx)
-	local flags = ctx.opt.flags
-	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
-		errors.raise("usage", "flags=%s: any, new or old expected", flags)
-	end
-	return flags
-end
+local FLAGS = { "any", "new", "old" }
 
 -- Parse a typed key and value into an element. -> element | nil, err
 local element = errors.catch(function(c, key_text, value_text)
@@ -213,37 +215,49 @@ local element = errors.catch(function(c, key_text, value_text)
 			and try(map.typed(c, c.value, value_text, "value", M.value_bytes)) }
 end)
 
+-- Return the value of {path, value as typed}; raises errors
+local function value_of(x)
+	local v, err = x[2], nil
+	if type(v) == "string" then v, err = map.evaluate(v) end
+	if v == nil then
+		error(err or errors.new("bad_argument", x[1] .. ": nil is not a value"), 0)
+	end
+	return v
+end
+
+-- Store variables of a coherent data section: all of them change at one fence. The change writes
+-- the whole section, so it is refused if somebody else has changed the job since it was read.
+local function set_coherent(ctx, s, c, list)
+	local now = try(read.one(ctx, "status")).generation
+	local name = ctx.args[1]
+	local d = try(read.one(ctx, session.line { "map", "get", name, map.hex(vars.KEY) }))
+	local bytes, paths = try(map.unhex(d.value)), {}
+	for i, x in ipairs(list) do
+		bytes, paths[i] = vars.with(c, bytes, x[1], value_of(x)), x[1]
+	end
+	return finish(ctx, s, c, { { key = vars.KEY, value = bytes,
+		text = table.concat(paths, ", ") } },
+		{ if_generation = ctx.opt.if_generation or now and tostring(now) })
+end
+
 -- Store variables of a data section one by one. @list: {path, value as typed}
 local function set_variables(ctx, s, c, list)
-	local lines = {}
+	local lines, at = {}, 0
+	if c.map.coherent then return set_coherent(ctx, s, c, list) end
 	for i, x in ipairs(list) do
-		local v, err = x[2], nil
-		if type(v) == "string" then v, err = map.evaluate(v) end
-		if v == nil then
-			return nil, err
-				or errors.new("bad_argument", x[1] .. ": nil is not a value")
-		end
-		lines[i] = try(vars.line(c, ctx.args[1], x[1], v))
+		lines[i] = try(vars.line(c, ctx.args[1], x[1], value_of(x)))
+			.. (ctx.flags.dry_run and " commit=no" or "")
 	end
-	local all
-	for i, line in ipairs(lines) do
-		local results = s:ask(line .. (ctx.flags.dry_run and " commit=no" or ""),
-			{ what = "map set" })
-		for k, r in ipairs(results) do
-			if r.data and all and all[k].data and not ctx.flags.dry_run then
-				r.data.changed = i
-			end
-			if r.err and i > 1 then
-				r.err.cause = ("only the %d elements before %s were stored"):format(
-					i - 1, list[i][1])
-			end
+	return result_of(ctx, c, send_all(s, function()
+		at = at + 1
+		return lines[at]
+	end, function(err)
+		if at > 1 then
+			err.cause = ("only the %d elements before %s were stored"):format(at - 1,
+				list[at][1])
 		end
-		all = results
-		local failed = false
-		for _, r in ipairs(results) do failed = failed or r.err ~= nil end
-		if failed then break end
-	end
-	return result_of(ctx, c, all, "map set")
+		return err
+	end), "map set")
 end
 
 -- Parse the arguments as variables of a data section. -> { {path, value} }, or nil if the
@@ -257,7 +271,7 @@ local function variables(ctx, c)
 		if not path then
 			if i > 2 then
 				return nil, errors.new("usage", values.text(word)
-					.. ": VARIABLE=VALUE expected, as before")
+					.. ": VARIABLE=VALUE expected, as in the words before it")
 			end
 			path, value = type(word) == "string" and word:match("^[%a_][%w_%.%[%]]*$"),
 				ctx.args[3]
@@ -269,9 +283,9 @@ local function variables(ctx, c)
 		list[i - 1] = { path, value }
 	end
 	if vars.is_section(c) then return list end
-	return nil, errors.new("usage", ("%s is no data section and has no variables"):format(
+	return nil, errors.new("usage", ("%s is not a data section, so it has no variables"):format(
 		ctx.args[1]),
-		{ hint = ("a table of fields is one word: {%s}"):format(
+		{ hint = ("write a table of fields as one word: {%s}"):format(
 			table.concat(ctx.args, ", ", 2)) })
 end
 
@@ -279,7 +293,7 @@ function M.cmd_set(ctx)
 	local s = try(ctx:session())
 	local c = try(map.describe(s, ctx.args[1]))
 	local list, err = variables(ctx, c)
-	if list and ctx.opt.if_generation then
+	if list and ctx.opt.if_generation and not c.map.coherent then
 		return errors.fail(
 			"usage", "map %s is local and changes at once; " ..
 			"if_generation is for coherent maps", ctx.args[1])
@@ -292,7 +306,7 @@ function M.cmd_set(ctx)
 			values.text(ctx.args[#ctx.args])),
 			{ hint = ("usage: %s %s"):format(ctx.row.words, ctx.row.syntax) })
 	end
-	local flags = flags_of(ctx)
+	local flags = ctx:word("flags", FLAGS)
 	list = {}
 	for i = 2, #ctx.args, 2 do
 		list[#list + 1] = try(element(c, ctx.args[i], ctx.args[i + 1]))
@@ -425,7 +439,7 @@ end
 
 function M.cmd_load(ctx)
 	local s = try(ctx:session())
-	local flags = flags_of(ctx)
+	local flags = ctx:word("flags", FLAGS)
 	local text = try(core.read(ctx.args[2], FILE_BYTES))
 	local c = try(map.describe(s, ctx.args[1]))
 	local list = try(elements(c, text, ctx.args[2]))

@@ -16,31 +16,26 @@ local columns = {
 local table_columns = table.move(columns, 1, #columns, 1, {})
 table.insert(table_columns, 6, { "rows", num = true })
 
-local function one_of(ctx, name, words)
-	local v = ctx.opt[name]
-	for _, w in ipairs(words) do
-		if v == w or v == nil then return true end
-	end
-	return errors.fail("usage", "%s=%s: %s expected", name, v, table.concat(words, " or "))
-end
-
 -- Make an image of C, an object or a table. This function verifies a table. For C and objects,
 -- the verifier's result comes from policy verify and policy load. -> image bytes, description,
 -- error of a refused table
 local function made(ctx, path)
 	local name = ctx.opt.name
-	if not tables.is_source(path) then
+	local file, values = policy.split(path)
+	if not tables.is_source(file) then
 		if ctx.opt.hidden or ctx.opt.coherence then
 			return errors.fail("usage",
-				"%s: hidden= and coherence= are for tables (.csv, .lua)", path)
+				"%s: hidden= and coherence= are for tables (.csv, .lua, .json)",
+				path)
 		end
 		local _, info, bytes = try(policy.open(path, name))
 		return bytes, info
 	end
-	local bytes = try(tables.open(path, { name = name or policy.name_of(path),
-		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence }))
+	local bytes, notes = try(tables.open(file, { name = name or policy.name_of(file),
+		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence, values = values }))
 	local image = core.image(bytes)
 	local info = image:info()
+	info.warnings = notes
 	local verdict = try(policy.verdict(image, info,
 		{ coherence_off = ctx.opt.coherence == "off" }))
 	return bytes, info, policy.refusal(verdict, policy.label(path), ctx.flags.verbose)
@@ -50,16 +45,17 @@ function M.cmd_build(ctx)
 	local path = ctx.args[1]
 	if type(path) == "table" and not ctx.opt.out then
 		return errors.fail("usage",
-			"%s is no file, so the command needs out=FILE for the policy",
+			"%s is not a file, so the command needs out=FILE for the policy",
 			policy.label(path))
 	end
-	try(one_of(ctx, "hidden", { "error", "keep" }))
-	try(one_of(ctx, "coherence", { "strict", "off" }))
+	ctx:word("hidden", { "error", "keep" })
+	ctx:word("coherence", { "strict", "off" })
 	local bytes, info, failure = made(ctx, path)
 	if not bytes then return nil, info end
-	local to = ctx.opt.out or path:gsub("%.%w+$", ""):gsub("%.bpf$", "") .. ".policy"
-	if to == path then
-		return errors.fail("usage", "%s is an image already; say where to write: out=FILE",
+	local file = policy.split(path)
+	local to = ctx.opt.out or file:gsub("%.%w+$", ""):gsub("%.bpf$", "") .. ".policy"
+	if to == file then
+		return errors.fail("usage", "%s is an image; out=FILE names the file for a copy",
 			path)
 	end
 	if not failure and not ctx.flags.dry_run then try(tables.save(bytes, to)) end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Commands that change the policies in use, and their history.
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local changes = require "ncclbpf.job.change"
 local errors = require "ncclbpf.base.errors"
 local policy = require "ncclbpf.policy.policy"
@@ -25,29 +26,56 @@ local function start_option(ctx, s)
 	return true
 end
 
-local change = errors.catch(function(ctx, line, verb)
+-- @readable: the command in the words of the user, for audit, if @line has others
+local change = errors.catch(function(ctx, line, verb, readable)
 	local s = try(ctx:session())
 	local start = start_option(ctx, s)
 	-- undo and map changes concern all communicators, so the line has no option comm
 	local to = try(reach.option(s, ctx.row and ctx.row.options.comm
 		and ctx.opt.comm or nil))
 	local data = try(s:change(line .. to .. changes.if_generation(
-		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run, start = start }))
+		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run, start = start,
+		readable = readable }))
 	return changes.result(ctx, data, verb)
 end)
 
--- Returns the policy that @word names. If @word is a file, the function loads it first, and also
--- returns a function that unloads it again. -> name, function? | nil, err
-local held = errors.catch(function(ctx, word)
-	if not policy.is_file(word) then return word end
-	local image, info, bytes = try(policy.open(word))
+-- Load an image into the job. @label: what the user calls it -> its digest for requests (because
+-- others may load a policy of the same name meanwhile), its name, a function that unloads it again,
+-- what the compiler tells (or nil) | nil, err
+local load_image = errors.catch(function(ctx, label, image, info, bytes)
 	local s = try(ctx:session())
-	local results, before = errors.about(policy.label(word),
-		policy.load(s, info.name, bytes, image, info))
-	return read.record(results[1].data).name or info.name, function()
+	local results, before = errors.about(label, policy.load(s, info.name, bytes, image, info))
+	local name = read.record(results[1].data).name or info.name
+	-- a change of several sites carries policies by name
+	return s.fleet and name or info.digest, name, function()
 		policy.unload(s, info.digest, results, before)
-	end
+	end, info.warnings
 end)
+
+-- Returns the policy that @word names. If @word is a file, or a policy of the job with values of
+-- its parameters, the function loads it first, and also returns a function that unloads it again,
+-- and what the compiler tells. -> word for requests, name, function?, text? | nil, err
+local held = errors.catch(function(ctx, word)
+	local _, values = policy.split(word)
+	if not policy.is_file(word) and not values then return word, word end
+	return load_image(ctx, policy.label(word), try(policy.resolve(ctx, word)))
+end)
+
+-- Explain why a process no longer holds the policy @word that this command has loaded.
+local function explain_loss(err, word, name)
+	if err and err.code == "not_found" and word ~= name and err.message:find(word, 1, true) then
+		err.hint = ("another policy %s was loaded meanwhile: repeat the command"):format(
+			name)
+	end
+end
+
+-- Append what the compilers told to the lines below a result.
+local function with_warnings(result, warnings)
+	for _, text in ipairs(result and warnings or {}) do
+		result.foot = result.foot or {}
+		table.insert(result.foot, text)
+	end
+end
 
 -- After a dry run, unload the files.
 local function after(ctx, loaded)
@@ -55,21 +83,23 @@ local function after(ctx, loaded)
 end
 
 function M.cmd_use(ctx)
-	local names, loaded, err = {}, {}, nil
+	local words, names, loaded, warnings, err = {}, {}, {}, {}, nil
 	for i, w in ipairs(ctx.args) do
 		local unload_it
-		names[i], unload_it = held(ctx, w)
-		if not names[i] then
-			err = unload_it
+		words[i], names[i], unload_it, warnings[#warnings + 1] = held(ctx, w)
+		if not words[i] then
+			err = names[i]
 			break
 		end
 		loaded[#loaded + 1] = unload_it
 	end
 	local result
 	if not err then
-		result, err = change(ctx, session.line { "policy", "use", table.unpack(names) },
+		result, err = change(ctx, session.line { "policy", "use", table.unpack(words) },
 			"policy use " .. table.concat(names, " "))
+		for i, word in ipairs(words) do explain_loss(err, word, names[i]) end
 	end
+	with_warnings(result, warnings)
 	after(ctx, loaded)
 	return result, err
 end
@@ -86,13 +116,68 @@ end
 
 function M.cmd_edit(ctx)
 	local verb = ctx.row.words:match "%S+$"
-	local name, unload_it = ctx.args[1], nil
-	if verb == "add" then name, unload_it = held(ctx, name) end
-	if not name then return nil, unload_it end
-	local result, err = change(ctx, M.edit_line(verb, name, ctx.opt),
+	local word, name, unload_it, told = ctx.args[1], ctx.args[1], nil, nil
+	if verb == "add" then word, name, unload_it, told = held(ctx, word) end
+	if not word then return nil, name end
+	local result, err = change(ctx, M.edit_line(verb, word, ctx.opt),
 		ctx.row.words .. " " .. name)
+	explain_loss(err, word, name)
+	with_warnings(result, { told })
 	after(ctx, { unload_it })
 	return result, err
+end
+
+-- Let a policy take the place of @old. @new, @name, @unload_it, @told: as load_image returns them.
+-- -> result | nil, err
+local function replace(ctx, verb, old, new, name, unload_it, told)
+	local result, err = change(ctx, session.line { "policy", "replace", old, new }, verb, verb)
+	explain_loss(err, new, name)
+	with_warnings(result, { told })
+	after(ctx, { unload_it })
+	return result, err
+end
+
+function M.cmd_replace(ctx)
+	local old = ctx.args[1]
+	local new, name, unload_it, told = held(ctx, ctx.args[2])
+	if not new then return nil, name end
+	return replace(ctx, ("policy replace %s %s"):format(old, name), old, new, name, unload_it,
+		told)
+end
+
+-- Return the digest of the policy in use that @word names; raises errors
+local function in_use(ctx, word)
+	local found, held_too = {}, false
+	for _, p in ipairs(read.list(try(read.one(ctx, "policy list")), "policies")) do
+		local digest = tostring(p.digest)
+		if p.name == word or #word >= 8 and digest:sub(1, #word) == word then
+			held_too = true
+			local used = p.position or #read.record(p.comms) > 0
+			found[#found + 1] = used and digest or nil
+		end
+	end
+	if #found == 1 then return found[1] end
+	if #found > 1 then
+		local short = table.concat(lists.map(found, format.short), ", ")
+		error(errors.new("bad_argument",
+			("%d policies %s are in use: %s"):format(#found, word, short),
+			{ hint = "give the digest of one of them in place of the name" }), 0)
+	end
+	error(errors.new("not_found", ("policy %s is not in use"):format(word), { hint = held_too
+		and ("policy use '%s?NAME=VALUE' uses it with these values"):format(word)
+		or "policy list shows the policies in use, in order" }), 0)
+end
+
+-- Change parameters of a policy in use. Parameters that the words do not name keep their values.
+function M.cmd_set(ctx)
+	local word = ctx.args[1]
+	local digest = in_use(ctx, word)
+	local values = table.concat(ctx.args, ",", 2)
+	local new, name, unload_it, told = load_image(ctx, word,
+		policy.exported(ctx, digest, values, word))
+	if not new then return nil, name end
+	return replace(ctx, ("policy set %s %s"):format(word, values), digest, new, name, unload_it,
+		told)
 end
 
 function M.cmd_undo(ctx)

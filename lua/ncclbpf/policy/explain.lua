@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- `explain`: why a decision was made: NCCL's cost table, the source line of the answer,
--- comparisons on the path, the row of a table, and what would change the answer. The job runs its
--- policies and reports what it saw (plugin/tuner/explain.c); table rows are found here.
+-- comparisons on the path and the row of a table. The job runs its policies and reports what it saw
+-- (plugin/tuner/explain.c); table rows are found here.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
@@ -13,14 +14,6 @@ local units = require "ncclbpf.base.units"
 local M = {}
 
 local us = units.us
-
-local function answer(a)
-	a = read.record(a)
-	local t = (read.text(a.algo) or read.text(a.proto))
-		and ("%s/%s"):format(read.text(a.algo) or "?", read.text(a.proto) or "?")
-		or "NCCL's"
-	return t .. (read.number(a.channels) > 0 and " x" .. a.channels or "")
-end
 
 -- ---- NCCL's table ---------------------------------------------------------------
 
@@ -48,6 +41,23 @@ local function cost_lines(t, d)
 	local parts = lists.map(list, function(x) return ("%s %s"):format(x[1], us(x[2])) end)
 	t[#t + 1] = "NCCL's cost table, predicted us: "
 		.. (#parts > 0 and table.concat(parts, ", ") or "nothing is offered")
+end
+
+-- NCCL 2.31 and later offer less for a call with a configuration of its own.
+local function offer_lines(t, d)
+	local list, n = read.list(d, "offers"), 0
+	if #list < 2 then return end
+	for _, o in ipairs(list) do n = n + read.number(o.decisions) end
+	t[#t + 1] = ("in %s of this size, NCCL has offered different choices:"):format(
+		units.count(n, "recorded decision"))
+	for _, o in ipairs(list) do
+		local a = read.record(o.answer)
+		t[#t + 1] = ("    %s %s: %s%s by %s%s"):format(
+			units.count(read.number(o.decisions), "time"), collectives.offer(o.usable),
+			collectives.choice(a), collectives.extras(a),
+			read.text(o.by) or "NCCL",
+			read.text(o.refused) and " (" .. o.refused .. ")" or "")
+	end
 end
 
 -- Formats for values, as people write them.
@@ -129,31 +139,14 @@ end
 
 -- ---- rows of tables ----------------------------------------------------------------------
 
-local function offered(usable, r)
-	if r.algo < 0 and r.proto < 0 then return true end
-	for i = 0, 20 do
-		if usable >> i & 1 == 1 and (r.algo < 0 or r.algo == i // 3)
-			and (r.proto < 0 or r.proto == i % 3) then
-			return true
-		end
-	end
-	return false
-end
-
 -- Return the number of the row that answers @bytes; nil: none. skipped: earlier rows whose answer
 -- NCCL does not offer
 local function match(rows, d, bytes)
-	local x, skipped, coll = read.record(d.context), {}, core.nccl("coll", tostring(d.coll))
-	for i, r in ipairs(rows) do
-		local holds = (r.coll < 0 or r.coll == coll) and bytes >= r.min
-			and bytes <= r.max
-		for _, k in ipairs(tables.CONDITIONS) do
-			holds = holds and (r[k] < 0 or r[k] == x[k])
-		end
-		if holds and offered(read.number(x.usable), r) then return i, skipped end
-		if holds then skipped[#skipped + 1] = i end
+	local x = { coll = core.nccl("coll", tostring(d.coll)), bytes = bytes }
+	for _, k in ipairs { "nodes", "ranks", "pipe_ops", "reg_buff", "usable" } do
+		x[k] = read.number(read.record(d.context)[k])
 	end
-	return nil, skipped
+	return tables.match(rows, x)
 end
 
 -- Return the sizes nearest below and above at which the answer comes from another row.
@@ -167,22 +160,24 @@ local function edges(rows, d, now)
 	end
 	for _, r in ipairs(rows) do
 		if r.coll < 0 or r.coll == coll then
-			try(r.min - 1)
-			try(r.min)
-			try(r.max)
-			try(r.max + 1)
+			local lo, hi = tables.sizes(r, read.number(read.record(d.context).ranks))
+			try(lo - 1)
+			try(lo)
+			try(hi)
+			try(hi + 1)
 		end
 	end
 	return below, above
 end
 
 local function row_word(rows, i)
-	return i and ("row %d (%s)"):format(i, tables.line(rows[i])) or "no row"
+	return i and ("row %d (%s%s)"):format(i, tables.line(rows[i]), rows[i].left
+		and "; NCCL decides, because reg_buff may differ between ranks" or "") or "no row"
 end
 
 -- Has policy @p answered as row @r says (nil: no row)? Its program may be another than the table's.
 local function agrees(p, r)
-	if not r then return p.changed ~= true end
+	if not r or r.left then return p.changed ~= true end
 	return (r.algo < 0 or core.nccl("algo", r.algo) == p.algo)
 		and (r.proto < 0 or core.nccl("proto", r.proto) == p.proto)
 end
@@ -261,27 +256,11 @@ local function policy_lines(t, p, by, quiet)
 	end
 end
 
-local function would_lines(t, d)
-	local list = read.list(d, "would")
-	if #list == 0 and d.would_stopped ~= true then return end
-	t[#t + 1] = "single changes that give another decision:"
-	for _, x in ipairs(list) do
-		local v, field = value(x.field, x.value), tostring(x.field)
-		if field == "bytes" then v = ("%d"):format(x.value) end
-		local words = WORDS[field] ~= nil
-		t[#t + 1] = ("    %s %s%s: %s  (%s, %s)"):format(
-			field, v, words and "" or x.or_more and " or more" or " or less",
-			answer(x.answer), tostring(x.policy), place(x.at))
-	end
-	if d.would_stopped == true then
-		t[#t + 1] = "    (the search stopped early, because it would delay the job)"
-	end
-end
-
 -- Return lines for people, and additions to the job's JSON.
 function M.why(ctx, d)
 	local t = {}
 	if type(d.why) ~= "table" then return t end
+	offer_lines(t, d)
 	cost_lines(t, d)
 	local rows, by = table_rows(ctx, d), read.text(d.by)
 	local is_table = {}
@@ -291,7 +270,6 @@ function M.why(ctx, d)
 		x.list = nil
 	end
 	for _, p in ipairs(read.list(d, "why")) do policy_lines(t, p, by, is_table[p.name]) end
-	would_lines(t, d)
 	return t, rows
 end
 

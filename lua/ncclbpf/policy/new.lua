@@ -74,7 +74,7 @@ function M.cmd_new(ctx)
 	if not name:find "^[%a_][%w_%-]*$" or #name > 60 then
 		return errors.fail("usage",
 			"%s: a name of at most 60 letters, digits, _ and - expected, "
-			.. "starting with no digit", name)
+			.. "and no digit at the start", name)
 	end
 	if core.stat(dir) then
 		return nil, errors.new("cannot_create", dir .. " exists",

@@ -20,22 +20,27 @@ local MAX_FILE = 64 << 20
 
 -- ---- files --------------------------------------------------------------------
 
+-- Split FILE?NAME=VALUE,... -> file, the values of parameters (nil: none)
+function M.split(word)
+	if type(word) == "table" then return word end
+	local file, values = word:match "^([^?]*)%?(.*)$"
+	return file or word, values
+end
+
 -- Return the policy name of a file: without folder and suffix. A script's rows are a table.
 function M.name_of(path)
+	path = M.split(path)
 	if type(path) == "table" then return "table" end
 	local name = path:match("[^/]*$")
 	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
-		"%.csv$", ""):gsub("%.lua$", ""):gsub("%.c$", ""):gsub("%.bpf$", "")
+		"%.csv$", ""):gsub("%.lua$", ""):gsub("%.json$", ""):gsub("%.c$", ""):gsub(
+		"%.bpf$", "")
 	name = name:gsub("[^%w_.%-]", "_"):sub(1, 63)
 	return name ~= "" and name or "policy"
 end
 
--- Read a file (C, an object, a table or an image) as an image. @coherence: "off" compiles tables
--- whose answers differ between ranks. -> bytes, clang's warnings
-M.image_bytes = errors.catch(function(path, name, coherence)
-	if tables.is_source(path) then
-		return tables.open(path, { name = name or M.name_of(path), coherence = coherence })
-	end
+-- Read C, an object or an image as an image. -> bytes, clang's warnings
+local read_image = errors.catch(function(path, name)
 	local bytes, warnings
 	if source.is_c(path) then
 		bytes, warnings = try(source.compile(path))
@@ -59,7 +64,31 @@ M.image_bytes = errors.catch(function(path, name, coherence)
 	return image, warnings
 end)
 
--- Read a policy from a file. -> image, its description (warnings: clang's), its bytes
+-- Return an image with the values of parameters, "NAME=VALUE,..."; nil: as they are. @label: the
+-- policy as the user calls it -> bytes, a table's notes; raises errors
+local function with_values(bytes, values, label)
+	if not values then return bytes end
+	local image, told = tables.set(bytes, values)
+	if not image and not told then image, told = core.image_set(bytes, values) end
+	return errors.about(label, image, told)
+end
+
+-- Read a file (C, an object, a table or an image) as an image. @path: FILE or FILE?NAME=VALUE,...
+-- @coherence: "off" compiles tables whose answers differ between ranks. -> bytes, clang's warnings
+-- or a table's notes
+M.image_bytes = errors.catch(function(path, name, coherence)
+	local file, values = M.split(path)
+	if tables.is_source(file) then
+		return tables.open(file, { name = name or M.name_of(file), coherence = coherence,
+			values = values })
+	end
+	local bytes, warnings = try(read_image(file, name))
+	local image, notes = with_values(bytes, values, M.label(path))
+	return image, notes or warnings
+end)
+
+-- Read a policy from a file. -> image, its description (warnings: clang's, or a table's notes), its
+-- bytes
 M.open = errors.catch(function(path, name, coherence)
 	local bytes, warnings = try(M.image_bytes(path, name, coherence))
 	local label = M.label(path)
@@ -77,6 +106,7 @@ end
 
 -- Is @word a file rather than a policy of the job?
 function M.is_file(word)
+	word = M.split(word)
 	return type(word) == "table" or word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
 		or word:find("%.policy$") ~= nil or tables.is_source(word) or source.is_c(word)
 end
@@ -91,8 +121,9 @@ end
 
 -- Programs of SEC("env") may answer differently on the ranks. The shell warns about such
 -- programs.
-local function env_warnings(image, number)
-	local v = image:verify_env(number)
+local function env_warnings(image, number, spent)
+	local v, err = image:verify_env(number, spent)
+	if err then try(nil, err) end
 	if not v then return end
 	local at, finding = {}, decode_finding(v).finding
 	for _, l in ipairs(image:disasm(number) or {}) do
@@ -100,7 +131,8 @@ local function env_warnings(image, number)
 		if l.pc == finding.pc then break end
 	end
 	return core.array { { pc = finding.pc, file = at.file, line = at.line,
-		text = "ranks may find different variables: " .. finding.known,
+		text = (v.unknown and "it is not known whether ranks find different variables: "
+			or "ranks may find different variables: ") .. finding.known,
 		hint = finding.hint, notes = finding.notes } }
 end
 
@@ -148,7 +180,9 @@ M.verdict = errors.catch(function(image, info, opts)
 		decode_finding(v)
 		v.notes = core.array(v.notes)
 		v.name, v.section, v.hook, v.insns = p.name, p.section, p.hook, p.insns
-		if p.hook == "env" and v.accepted then v.warnings = env_warnings(image, i) end
+		if p.hook == "env" and v.accepted then
+			v.warnings = env_warnings(image, i, opts.spent)
+		end
 		accepted = accepted and v.accepted
 		list[i] = v
 	end
@@ -211,9 +245,19 @@ local function budget_line(b, asked)
 		b.work, b.work_max, units.bytes(b.memory_bytes), units.bytes(b.memory_max_bytes))
 end
 
+-- Return what to say about a program whose run may exceed its limit. Controllers are not refused,
+-- because no decision waits for them.
+local function long_run(p)
+	local s = p.stats
+	return ("note: program %s takes up to %d weighted instructions (%.1f ms); "):format(
+		p.name, s.run, s.run / 1e6)
+		.. (p.hook == "controller" and "loops of a controller end early after %d"
+		or "a job refuses more than %d (NCCLBPF_MAX_RUN)"):format(s.run_max)
+end
+
 -- Return the costliest loop of each program, and the limit of a run.
 local function run_lines(v)
-	local t, most = {}, tonumber(os.getenv "NCCLBPF_MAX_RUN") or 1048576
+	local t = {}
 	for _, p in ipairs(v.programs) do
 		local s = p.stats
 		if p.accepted and s.loop_pc then
@@ -224,26 +268,19 @@ local function run_lines(v)
 				or "an unknown number of iterations"
 			local text = "program %s: the costliest loop, at %s, " ..
 				"takes %d %% of its time: %s of %d weighted instructions%s"
+			local early = "; loops end early after %d in a " ..
+				(p.hook == "tuner" and "decision" or "run")
 			t[#t + 1] = text:format(p.name, where, s.loop_share, times, s.loop_length,
-				s.loops and "; loops end early after " .. most .. " in a decision"
-					or "")
+				s.loops and early:format(s.run_max) or "")
 		end
-		if p.accepted and s.run > most then
-			local text =
-				"note: program %s takes up to %d weighted instructions (%.1f ms); "
-				.. "a job refuses more than %d (NCCLBPF_MAX_RUN)"
-			t[#t + 1] = text:format(p.name, s.run, s.run / 1e6, most)
-		end
+		if p.accepted and s.run > s.run_max then t[#t + 1] = long_run(p) end
 	end
 	return t
 end
 
 function M.cmd_verify(ctx)
 	local path = ctx.args[1]
-	local coherence = ctx.opt.coherence
-	if coherence and coherence ~= "strict" and coherence ~= "off" then
-		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)
-	end
+	local coherence = ctx:word("coherence", { "strict", "off" })
 	local image, info = try(M.open(path, nil, coherence))
 	local v = try(M.verdict(image, info, { coherence_off = coherence == "off",
 		trace = (ctx.flags.verbose or 0) > 1 }))
@@ -304,15 +341,26 @@ M.dump = errors.catch(function(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end)
 
--- Return the image that a word names: a file's, or that of a policy of the job.
+-- Return the image of a policy of the job, with the values of parameters, or nil, and its
+-- description (warnings: a table's notes); raises errors
+function M.exported(ctx, name, values, label)
+	local _, object = try(read.one(ctx, "policy export " .. session.quote(name),
+		{ want_object = true }))
+	local bytes, notes = with_values(object, values, label)
+	local image = try(core.image(bytes))
+	local info = image:info()
+	info.warnings = notes
+	return image, info, bytes
+end
+
+-- Return the image that a word names: a file's, or that of a policy of the job, each with the
+-- values of parameters behind it.
 function M.resolve(ctx, word)
-	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then
+	local name, values = M.split(word)
+	if M.is_file(word) or (core.stat(name) or {}).kind == "file" then
 		return M.open(word, nil, ctx.opt.coherence)
 	end
-	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
-		{ want_object = true }))
-	local image = try(core.image(object))
-	return image, image:info(), object
+	return M.exported(ctx, name, values, word)
 end
 
 function M.cmd_dump(ctx)
@@ -335,47 +383,44 @@ end
 
 -- ---- differences ----------------------------------------------------------------
 
--- Longest common subsequence of two lists of text -> list of {sign, text}.
--- Equal ends are cut off first; the rest is bounded by 4 million cells.
+-- Compare two lists of lines by their longest common subsequence -> list of {sign, text}.
+-- A common start and end are taken off first. Above 4 million cells the rest is not searched:
+-- all of a is removed and all of b added.
 local function compare(a, b)
-	local first, out = 1, {}
-	while first <= #a and first <= #b and a[first] == b[first] do first = first + 1 end
-	local la, lb = #a, #b
+	local first, la, lb, out, t = 1, #a, #b, {}, {}
+	while first <= la and first <= lb and a[first] == b[first] do first = first + 1 end
 	while la >= first and lb >= first and a[la] == b[lb] do la, lb = la - 1, lb - 1 end
-	for i = 1, first - 1 do out[#out + 1] = { " ", a[i] } end
-	local n, m = la - first + 1, lb - first + 1
-	if n * m > 4000000 then
-		for i = first, la do out[#out + 1] = { "-", a[i] } end
-		for i = first, lb do out[#out + 1] = { "+", b[i] } end
-	else
-		local t = {}
-		for i = n + 1, 1, -1 do
-			t[i] = {}
-			for j = m + 1, 1, -1 do
-				if i > n or j > m then
-					t[i][j] = 0
-				elseif a[first + i - 1] == b[first + j - 1] then
-					t[i][j] = t[i + 1][j + 1] + 1
-				else
-					t[i][j] = math.max(t[i + 1][j], t[i][j + 1])
-				end
-			end
-		end
-		local i, j = 1, 1
-		while i <= n or j <= m do
-			if i <= n and j <= m and a[first + i - 1] == b[first + j - 1] then
-				out[#out + 1] = { " ", a[first + i - 1] }
-				i, j = i + 1, j + 1
-			elseif i <= n and (j > m or t[i + 1][j] >= t[i][j + 1]) then
-				out[#out + 1] = { "-", a[first + i - 1] }
-				i = i + 1
-			else
-				out[#out + 1] = { "+", b[first + j - 1] }
-				j = j + 1
-			end
+	local function put(sign, list, from, to)
+		for i = from, to do out[#out + 1] = { sign, list[i] } end
+	end
+	put(" ", a, 1, first - 1)
+	local i, j = first, first
+	if (la - first + 1) * (lb - first + 1) > 4000000 then
+		put("-", a, first, la)
+		put("+", b, first, lb)
+		i, j = la + 1, lb + 1
+	end
+	-- t[x][y]: the number of texts that a from x on and b from y on have in common
+	for x = la + 1, i, -1 do
+		t[x] = {}
+		for y = lb + 1, j, -1 do
+			t[x][y] = (x > la or y > lb) and 0 or a[x] == b[y] and t[x + 1][y + 1] + 1
+				or math.max(t[x + 1][y], t[x][y + 1])
 		end
 	end
-	for i = la + 1, #a do out[#out + 1] = { " ", a[i] } end
+	while i <= la or j <= lb do
+		if i <= la and j <= lb and a[i] == b[j] then
+			put(" ", a, i, i)
+			i, j = i + 1, j + 1
+		elseif i <= la and (j > lb or t[i + 1][j] >= t[i][j + 1]) then
+			put("-", a, i, i)
+			i = i + 1
+		else
+			put("+", b, j, j)
+			j = j + 1
+		end
+	end
+	put(" ", a, la + 1, #a)
 	return out
 end
 
@@ -459,6 +504,13 @@ end
 
 -- ---- in the job -------------------------------------------------------------------
 
+-- Return the values of a policy's parameters as text, as they stand behind a file: "a=1,b=2".
+local function params_text(list)
+	return #list > 0 and table.concat(lists.map(list, function(p)
+		return ("%s=%s"):format(tostring(p.name), tostring(p.value))
+	end), ",") or nil
+end
+
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
 	-- Show "yes" if one rank uses the policy, because policy unload then refuses it.
@@ -475,6 +527,7 @@ local list_columns = {
 		return type(v) == "table" and #v > 0 and table.concat(v, ",") or "-"
 	end },
 	{ "source", wide = true }, { "hooks", wrap = true }, { "maps", num = true, wide = true },
+	{ "params", wide = true, wrap = true },
 	{ "insns", num = true, wide = true },
 	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
@@ -487,26 +540,24 @@ local list_columns = {
 local function list_rows(d)
 	local rows = {}
 	for i, p in ipairs(read.list(d, "policies")) do
-		local hooks, runs, overrides, insns, code, engine = {}, 0, 0, 0, 0, nil
-		local refused, mean = 0, nil
-		for j, g in ipairs(read.list(p, "programs")) do
-			hooks[j] = tostring(g.hook)
-			runs = runs + read.number(g.runs)
-			overrides = overrides + read.number(g.overrides)
-			refused = refused + read.number(g.refused)
+		local programs, engine, mean = read.list(p, "programs"), nil, nil
+		for _, g in ipairs(programs) do
 			if type(g.mean_ns) == "number" then mean = (mean or 0) + g.mean_ns end
-			insns = insns + read.number(g.insns)
-			code = code + (tonumber(g.code_bytes) or 0)
-			engine = engine or (type(g.engine) == "string" and g.engine or nil)
+			engine = engine or read.text(g.engine)
 		end
-		local v = read.record(p.verify)
-		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use,
-			position = p.position, comms = p.comms,
-			maps = type(p.maps) == "table" and #p.maps or p.maps,
-			hooks = table.concat(hooks, ","), runs = runs,
-			overrides = overrides, refused = refused, mean_ns = mean, insns = insns,
-				engine = engine, code_bytes = code, stack_bytes = v.stack_bytes,
-				time_us = v.time_us }
+		local v, row = read.record(p.verify), read.sums(programs, { "runs", "overrides",
+			"refused", "insns", "code_bytes" })
+		for _, k in ipairs { "name", "digest", "source", "in_use", "position", "comms" } do
+			row[k] = p[k]
+		end
+		row.maps = type(p.maps) == "table" and #p.maps or p.maps
+		row.params = params_text(read.list(p, "params"))
+		row.hooks = table.concat(lists.map(programs, function(g)
+			return tostring(g.hook)
+		end), ",")
+		row.mean_ns, row.engine, row.stack_bytes, row.time_us = mean, engine, v.stack_bytes,
+			v.time_us
+		rows[i] = row
 	end
 	return rows
 end
@@ -521,10 +572,11 @@ function M.cmd_list(ctx)
 end
 
 local show_columns = {}
-for i, c in ipairs(list_columns) do
+for _, c in ipairs(list_columns) do
 	local t = lists.copy(c)
 	t.wide = nil
-	show_columns[i] = t
+	-- below, policy show has the parameters with their ranges
+	if c[1] ~= "params" then show_columns[#show_columns + 1] = t end
 end
 
 function M.cmd_show(ctx)
@@ -533,11 +585,16 @@ function M.cmd_show(ctx)
 		columns = show_columns, id = "digest", name = "name", vertical = true,
 		rows = function(d) return list_rows { policies = { d } } end,
 		foot = function(per)
-			local names = {}
-			for _, m in ipairs(read.record(per[1] and read.record(per[1].data).maps)) do
-				names[#names + 1] = tostring(m)
+			local d = read.record(per[1] and per[1].data)
+			local names = lists.map(read.record(d.maps), tostring)
+			local foot = { "maps: " .. (#names > 0 and table.concat(names, ", ")
+				or "none") }
+			local text = "parameter %s: %s (default %s, allowed %s to %s)"
+			for _, p in ipairs(read.list(d, "params")) do
+				foot[#foot + 1] = text:format(tostring(p.name), tostring(p.value),
+					tostring(p.default), tostring(p.min), tostring(p.max))
 			end
-			return { "maps: " .. (#names > 0 and table.concat(names, ", ") or "none") }
+			return foot
 		end,
 	})
 end
@@ -562,11 +619,10 @@ end
 function M.unload(s, digest, results, before)
 	local back = {}
 	for i, r in ipairs(results) do
-		local had = false
-		for _, p in ipairs(read.list(before[i] and before[i].data, "policies")) do
-			had = had or p.digest == digest
+		local had = read.list(before[i] and before[i].data, "policies")
+		if r.data and not lists.has(lists.map(had, "digest"), digest) then
+			back[#back + 1] = r.member
 		end
-		if r.data and not had then back[#back + 1] = r.member end
 	end
 	if #back > 0 then s:ask("policy unload " .. digest, { members = back }) end
 	return back
@@ -614,9 +670,14 @@ function M.cmd_load(ctx)
 		return { pid = r.member.pid, rank = r.member.rank, data = r.data }
 	end))
 	local foot = { info.warnings }
+	-- another policy of this name may be the newer one
+	local others = lists.select(read.list(read.record(before[1]).data, "policies"), function(p)
+		return p.name == row.name and p.digest ~= row.digest
+	end)
 	foot[#foot + 1] = ctx.flags.dry_run and "dry run: every process accepts the policy; "
 		.. "none holds it"
-		or "held, not in use; next: policy use " .. tostring(row.name)
+		or "held, not in use; next: policy use "
+			.. (#others > 0 and format.short(row.digest) or tostring(row.name))
 	return {
 		schema = "policy.load/1", data = { name = row.name, digest = row.digest,
 			verdict = "accepted", processes = list },

@@ -30,8 +30,9 @@ local function lddw(code, reg, v)
 	code[#code + 1] = slot(0, 0, 0, 0, v >> 32 & 0xffffffff)
 end
 
--- Test one row, else jump to the next; both jump targets are filled in later.
-local function question(code, row, out)
+-- Emit code that compares the collective with one row and, if they differ, jumps to the next row.
+-- Both jump targets are filled in later.
+local function test_row(code, row, out)
 	local misses = {}
 	local function unless(op, dst, src, imm)
 		code[#code + 1] = slot(op, dst, src, 0, imm)
@@ -63,7 +64,7 @@ local function front(rows, fresh)
 	code[1] = slot(LDX32, COLL, 1, at.coll)
 	code[2] = slot(LDX64, BYTES, 1, at.bytes)
 	if comms then code[3] = slot(LDX64, COMM, 1, at.comm_id) end
-	for _, row in ipairs(rows) do question(code, row, out) end
+	for _, row in ipairs(rows) do test_row(code, row, out) end
 	code[#code + 1] = slot(MOV)
 	code[#code + 1] = slot(EXIT)
 	for _, from in ipairs(out) do code[from][4] = #code - from end
@@ -71,6 +72,7 @@ local function front(rows, fresh)
 		code[#code + 1] = slot(ST32, 1, 0, at.algo, -1)
 		code[#code + 1] = slot(ST32, 1, 0, at.proto, -1)
 		code[#code + 1] = slot(ST32, 1, 0, at.channels, 0)
+		code[#code + 1] = slot(ST32, 1, 0, at.chunk_size, 0)
 	end
 	for i, s in ipairs(code) do
 		local imm = s[5]

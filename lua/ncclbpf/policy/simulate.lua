@@ -2,10 +2,12 @@
 -- `policy simulate`: run other policies over recorded decisions, from a job's rings, the segment
 -- of a dead job, or the output of `decision tail`. The job is only asked for its records.
 local core = require "ncclbpf.core"
+local collectives = require "ncclbpf.job.collectives"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
+local tables = require "ncclbpf.policy.table_rows"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -17,7 +19,7 @@ local LIMIT = 256 << 20
 -- ---- records ----------------------------------------------------------------------
 
 local function bad(where, fmt, ...)
-	return nil, errors.new("malformed", fmt:format(...), { where = where })
+	error(errors.new("malformed", fmt:format(...), { where = where }), 0)
 end
 
 local function whole(v, least) return math.type(v) == "integer" and v >= (least or 0) end
@@ -30,37 +32,35 @@ end
 
 local function flat_choice(t, key, prefix)
 	local c = t[key]
-	if type(c) == "table" then return c.algo, c.proto, c.channels end
-	return t[prefix .. "algo"], t[prefix .. "proto"], t[prefix .. "channels"]
+	if type(c) == "table" then return c.algo, c.proto, c.channels, c.chunk_size end
+	return t[prefix .. "algo"], t[prefix .. "proto"], t[prefix .. "channels"],
+		t[prefix .. "chunk_size"]
 end
 
--- Parse one recorded decision of any source. -> record | nil, err
+-- Parse one recorded decision of any source.
 local function record(t, where)
 	local x = type(t.context) == "table" and t.context
 	if not x then
-		return nil, errors.new("malformed", "context: missing",
-			{ where = where,
-			hint = "an older plugin or shell wrote this line; " ..
-			"the inputs of the policies are missing" })
+		error(errors.new("malformed", "the decision has no context", { where = where, hint =
+			"an older plugin or shell wrote this line; "
+			.. "the inputs of the policies are missing" }), 0)
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
-		return bad(where, "coll: the name of a collective expected, found %s",
+		bad(where, "coll: the name of a collective expected, found %s",
 			tostring(t.coll))
 	end
-	for _, k in ipairs { "bytes", "seq" } do
-		if not whole(t[k]) then
-			return bad(where, "%s: a whole number from 0 on expected, found %s", k,
-				tostring(t[k]))
-		end
-	end
-	for _, k in ipairs { "ranks", "nodes", "pipe_ops", "reg_buff", "usable" } do
-		if not whole(x[k]) then
-			return bad(where, "context.%s: a whole number from 0 on expected, found %s",
-				k, tostring(x[k]))
+	for _, k in ipairs { "bytes", "seq", "context.ranks", "context.nodes", "context.pipe_ops",
+		"context.reg_buff", "context.usable" } do
+		local inner = k:match "%.(.*)$"
+		local v = t[k]
+		if inner then v = x[inner] end
+		if not whole(v) then
+			bad(where, "%s: a whole number from 0 on expected, found %s", k,
+				tostring(v))
 		end
 	end
 	local na, np = flat_choice(t, "nccl", "nccl_")
-	local a, p, channels = flat_choice(t, "answer", "")
+	local a, p, channels, chunk_size = flat_choice(t, "answer", "")
 	local ctx = { coll = number_of("coll", t.coll), bytes = t.bytes, seq = t.seq,
 		ranks = x.ranks, nodes = x.nodes, pipe_ops = x.pipe_ops,
 		reg_buff = x.reg_buff, usable = x.usable, nvl_domains = whole(x.nvl_domains)
@@ -70,13 +70,21 @@ local function record(t, where)
 		nccl_algo = number_of("algo", na), nccl_proto = number_of("proto", np),
 			comm_id = tonumber("0x" .. tostring(t.comm)) or 0 }
 	local was = { algo = number_of("algo", a), proto = number_of("proto", p),
-		channels = channels == nil and 0 or channels }
+		channels = channels == nil and 0 or channels,
+		chunk_size = (chunk_size == nil or chunk_size == core.null) and 0 or chunk_size }
 	if not (ctx.nccl_algo and ctx.nccl_proto and was.algo and was.proto
-		and whole(was.channels)) then
-		return bad(where, "an unknown word for algorithm or protocol")
+		and whole(was.channels) and whole(was.chunk_size)) then
+		bad(where, "the algorithm or the protocol is unknown")
 	end
+	-- A record does not tell whether a policy chose what is cheapest or channels alone.
+	local maybe = x.rccl == true and was.channels > 0 and was.algo == ctx.nccl_algo
+		and was.proto == ctx.nccl_proto
 	return { comm = tostring(t.comm), seq = t.seq, coll = t.coll, bytes = t.bytes, ctx = ctx,
-		was = was, costs = type(t.costs_us) == "table" and t.costs_us or nil,
+		was = was, rccl = x.rccl == true,
+		-- older records do not say whether NCCL asks
+		chunks = not (whole(x.tuner_abi) and x.tuner_abi < 6) and x.rccl ~= true,
+		own = maybe or t.own == true or t.own == nil and type(t.by) ~= "string",
+		costs = type(t.costs_us) == "table" and t.costs_us or nil,
 		cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us }
 end
 
@@ -85,12 +93,11 @@ local function collect(list, where_of, comm)
 	local out, seen = {}, {}
 	for i, t in ipairs(list) do
 		if type(t) ~= "table" then
-			return bad(where_of(i), "a decision expected, found %s", type(t))
+			bad(where_of(i), "a decision expected, found %s", type(t))
 		end
 		local key = ("%s %s"):format(tostring(t.comm), tostring(t.seq))
 		if not seen[key] and (not comm or tostring(t.comm):sub(1, #comm) == comm) then
-			local r = try(record(t, where_of(i)))
-			seen[key], out[#out + 1] = true, r
+			seen[key], out[#out + 1] = true, record(t, where_of(i))
 		end
 	end
 	table.sort(out, lists.by("comm", "seq"))
@@ -118,8 +125,8 @@ local function of_file(path, comm)
 		if line:match "%S" then
 			local d, err = core.decode(line)
 			if type(d) ~= "table" then
-				return bad({ file = path, line = n }, "not JSON: %s", err
-					and err.message or "an object expected")
+				bad({ file = path, line = n }, "%s", err and err.message
+					or "a JSON object expected")
 			end
 			local before = #list
 			of_json(d, list)
@@ -127,7 +134,7 @@ local function of_file(path, comm)
 		end
 	end
 	if #list == 0 then
-		return bad({ file = path },
+		bad({ file = path },
 			"the file has no decision; expected the output of decision tail -o ndjson")
 	end
 	return collect(list, function(i) return { file = path, line = lines[i] } end, comm)
@@ -145,47 +152,65 @@ end
 local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
 local NVLS = 4
 
--- Return the cheapest offered combination with this algorithm or protocol; the other is -1.
+-- Return the cheapest offered combination with this algorithm and protocol; -1: any.
 local function partner(r, a)
 	local best
-	for i = 0, 20 do
-		local fits = r.ctx.usable >> i & 1 == 1 and (a.algo < 0 or a.algo == i // 3)
-			and (a.proto < 0 or a.proto == i % 3)
-		local cost = fits and r.costs and type(r.costs[i + 1]) == "number"
-			and r.costs[i + 1] or nil
-		if fits and (not best or cost and best.cost and cost < best.cost) then
+	for _, i in ipairs(tables.fitting(r.ctx.usable, a)) do
+		local cost = r.costs and type(r.costs[i + 1]) == "number" and r.costs[i + 1] or nil
+		if not best or cost and best.cost and cost < best.cost then
 			best = { i = i, cost = cost }
 		end
 	end
 	return best and best.i
 end
 
+-- Return why NCCL does not get these channels of an algorithm; nil: it gets them.
+local function wrong_channels(r, n, algo)
+	if n > (r.rccl and tables.CHANNELS or tables.CHANNELS // 2) then
+		return "more channels than NCCL takes"
+	elseif n > 0 and not (BOUNDED[algo] or algo == NVLS and r.ctx.nodes == 1) then
+		return "channels of an algorithm whose channels NCCL does not limit"
+	end
+end
+
+-- Return why NCCL does not get this chunk size; nil: it gets it.
+local function wrong_chunk(r, size)
+	if size > 0 and not r.chunks then return "NCCL does not ask for chunk sizes" end
+	if size > 0 and size < tables.CHUNK_LEAST or size > tables.CHUNK_MOST then
+		return "a chunk size that NCCL cannot have"
+	end
+end
+
 -- Apply an answer as plugin/tuner/decide.c does: an answer that NCCL does not offer leaves NCCL's
--- choice. -> {algo, proto, channels}, reason of a refusal
+-- choice. -> {algo, proto, channels, chunk_size}, reason of a refusal
 local function final(r, a)
-	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0 }
+	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0,
+		chunk_size = 0 }
+	-- NCCL 2.31 also asks with a table that offers nothing, and policies do not run.
+	if r.ctx.usable == 0 then return own end
 	if a.algo < -1 or a.algo > 6 or a.proto < -1 or a.proto > 2 then
 		return own, "no such algorithm or protocol"
 	end
-	local out = { algo = own.algo, proto = own.proto, channels = 0 }
+	local out = { algo = own.algo, proto = own.proto }
 	if a.algo >= 0 or a.proto >= 0 then
-		local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto or partner(r, a)
-		if not i or r.ctx.usable >> i & 1 == 0 then return own, "NCCL does not offer it" end
+		local i = partner(r, a)
+		if not i then return own, "NCCL does not offer it" end
 		out.algo, out.proto = i // 3, i % 3
 	end
-	if a.channels == 0 then return out end
-	if a.channels > 64 then return out, "more channels than NCCL takes" end
-	if not (BOUNDED[out.algo] or out.algo == NVLS and r.ctx.nodes == 1) then
-		return out, "channels of an algorithm whose channels NCCL does not limit"
-	end
-	out.channels = a.channels
-	return out
+	local no_channels = wrong_channels(r, a.channels, out.algo)
+	local no_chunk = wrong_chunk(r, a.chunk_size)
+	out.channels = no_channels and 0 or a.channels
+	out.chunk_size = no_chunk and 0 or a.chunk_size
+	return out, no_channels or no_chunk
 end
+
+-- Do the policies leave NCCL's own choice?
+local function is_own(a) return a.algo < 0 and a.proto < 0 end
 
 local function shown(a)
 	local t = a.algo >= 0 and a.proto >= 0 and ("%s/%s"):format(
 		core.nccl("algo", a.algo), core.nccl("proto", a.proto)) or "NCCL's"
-	return t .. (a.channels > 0 and " x" .. a.channels or "")
+	return t .. collectives.extras(a)
 end
 
 -- Return the time that NCCL predicts for an answer; nil if the record has no prediction.
@@ -207,7 +232,7 @@ end
 
 -- Return the maps whose contents come from the job. In the simulation they start with initial
 -- contents.
-local function maps_of(info)
+function M.maps_of(info)
 	local t = {}
 	for _, m in ipairs(info.maps) do
 		if m.origin ~= "rodata" and m.origin ~= "inner" then
@@ -223,33 +248,25 @@ end
 function M.run(policies, records, coherence_off)
 	local contexts = {}
 	for i, r in ipairs(records) do
-		contexts[i] = { algo = -1, proto = -1, channels = 0 }
+		contexts[i] = { algo = -1, proto = -1, channels = 0, chunk_size = 0 }
 		for k, v in pairs(r.ctx) do contexts[i][k] = v end
 	end
 	for _, p in ipairs(policies) do
 		local answers = errors.about(p.info.name,
 			core.policy_run(p.bytes, contexts, {}, coherence_off))
 		for i, a in ipairs(answers) do
-			contexts[i].algo, contexts[i].proto, contexts[i].channels = a.algo, a.proto,
-				a.channels
+			for k, v in pairs(a) do contexts[i][k] = v end
 		end
 	end
 	return contexts
 end
 
 local function group_of(r, by, order)
-	local from = 0
-	if r.bytes >= 2 then
-		from = 1
-		while from <= r.bytes // 2 do from = from * 2 end
-	end
+	local from = units.class(r.bytes)
 	local key = ("%s %020d"):format(r.coll, from)
-	if not by[key] then
-		by[key] = { key = key, coll = r.coll, bytes_from = from, decisions = 0, differ = 0,
-			refused = 0, ways = {}, recorded = 0, candidate = 0, estimated = 0 }
-		order[#order + 1] = by[key]
-	end
-	return by[key]
+	return by[key] or lists.add(order, by, key, { key = key, coll = r.coll, bytes_from = from,
+		decisions = 0, differ = 0, refused = 0, ways = {}, recorded = 0, candidate = 0,
+		estimated = 0 })
 end
 
 local function ways_of(g)
@@ -264,10 +281,12 @@ end
 local function compare(records, answers, most)
 	local by, order, first = {}, {}, core.array {}
 	local d = { decisions = #records, differ = 0, refused = 0, recorded_us = 0.0,
-		candidate_us = 0.0, estimated = 0 }
+		candidate_us = 0.0, estimated = 0, unknown = 0 }
 	for i, r in ipairs(records) do
 		local g = group_of(r, by, order)
 		local now, why = final(r, answers[i])
+		local own = r.own or why or is_own(answers[i])
+		if r.rccl and own then d.unknown = d.unknown + 1 end
 		g.decisions = g.decisions + 1
 		if why then g.refused, d.refused = g.refused + 1, d.refused + 1 end
 		local a, b = estimate(r, r.was), estimate(r, now)
@@ -278,7 +297,7 @@ local function compare(records, answers, most)
 				d.recorded_us + a, d.candidate_us + b
 		end
 		if now.algo ~= r.was.algo or now.proto ~= r.was.proto
-			or now.channels ~= r.was.channels then
+			or now.channels ~= r.was.channels or now.chunk_size ~= r.was.chunk_size then
 			g.differ, d.differ = g.differ + 1, d.differ + 1
 			local way = ("%s -> %s"):format(shown(r.was), shown(now))
 			g.ways[way] = (g.ways[way] or 0) + 1
@@ -325,6 +344,10 @@ local function lines_of(d)
 	if d.differ > #d.first and #d.first > 0 then
 		t[#t + 1] = ("and %d more; limit=N shows more"):format(d.differ - #d.first)
 	end
+	if d.unknown > 0 then
+		t[#t + 1] = ("note: %swhat it ran or would run in %d of these decisions, where no "
+			.. "policy chooses, is not known"):format(collectives.RCCL, d.unknown)
+	end
 	for _, m in ipairs(d.maps) do
 		t[#t + 1] = (
 			"note: policy %s has the %s map %s: " ..
@@ -345,7 +368,7 @@ end
 
 local function records_of(ctx)
 	if ctx.opt.data and ctx.opt.segment then
-		return errors.fail("usage", "data= or segment=: one of them expected")
+		return errors.fail("usage", "data= and segment= exclude each other")
 	end
 	local comm = ctx.opt.comm
 	if ctx.opt.data then return of_file(ctx.opt.data, comm) end
@@ -356,17 +379,14 @@ end
 
 function M.cmd_simulate(ctx)
 	local most = ctx:whole("limit", 0) or FIRST
-	local coherence = ctx.opt.coherence
-	if coherence and coherence ~= "strict" and coherence ~= "off" then
-		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)
-	end
+	local coherence = ctx:word("coherence", { "strict", "off" })
 	local policies, maps, names = {}, core.array {}, core.array {}
 	for _, word in ipairs(ctx.args) do
 		if word ~= "none" or #ctx.args > 1 then
 			local image, info, bytes = try(policy.resolve(ctx, word))
 			policies[#policies + 1] = { bytes = bytes, info = info }
 			names[#names + 1] = info.name
-			for _, m in ipairs(maps_of(info)) do maps[#maps + 1] = m end
+			for _, m in ipairs(M.maps_of(info)) do maps[#maps + 1] = m end
 		end
 	end
 	local records = try(records_of(ctx))

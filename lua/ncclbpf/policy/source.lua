@@ -2,6 +2,7 @@
 -- Policies in C: clang compiles a file to an object in memory, with the flags of the folder's
 -- compile_flags.txt, which editors read too (clangd).
 local core = require "ncclbpf.core"
+local env = require("ncclbpf.base.process").env
 local errors = require "ncclbpf.base.errors"
 
 local M = {}
@@ -28,8 +29,8 @@ end
 
 -- Return the folders that -I must name so that clang finds ncclbpf_policy.h; {}: not found.
 function M.include_folders()
-	local set = os.getenv "NCCLBPF_INCLUDE"
-	if set and set ~= "" then return { set } end
+	local set = env "NCCLBPF_INCLUDE"
+	if set then return { set } end
 	local program = core.readlink "/proc/self/exe" or ""
 	local prefix = program:match "^(.*)/bin/[^/]*$"
 	local module = debug.getinfo(1, "S").source:match "^@(/.*)$"

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Policies made without a compiler: decision tables in Lua or in the columns of NVIDIA's tuner
--- files (docs/tables.md). The result is an image, a policy like any other.
+-- Policies made without a compiler: decision tables in Lua, in the columns of NVIDIA's tuner files
+-- or as NCCLX's rules (docs/tables.md). The result is an image, a policy like any other.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
+local ncclx = require "ncclbpf.policy.table_ncclx"
+local params = require "ncclbpf.policy.table_params"
 local rows = require "ncclbpf.policy.table_rows"
 local tree = require "ncclbpf.policy.table_tree"
 local units = require "ncclbpf.base.units"
@@ -12,56 +13,8 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
--- Convert a context whose words and sizes may be text.
-local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
-	proto = "proto" }
-
--- Return the bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
-local function offered(list)
-	local bits = 0
-	for _, w in ipairs(list) do
-		local a, p = tostring(w):match "^([%w_]+)/([%w_]+)$"
-		a, p = a and core.nccl("algo", a), p and core.nccl("proto", p)
-		if not a or not p then return nil, tostring(w) end
-		bits = bits | 1 << a * 3 + p
-	end
-	return bits
-end
-
--- Return a context with words and sizes as numbers. -> context | nil, what is wrong
-function M.context(c)
-	if type(c) ~= "table" then return nil, "a table of fields expected, found " .. type(c) end
-	local known, t = {}, {}
-	for _, f in ipairs(core.fields "tuner") do known[f.name] = true end
-	for k, v in pairs(c) do
-		if not known[k] then
-			local names = {}
-			for name in pairs(known) do names[#names + 1] = name end
-			return nil, ("no field %s, %s"):format(tostring(k),
-				errors.nearest(tostring(k), names) or "see docs/policies.md")
-		end
-		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
-			or units.size(v)) or math.type(v) == "integer" and v
-		if k == "usable" and type(v) == "table" then
-			local wrong
-			n, wrong = offered(v)
-			if not n then
-				return nil, ("field usable: " ..
-					"%s is no combination such as ring/ll128"):format(wrong)
-			end
-		end
-		if not n then
-			return nil, ("field %s: %s is neither a number nor a word"):format(k,
-				format.value(v))
-		end
-		t[k] = n
-	end
-	if t.usable == nil then t.usable = (1 << 21) - 1 end
-	return t
-end
-
 M.save = errors.catch(function(image, path)
-	return try(core.write(path, path:find "%.o$" and try(core.image_object(image)) or image))
+	return try(core.write(path, path:find "%.o$" and try(core.table_object(image)) or image))
 end)
 
 -- ---- text and rows ---------------------------------------------------------------
@@ -77,18 +30,40 @@ local MOST = 10 -- faults that are reported
 -- Return faults of rows whose conditions differ between ranks.
 local function local_rows(list)
 	local faults = {}
-	for _, row in ipairs(list) do
-		if #faults == MOST then break end
-		if row.reg_buff >= 0 then
-			local text = "reg_buff %d: buffers may be registered on one rank "
-				.. "and not on another; -1 expected"
-			faults[#faults + 1] = errors.new("malformed", text:format(row.reg_buff), {
-				line = row.line, field = "reg_buff",
-				hint = "policy build FILE coherence=off compiles such a table, "
-					.. "for jobs that run with NCCLBPF_COHERENCE=off" })
-		end
+	for i = 1, math.min(#list, MOST) do
+		local row = list[i]
+		local text = "reg_buff %d: buffers may be registered on one rank "
+			.. "and not on another; -1 expected"
+		faults[i] = errors.new("malformed", text:format(row.reg_buff[1]), {
+			line = row.line, field = "reg_buff",
+			hint = "policy build FILE coherence=off compiles such a table, "
+				.. "for jobs that run with NCCLBPF_COHERENCE=off" })
 	end
 	return faults
+end
+
+-- Return a note for each row of @left, which depend on reg_buff.
+local function notes_of(left, file)
+	local t = lists.map(left, function(row)
+		return ("note: %s %d: reg_buff %d may differ between ranks, so NCCL decides "
+			.. "where this row matches"):format(file and file .. ", line" or "row",
+			row.line, row.reg_buff[1])
+	end)
+	return #t > 0 and table.concat(t, "\n") or nil
+end
+
+-- Return a note for each row that only won where a row that depends on reg_buff now leaves the
+-- answer to NCCL. @before, @now: the rows that won and win
+local function silenced(list, before, now, file)
+	local t = {}
+	for i, row in ipairs(list) do
+		if before[i] and not now[i] and not row.left then
+			t[#t + 1] = ("note: %s %d: the row never wins, because NCCL decides where "
+				.. "rows with reg_buff match"):format(file and file .. ", line"
+				or "row", row.line)
+		end
+	end
+	return t
 end
 
 -- Return the first fault, with its place and the other faults in its detail. Rows made in Lua have
@@ -117,51 +92,118 @@ local function sum_up(faults, file)
 	return err
 end
 
--- Compile rows to an image, or report the faults that were found when they were read.
-local function compile(list, faults, opts)
-	if #faults == 0 and opts.coherence ~= "off" then faults = local_rows(list) end
+-- Compile rows to an image, or report the faults that were found when they were read. Where a row
+-- that depends on reg_buff matches, neither it nor a later row decides, unless coherence is "off".
+-- @notes: what the reader of the rows tells. -> image, notes (nil: none)
+local function compile(list, faults, opts, notes)
 	local data, won
 	if #faults == 0 then
 		data, won = try(tree.build(list))
 		if opts.hidden ~= "keep" then faults = tree.hidden(list, won, MOST) end
 	end
+	if #faults == 0 and opts.coherence ~= "off" then
+		local left = rows.leave(list)
+		if #left == #list then
+			faults = local_rows(list)
+		elseif #left > 0 then
+			local now
+			data, now = try(tree.build(list))
+			local told = { notes_of(left, opts.file),
+				table.unpack(silenced(list, won, now, opts.file)) }
+			if notes then table.insert(told, 1, notes) end
+			notes = table.concat(told, "\n")
+		end
+	end
 	if #faults > 0 then return nil, sum_up(faults, opts.file) end
-	return try(core.table_image(opts.name, data, rows.pack(list), opts.file or "", list[1].line,
-		"a table of " .. units.count(#list, "row")))
+	local function image(...)
+		return try(core.table_image(opts.name, data, rows.pack(list), opts.file or "",
+			list[1].line, "a table of " .. units.count(#list, "row"), ...)), notes
+	end
+	if not opts.source then return image() end
+	return image(params.sections(opts.params, opts.source))
 end
 
 -- Compile a table's text to an image. opts: name, file, hidden="keep", coherence="off".
+-- -> image, notes | nil, err
 M.compile = errors.catch(function(text, opts)
 	local list, faults = rows.read(text, MOST)
 	return compile(list, faults, opts)
 end)
 
--- Fields of a table beside its rows
-local OPTIONS = { name = true, hidden = true, coherence = true }
+-- Fields of a table beside its rows, with their types
+local OPTIONS = { name = "string", hidden = "string", coherence = "string", params = "table" }
 
--- Compile { {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep", coherence="off" }. opts: the
--- same fields, for a table that omits them. -> image | nil, err
-M.rows = errors.catch(function(spec, opts)
+-- Return the fields of a table beside its rows. opts: the same fields, for a table that omits
+-- them; raises errors
+local function fields_of(spec, opts)
 	local o = lists.copy(opts or {})
 	for k, v in pairs(spec) do
-		if math.type(k) ~= "integer" and (not OPTIONS[k] or type(v) ~= "string") then
+		if math.type(k) ~= "integer" and type(v) ~= OPTIONS[k] then
 			errors.raise("malformed", "field %s: %s", tostring(k), OPTIONS[k]
-				and "a text expected, found a " .. type(v)
-				or "a table has rows and the fields coherence, hidden and name")
+				and ("a %s expected, found a %s"):format(OPTIONS[k], type(v))
+				or "a table has rows, coherence, hidden, name and params")
 		end
 		if OPTIONS[k] then o[k] = v end
 	end
 	o.name = o.name or "table"
-	local list, faults = rows.read_lua(spec, MOST)
-	return compile(list, faults, o)
+	return o
+end
+
+-- Compile a table whose parameters have the values {name = number}; nil: their defaults. -> image,
+-- notes | nil, err
+local function compile_rows(spec, o, values)
+	local by, used
+	if o.params then
+		o.params, by = params.list(o.params, values), {}
+		for _, p in ipairs(o.params) do by[p.name] = p.value end
+		o.source = { rows = table.move(spec, 1, #spec, 1, core.array {}),
+			hidden = o.hidden, coherence = o.coherence }
+	end
+	local list, faults
+	list, faults, used = rows.read_lua(spec, MOST, by)
+	if #faults == 0 and by then params.check_used(o.params, used) end
+	return compile(list, faults, o, o.notes)
+end
+
+-- Compile the table in an image again, with other values of its parameters: "NAME=VALUE,...".
+-- -> image, notes; nil: the image has no such table | nil, err
+M.set = errors.catch(function(bytes, text)
+	local info = try(core.image(bytes)):info()
+	local source = params.source(info)
+	if not source then return nil end
+	local function with(list)
+		local values = {}
+		for _, p in ipairs(list) do values[p.name] = p.value end
+		return compile_rows(source.rows, { name = info.name, params = source.params,
+			hidden = source.hidden, coherence = source.coherence }, values)
+	end
+	local list = try(core.image_values(bytes, text))
+	local now = try(with(info.params))
+	if now ~= bytes then
+		errors.raise("bad_image", "policy %s: it is not what its table compiles to; "
+			.. "another version of ncclbpf may have made it", info.name)
+	end
+	return with(list)
+end)
+
+-- Compile { {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep", coherence="off", params= }.
+-- opts: the same fields, for a table that omits them; values: "NAME=VALUE,..."; notes: what else to
+-- tell. -> image, notes | nil, err
+M.rows = errors.catch(function(spec, opts)
+	local o = fields_of(spec, opts)
+	local image, notes = try(compile_rows(spec, o))
+	if not o.values then return image, notes end
+	if o.source then return M.set(image, o.values) end
+	return try(core.image_set(image, o.values)), notes
 end)
 
 M.MAX_TEXT = 16 << 20
 
--- Suffixes of files that are compiled when the shell opens them.
-
+-- Is this a table that is compiled when the shell opens it: a script's rows, or a file of a table's
+-- suffix?
 function M.is_source(path)
 	return type(path) == "table" or path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil
+		or path:find "%.json$" ~= nil
 end
 
 -- Return the functions that a .lua file of a policy may call.
@@ -186,17 +228,24 @@ local function run_lua(path, text, opts)
 	return M.rows(made, opts)
 end
 
--- Compile a .csv or .lua file, or a script's table of rows, to an image. opts: name, hidden,
--- coherence.
+-- Compile a .csv, .lua or .json file, or a script's table of rows, to an image. opts: name, hidden,
+-- coherence, values. -> image, notes | nil, err
 M.open = errors.catch(function(path, opts)
 	if type(path) == "table" then return M.rows(path, opts) end
 	local text = try(core.read(path, M.MAX_TEXT))
 	local image, err
 	if path:find "%.lua$" then
 		image, err = run_lua(path, text, opts)
+	elseif path:find "%.json$" then
+		local o = lists.copy(opts)
+		local spec
+		spec = errors.about(path, ncclx.rows(text))
+		image, err = M.rows(spec, o)
 	else
 		image, err = M.compile(text, { name = opts.name, file = path, hidden = opts.hidden,
 			coherence = opts.coherence })
+		-- rows of text have no parameters, which is an error then
+		if image and opts.values then image, err = core.image_set(image, opts.values) end
 	end
 	if not image and not err.where then err.object = err.object or path end
 	return image, err

@@ -1,18 +1,19 @@
 -- SPDX-License-Identifier: MIT
 -- `policy test`: run a tuner policy on the contexts of a Lua file, and compare its answers with
 -- those that the file wants. Prints TAP; status 2 if a case fails.
+local contexts_of = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local policy = require "ncclbpf.policy.policy"
-local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 local values = require "ncclbpf.map.values"
 
 local try = errors.try
 local M = {}
 
-local ANSWERS = { "algo", "proto", "channels" }
+local ANSWERS = { "algo", "proto", "channels", "chunk_size" }
+local NUMBERS = { channels = true, chunk_size = true } -- 0: NCCL's own
 
 local function bad(path, case, fmt, ...)
 	local text = fmt:format(...)
@@ -27,41 +28,30 @@ local function check_fields(path, case, t, known)
 		if not found then
 			bad(path, case, "no field %s, %s", tostring(k),
 				errors.nearest(tostring(k), known)
-				or "there are: " .. table.concat(known, ", "))
+				or "the fields are: " .. table.concat(known, ", "))
 		end
 	end
 end
 
 -- ---- contexts and answers -----------------------------------------------------------
 
--- Default fields of a context: a job of 8 GPUs in one NVLink domain on a node.
-local function complete(c, seq)
-	c.ranks = c.ranks or 8
-	c.nodes = c.nodes or 1
-	local default = { seq = seq, pipe_ops = 1, nvl_domains = c.nodes,
-		nvl_min_ranks = c.ranks // math.max(c.nodes, 1),
-		nvl_max_ranks = c.ranks // math.max(c.nodes, 1),
-		nccl_algo = core.nccl("algo", "ring"), nccl_proto = core.nccl("proto", "simple"),
-		algo = -1, proto = -1, channels = 0 }
-	for k, v in pairs(default) do c[k] = c[k] or v end
-	return c
-end
-
 local function word(field, n)
-	if field == "channels" then return n == 0 and "NCCL's" or tostring(n) end
+	if NUMBERS[field] then return n == 0 and "NCCL's" or tostring(n) end
 	return n < 0 and "NCCL's" or core.nccl(field, n) or tostring(n)
 end
 
 -- Return the expected answer as numbers. An omitted field is NCCL's.
 local function wanted(path, case, t)
-	local w = { algo = -1, proto = -1, channels = 0 }
+	local w = { algo = -1, proto = -1, channels = 0, chunk_size = 0 }
 	check_fields(path, case, t, ANSWERS)
 	for field, v in pairs(t) do
-		local n = type(v) == "string" and field ~= "channels" and core.nccl(field, v)
+		local n = type(v) == "string" and (field == "chunk_size" and units.size(v)
+			or not NUMBERS[field] and core.nccl(field, v))
 			or math.type(v) == "integer" and v
 		if not n then
 			bad(path, case, "answer: %s: %s expected, found %s", field,
-				field == "channels" and "a whole number" or "a word of NCCL",
+				field == "chunk_size" and "a size" or NUMBERS[field]
+					and "a whole number" or "a word of NCCL",
 				format.value(v))
 		end
 		w[field] = n
@@ -78,9 +68,9 @@ local function step(path, case, s, seq)
 	if s.context.coll == nil or s.context.bytes == nil then
 		bad(path, case, "context: coll and bytes expected")
 	end
-	local c, wrong = tables.context(s.context)
+	local c, wrong = contexts_of.read(s.context)
 	if not c then bad(path, case, "context: %s", wrong) end
-	return { context = complete(c, seq), answer = wanted(path, case, s.answer),
+	return { context = contexts_of.complete(c, seq), answer = wanted(path, case, s.answer),
 		shown = s.context }
 end
 
@@ -238,8 +228,8 @@ function M.cmd_test(ctx)
 	local path = test_file(ctx.args[1])
 	local is_c = require("ncclbpf.policy.source").is_c
 	if is_c(path) or path:find "%.o$" or path:find "%.policy$" then
-		return errors.fail("usage", "%s: a Lua file of cases expected, " ..
-			"which names the policy; policy new makes one", path)
+		return errors.fail("usage", "%s is a policy: policy test runs a Lua file of " ..
+			"cases, which names the policy; policy new makes one", path)
 	end
 	local file = try(read(path))
 	local policies = try(open(file))

@@ -7,6 +7,7 @@ local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local promote = require "ncclbpf.rollout.promote"
 local read = require "ncclbpf.job.read"
+local record = require "ncclbpf.rollout.record"
 local rollout = require "ncclbpf.rollout.run"
 local svg = require "ncclbpf.report.svg"
 local units = require "ncclbpf.base.units"
@@ -160,10 +161,11 @@ local function facts(c)
 	end
 	local where = read.record(r.where)
 	if where.version then
-		row("ran on", "%s, %s; ncclbpf %s, tuner interface v%s",
+		row("ran on", "%s, %s; ncclbpf %s, tuner interface v%s%s",
 			table.concat(read.record(where.hosts), ", "),
 			units.count(where.processes, "process"), where.version,
-			where.tuner_abi)
+			where.tuner_abi,
+			read.text(where.library) and " of " .. where.library or "")
 	end
 	for _, arm in ipairs { r.baseline, r.candidate } do
 		for _, name in ipairs(arm) do used[name] = true end
@@ -309,14 +311,9 @@ local function events(c)
 		end))
 end
 
-local PRIVATE = { path = true, group = true, runner = true, elsewhere = true, samples = true,
-	hooks = true }
-
 local function data(c, csv)
-	local keep = { seen = c.seen }
-	for k, v in pairs(c.r) do
-		if not PRIVATE[k] then keep[k] = v end
-	end
+	local keep = record.kinds.rollout.saved(c.r)
+	keep.seen, keep.runner, keep.samples = c.seen, nil, nil
 	local function quoted(b) return ("%%%02X"):format(b:byte()) end
 	local link = csv and ("; each collective's time is a line of "
 		.. "<a download href=\"%s\">%s</a>"):format(csv:gsub("[^%w._-]", quoted),
@@ -373,7 +370,7 @@ function M.csv(r, path)
 	if first and first ~= from:read "l" then
 		return nil, errors.new("exists", path
 			.. ": contains other data than a rollout's times", { hint =
-			"another name for the report" })
+			"choose another name for the report" })
 	end
 	from:seek "set"
 	local to, why = io.open(path, "w")

@@ -39,7 +39,7 @@ local function refused(r)
 		end
 		for _, p in ipairs(read.list(x.data, "policies")) do
 			-- Count only policies in the scope's communicators.
-			local counts = not r.comms or job.has(r.candidate, p.name)
+			local counts = not r.comms or lists.has(r.candidate, p.name)
 			for _, prog in ipairs(read.list(p, "programs")) do
 				n = n + (counts and read.number(prog.refused) or 0)
 			end

@@ -27,6 +27,7 @@ function M.where(ask)
 		if not hosts[host] then out.hosts[#out.hosts + 1] = host end
 		hosts[host] = true
 		out.times = out.times or read.text(x.data.times)
+		out.library = out.library or read.text(x.data.library)
 	end
 	out.processes, out.version, out.tuner_abi = #status, status[1].data.version,
 		status[1].data.tuner_abi

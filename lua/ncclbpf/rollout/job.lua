@@ -46,9 +46,21 @@ function M.begin(r)
 	end
 	if M.ask(r, "check agreement")[1].data.agree == false then
 		error(errors.new("ranks_disagree",
-			"ranks do not agree before anything has changed"), 0)
+			"the ranks disagree already before the first change"), 0)
 	end
 	return profiler.why(err)
+end
+
+-- A run calls policies by name, so a file whose policy has the name of another one in use would be
+-- compared with itself.
+local function refuse_name(group, arm, info)
+	for _, p in ipairs(read.list(group:ask "policy list"[1].data, "policies")) do
+		if p.in_use and p.name == info.name and p.digest ~= info.digest then
+			error(errors.new("refused", "another policy of this name is in use", {
+				object = arm, hint = "give this one a name of its own: " ..
+					"policy build FILE name=NAME out=NAME.policy" }), 0)
+		end
+	end
 end
 
 -- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err
@@ -60,11 +72,10 @@ M.names_of = errors.catch(function(group, arm)
 		return arm
 	end
 	local image, info, bytes = try(policy.open(arm))
+	refuse_name(group, arm, info)
 	errors.about(arm, policy.load(group, info.name, bytes, image, info))
 	return core.array { info.name }
 end)
-
-M.has = lists.has
 
 -- Resolve scope.comms of a plan. -> identities | nil (all); raises errors
 function M.comms_of(group, want)
@@ -92,7 +103,7 @@ function M.in_use(group, ids, all)
 	local mine, others = {}, 0
 	for _, s in ipairs(reach.rows(r.data)) do
 		local n = 0
-		for _, c in ipairs(s.comms) do n = n + (ids and M.has(ids, c) and 1 or 0) end
+		for _, c in ipairs(s.comms) do n = n + (ids and lists.has(ids, c) and 1 or 0) end
 		if n > 0 then mine[#mine + 1] = { n = n, names = s.policies } end
 		if n < #s.comms then others = others + 1 end
 	end
@@ -101,13 +112,13 @@ function M.in_use(group, ids, all)
 			"refused",
 			"some communicators have policies of their own, " ..
 			"which a rollout on all communicators would remove",
-			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
+			{ hint = "set scope.comms in the plan, or give policy use common comm=ID" })
 	elseif all and others > 0 then
 		return nil, errors.new(
 			"refused",
 			"other communicators have policies of their own, which a promotion " ..
 			"to all communicators would remove",
-			{ hint = 'promote = "scope" in the plan' })
+			{ hint = 'set promote = "scope" in the plan' })
 	end
 	if #mine > 1 or mine[1] and mine[1].n < #ids then
 		return errors.fail(
@@ -115,22 +126,6 @@ function M.in_use(group, ids, all)
 	end
 	if mine[1] then names, common = mine[1].names, false end
 	return core.array(type(names) == "table" and names or {}), r.data.generation, common
-end
-
--- Return the identities of the job's processes: "BOOT/NAMESPACE/PID/START".
-function M.processes_of(group)
-	return core.array(lists.map(group.members, "process"))
-end
-
--- Does rollout @r belong to this job? If an earlier job of the same name made the rollout, they
--- have no process in common.
-function M.is_of(r, group)
-	for _, m in ipairs(group.members) do
-		for _, p in ipairs(type(r.processes) == "table" and r.processes or {}) do
-			if p == m.process then return true end
-		end
-	end
-	return false
 end
 
 -- M.standing for a job of several hosts (see below). A communicator with ranks on several
@@ -181,13 +176,13 @@ local function line_for(r, arm, all)
 	if arm == "a" and r.common and r.comms and not all then names = { "common" } end
 	for _, n in ipairs(names) do words[#words + 1] = n end
 	if #names == 0 then words[3] = "none" end
-	return session.line(words) .. (all and "" or reach.words(r.comms))
+	return session.line(words) .. (all and "" or reach.words(r.comms or r.others and "others"))
 end
 
 -- Count the collectives that the candidate decided: from its fence to the next one.
 local function expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		if c.state == "committed" and (not r.comms or M.has(r.comms, c.comm)) then
+		if c.state == "committed" and (not r.comms or lists.has(r.comms, c.comm)) then
 			local from = r.since and r.since[c.comm]
 			if from then
 				r.exposed[c.comm] = (r.exposed[c.comm] or 0) + math.max(
@@ -225,9 +220,9 @@ function M.is_own(r)
 	local controllers = read.record(there and there.data).controllers == true
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
-	local now = r.path and record.load(r.home)
-	-- This process may have two copies of the rollout, and another process may have taken it
-	-- over. The rollout's changes belong to the current runner.
+	local now = r.kind and record.load(r.kind, r.home)
+	-- This process may have two copies of the run, and another process may have taken it
+	-- over. The run's changes belong to the current runner.
 	local current = not now or now.id == r.id and now.runner.token == r.runner.token
 	local late = r.unanswered and current
 	local function same(a, b)
@@ -253,20 +248,17 @@ end
 
 -- Does the job use a policy of the candidate? @d: a reply to status
 function M.has_candidate(r, d)
-	local ours, lists = {}, { type(d.policies) == "table" and d.policies or {} }
-	for _, s in ipairs(reach.rows(d)) do lists[#lists + 1] = s.policies end
+	local ours, used = {}, lists.copy(read.record(d.policies))
+	for _, s in ipairs(reach.rows(d)) do
+		table.move(s.policies, 1, #s.policies, #used + 1, used)
+	end
 	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
-		for _, n in ipairs(names) do ours[n] = not M.has(r.baseline, n) or nil end
+		for _, n in ipairs(names) do ours[n] = not lists.has(r.baseline, n) or nil end
 	end
 	-- If the baseline has all policies of the candidate, names do not show whether the
 	-- candidate is in use.
 	if not next(ours) then return true end
-	for _, list in ipairs(lists) do
-		for _, n in ipairs(list) do
-			if ours[n] then return true end
-		end
-	end
-	return false
+	return #lists.select(used, function(name) return ours[name] end) > 0
 end
 
 -- Make the change @line if the job still has our generation. Retries if another change is in
@@ -328,7 +320,7 @@ function M.commit(r, arm, all)
 		-- A communicator that refuses changes has never run the candidate.
 		local without = arm == "a" and c.state == "unchangeable"
 		if c.state ~= "committed" and not without
-			and (not r.comms or M.has(r.comms, c.comm)) then
+			and (not r.comms or lists.has(r.comms, c.comm)) then
 			return nil, errors.new("refused",
 				("communicator %s takes no change: %s"):format(
 				tostring(c.comm), read.text(c.why) or tostring(c.state)),
@@ -368,6 +360,25 @@ function M.refused(err)
 	return "pause", err.message
 end
 
+-- Return the outcome of a block if the record could not be saved. -> word, reason
+function M.unsaved(err)
+	if record.is_taken(err) then return "taken", err end
+	return "pause", err.message
+end
+
+-- Change the job to @arm, unless it has it. -> true | nil, word, why, as block.lua returns them
+function M.place(r, arm)
+	local ok, err = M.guard(r)
+	if not ok then return nil, M.refused(err) end
+	if r.arm == arm then return true end
+	ok, err = M.use(r, arm, r.plan.block_timeout)
+	if not ok then return nil, M.refused(err) end
+	r.arm = arm
+	ok, err = record.save(r)
+	if not ok then return nil, M.unsaved(err) end
+	return true
+end
+
 -- Return the reason of a run that found a concurrent change. @generation: a number or a text
 function M.left(generation)
 	return (math.type(generation) == "integer" and "generation %d" or "%s"):format(generation)
@@ -380,7 +391,7 @@ end
 
 function M.in_scope(r, op)
 	local s = r.plan.scope
-	if r.comms and not M.has(r.comms, op.comm) then return false end
+	if r.comms and not lists.has(r.comms, op.comm) then return false end
 	if s.sizes and (op.size * 2 <= s.sizes[1] or op.size > s.sizes[2]) then return false end
 	return not s.collectives or lists.has(s.collectives, op.coll)
 end
@@ -388,5 +399,11 @@ end
 -- Return the text in which the job says that its times are not measured (but simulated, for
 -- example), or nil.
 function M.times(r) return read.text(read.record(r.where).times) end
+
+-- Does the job run RCCL?
+function M.of_rccl(r)
+	local library = read.text(read.record(r.where).library)
+	return library ~= nil and library:find "^RCCL" ~= nil
+end
 
 return M

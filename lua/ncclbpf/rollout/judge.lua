@@ -30,6 +30,13 @@ function M.share(alpha, k, n)
 	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
 end
 
+-- Return the smallest number of blocks of an arm that can show a significant difference.
+function M.least_blocks(alpha)
+	local n = 2
+	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
+	return n
+end
+
 local function logs(list)
 	local t = {}
 	for i, v in ipairs(list) do

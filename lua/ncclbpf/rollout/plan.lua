@@ -11,7 +11,7 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
-local MEMORY = 64 << 20 -- largest number of bytes that a plan's file may allocate
+local MEMORY = 64 << 20 -- bytes that the Lua of a plan may allocate
 
 -- Checks of the values of fields.
 
@@ -55,16 +55,18 @@ local function within(least, most)
 	end
 end
 
+local function is_list(v)
+	for k in pairs(type(v) == "table" and v or {}) do
+		if math.type(k) ~= "integer" or k < 1 or k > #v then return false end
+	end
+	return type(v) == "table" and #v > 0
+end
+
 -- @allowed: the words that check() accepts, or nil
 local function list_of(check, what, allowed)
 	return function(v)
 		local out = core.array {}
-		if type(v) ~= "table" or #v == 0 then return nil, "a list of " .. what end
-		for k in pairs(v) do
-			if math.type(k) ~= "integer" or k < 1 or k > #v then
-				return nil, "a list of " .. what
-			end
-		end
+		if not is_list(v) then return nil, "a list of " .. what end
 		for i, x in ipairs(v) do
 			local y = check(x)
 			if y == nil then
@@ -131,25 +133,19 @@ end
 
 local check_fields
 
--- Check a list of tables with the fields @rows. @more(i, t) -> the error of a table, or
--- nil.
-local function tables_of(name, rows, most, more)
+-- Check a list of at most @most tables with the fields @rows. @wrong(t) -> what is wrong with a
+-- table, or nil. @what: the list in messages
+local function tables_of(name, rows, most, what, wrong)
 	return function(v)
-		if type(v) ~= "table" or #v == 0 or #v > most then
-			return nil, ("a list of 1 to %d tables"):format(most)
-		end
+		if not is_list(v) or #v > most then return nil, what end
 		local out = core.array {}
-		for k in pairs(v) do
-			if math.type(k) ~= "integer" or k < 1 or k > #v then
-				return nil, ("a list of 1 to %d tables"):format(most)
-			end
-		end
 		for i, x in ipairs(v) do
 			local at = ("%s[%d]"):format(name, i)
 			local t, err = check_fields(rows, x, at .. ".")
 			if not t then return nil, nil, err end
-			local wrong = more(i, t, out)
-			if wrong then return nil, nil, errors.new("bad_argument", at .. wrong) end
+			if wrong(t) then
+				return nil, nil, errors.new("bad_argument", at .. ": " .. wrong(t))
+			end
 			out[i] = t
 		end
 		return out
@@ -159,10 +155,8 @@ end
 local steps = tables_of("steps", {
 	units = { number(1, 1000, true) }, fraction = { share },
 	bake = { seconds },
-}, 20, function(_, s)
-	if (s.units == nil) == (s.fraction == nil) then
-		return ": one of units or fraction expected"
-	end
+}, 20, "a list of 1 to 20 tables", function(s)
+	return (s.units == nil) == (s.fraction == nil) and "one of units or fraction expected"
 end)
 
 local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end,
@@ -211,11 +205,6 @@ local elsewhere = { hooks = "a hook is a Lua function, which only a plan in Lua 
 	holdback = 'promote = "scope" leaves all communicators outside scope.comms',
 }
 
-local function allowed(t)
-	local list = lists.keys(t)
-	return list
-end
-
 -- Return the text with which messages show the value @v that they found in a plan.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
@@ -245,7 +234,7 @@ function check_fields(rows, t, at)
 	local out = {}
 	for k in pairs(t) do
 		if not rows[k] then
-			local list = allowed(rows)
+			local list = lists.keys(rows)
 			return nil, errors.new("bad_argument",
 				("%s%s: no such field"):format(at, tostring(k)),
 				{ hint = at == "" and elsewhere[k] or type(k) == "string"
@@ -253,7 +242,7 @@ function check_fields(rows, t, at)
 					or "fields: " .. table.concat(list, ", ") })
 		end
 	end
-	for _, k in ipairs(allowed(rows)) do
+	for _, k in ipairs(lists.keys(rows)) do
 		local row, err = rows[k], nil
 		if t[k] ~= nil and t[k] ~= core.null then
 			out[k], err = check_one(row, t[k], at .. k)
@@ -284,18 +273,10 @@ function M.action(p, verdict)
 	return verdict == "pass" and p.on_pass or verdict == "fail" and "rollback" or "pause"
 end
 
--- Return the smallest number of blocks of an arm that can show a significant difference.
-function M.least_blocks(p)
-	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
-	local n = 2
-	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
-	return n
-end
-
 -- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
 M.check = errors.catch(function(t)
 	local p = try(check_fields(schema.fields, t, ""))
-	local least = M.least_blocks(p)
+	local least = judge.least_blocks(judge.share(M.alpha(p), p.judge.looks, p.judge.looks))
 	if p.blocks < least then
 		return errors.fail("bad_argument",
 			"blocks: %d are too few for confidence %g; %d or more needed, "
@@ -495,7 +476,7 @@ end
 M.kit = {
 	number = number, word = word, text = text, name = name, seconds = seconds,
 	list_of = list_of, collective = collective, range = range, fields = fields,
-	check_fields = check_fields, table_of = table_of,
+	check_fields = check_fields, table_of = table_of, tables_of = tables_of,
 }
 
 -- Return the number of blocks of the whole rollout.

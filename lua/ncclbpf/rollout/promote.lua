@@ -37,19 +37,32 @@ local function decides(info)
 	return false
 end
 
--- Can the policies @names be limited to some kinds of collective? No if they have maps, which
--- would start empty. -> true | nil, err
-M.check = errors.catch(function(group, names)
-	local list = try(images(group, names))
-	for _, x in ipairs(list) do
-		for _, m in ipairs(core.image(x.image):info().maps) do
+-- Return the images of the plan's candidate, a file or policies that the job holds: {name, info}.
+-- Without a job (@group nil) the latter are not known.
+local function candidate_of(p, group)
+	if type(p.candidate) == "string" then
+		local _, info = try(policy.open(p.candidate))
+		return { { name = info.name, info = info } }
+	end
+	local list = group and try(images(group, p.candidate)) or {}
+	return lists.map(list, function(x)
+		return { name = x.name, info = core.image(x.image):info() }
+	end)
+end
+
+-- Can the plan's candidate be limited to some kinds of collective, if the plan asks for it? No if
+-- it has maps, which would start empty. -> true | nil, err
+M.check = errors.catch(function(p, group)
+	if p.promote ~= "better" then return true end
+	for _, x in ipairs(candidate_of(p, group)) do
+		for _, m in ipairs(x.info.maps) do
 			if m.origin ~= "rodata" and not m.shared then
 				return nil, errors.new(
 					"refused",
 					("policy %s has a map %s, " ..
 						"which would start empty in a policy " ..
 						"for some sizes only"):format(x.name, m.name),
-					{ hint = 'promote = "all" or "scope"' })
+					{ hint = 'set promote = "all" or "scope" in the plan' })
 			end
 		end
 	end
@@ -142,7 +155,7 @@ end
 M.make = errors.catch(function(group, r, strata)
 	local rows = rows_of(strata, read.record(r.plan.scope).sizes)
 	if #rows == 0 then
-		return errors.fail("refused", "no kind of collectives was found better")
+		return errors.fail("refused", "the candidate is better for no kind of collectives")
 	end
 	local list = try(images(group, r.candidate))
 	if #list == 0 then list[1] = { name = "none" } end

@@ -28,10 +28,13 @@ local try = errors.try
 local M = {}
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 
-local ENDED = record.ended
-M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
-	record.gone
-M.is_of, M.times, M.kinds = job.is_of, job.times, collectives.kinds
+local KIND = record.kinds.rollout
+M.states, M.runs, M.gone, M.is_of, M.over = record.states, record.runs, record.gone, record.is_of,
+	record.over
+M.times, M.of_rccl, M.kinds = job.times, job.of_rccl, collectives.kinds
+
+-- M.load(home) -> the job's rollout | nil (there is none) | nil, err
+function M.load(home) return record.load(KIND, home) end
 
 -- ---- the judge ------------------------------------------------------------------------
 
@@ -49,14 +52,6 @@ function M.strata(blocks, pairs_done)
 	return t, n
 end
 
-local function hook_lists(strata)
-	local a, b = {}, {}
-	for kind, s in pairs(strata) do
-		a[kind], b[kind] = table.move(s.a, 1, #s.a, 1, {}), table.move(s.b, 1, #s.b, 1, {})
-	end
-	return a, b
-end
-
 local function look(r, k)
 	local done = plan.look_at(r.plan, k)
 	local strata = M.strata(stages.blocks(r), done)
@@ -68,35 +63,16 @@ local function look(r, k)
 		each = r.plan.promote == "better",
 	})
 	if r.hooks and r.hooks.look then
-		out.verdict, out.reason = r.hooks.look(hook_lists(strata))
+		out.verdict, out.reason = r.hooks.look(strata)
 	end
 	out.look, out.pairs = k, done
 	return out
 end
 M.look = look
 
--- The seed decides which arm is first in pair @i. Arm A is first in pair 1, because the guards
--- compare with it.
-local function first_arm(seed, i)
-	if i == 1 then return "a" end
-	local x = (seed * 2654435761 + i * 40503) & 0xffffffff
-	for _ = 1, 3 do
-		x = (x ~ (x << 13) & 0xffffffff)
-		x = x ~ (x >> 17)
-		x = (x ~ (x << 5)) & 0xffffffff
-	end
-	return x & 1 == 0 and "a" or "b"
-end
-
-function M.arm_of(seed, n)
-	local first = first_arm(seed, (n + 1) // 2)
-	if n % 2 == 1 then return first end
-	return first == "a" and "b" or "a"
-end
-
 -- ---- running ----------------------------------------------------------------------------
 
--- Put @arm in place and record @state. Does not wait until the ranks have passed the fence.
+-- Activate @arm and record @state. Does not wait until the ranks have passed the fence.
 local function finish(r, arm, state, reason, evidence)
 	local ok, err = true, nil
 	-- Other shells see this state while the change is being made.
@@ -216,17 +192,10 @@ local function ended(r, word, why, evidence)
 	return (asked[word] or asked.pause)(r, why, evidence)
 end
 
--- Change the job to @arm. -> true | nil, word, why, as blocks.block returns them
-local function place(r, arm)
-	local ok, err = job.guard(r)
-	if not ok then return nil, job.refused(err) end
-	if r.arm == arm then return true end
-	ok, err = job.use(r, arm, r.plan.block_timeout)
-	if not ok then return nil, job.refused(err) end
-	r.arm = arm
-	ok, err = record.save(r)
-	if not ok then return nil, "taken", err end
-	return true
+-- Save the rollout between two blocks. -> nil: continue | as ended()
+local function saved(r)
+	local ok, err = record.save(r)
+	if not ok then return ended(r, job.unsaved(err)) end
 end
 
 -- Begin the next step: more communicators, first with the baseline, judged by its own blocks.
@@ -244,7 +213,7 @@ local function advance(r)
 	record.event(r, "progressing", ("step %d of %d: %s"):format(
 		i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator")
 		or "all communicators"), { step = i + 1 })
-	return nil, record.trouble(r)
+	return saved(r)
 end
 
 -- A step has passed. Bake, then begin the next step, or conclude after the last step. -> as
@@ -257,7 +226,7 @@ local function passed(r, verdict, baked)
 		record.event(r, "progressing", ("keeps the candidate for %s (bake)"):format(
 			units.seconds(at.bake)), { step = i, verdict = verdict.verdict,
 			reason = verdict.reason })
-		return nil, record.trouble(r)
+		return saved(r)
 	end
 	if i < #(r.steps or {}) then return advance(r) end
 	return conclude(r, verdict)
@@ -265,7 +234,7 @@ end
 
 -- Keep the candidate in place for the bake time, with the guards active.
 local function bake(r)
-	local ok, n, why, evidence = place(r, "b")
+	local ok, n, why, evidence = job.place(r, "b")
 	if ok then ok, n, why, evidence = blocks.block(r, "b", r.baking.seconds) end
 	if not ok then return ended(r, n, why, evidence) end
 	record.event(r, "progressing", ("baked %s: %s"):format(
@@ -285,8 +254,9 @@ local function step(r)
 	local _, at, first = stages.now(r)
 	local here = #r.blocks - first + 1
 	local n = #r.blocks + 1
-	local arm = M.arm_of(r.plan.seed + at - 1, here)
-	local medians, kept, why, evidence = place(r, arm)
+	local order = record.order(r.plan.seed + at - 1, (here + 1) // 2, 2)
+	local arm = order[2 - here % 2] == 1 and "a" or "b"
+	local medians, kept, why, evidence = job.place(r, arm)
 	local began = core.time()
 	if medians then medians, kept, why, evidence = blocks.block(r, arm) end
 	if not medians then return ended(r, kept, why, evidence) end
@@ -307,7 +277,7 @@ local function step(r)
 			break
 		end
 	end
-	return nil, record.trouble(r)
+	return saved(r)
 end
 
 -- Take over a rollout that is paused or whose runner has died. -> the generation of a
@@ -317,18 +287,16 @@ local function adopt(r, group)
 		error(errors.new("busy", ("process %s runs the rollout"):format(r.runner.pid), {
 			hint = "rollout status follow=yes follows it, rollout pause stops it" }), 0)
 	end
-	if not job.is_of(r, group) then
+	if not record.is_of(r, group) then
 		error(errors.new("refused",
 			"this rollout belongs to an earlier job of the same name",
 			{ hint = "rollout start begins a new rollout and keeps the old file" }), 0)
 	end
 	local now = try(group:one "status")
-	store.forget_requests(r) -- remove requests to the dead runner
-	r.group, r.home, r.asker = group, group, nil
+	record.adopt(r, group)
 	-- The job has another generation than the file. Either the runner that died made it before
 	-- it could save, or somebody else changed the job.
 	local other
-	r.before = r.state ~= "paused" and r.runner.process or nil
 	if now.generation ~= r.generation then
 		if r.arm ~= "a" or job.has_candidate(r, now) then
 			r.arm = "none"
@@ -339,30 +307,8 @@ local function adopt(r, group)
 	-- From here on, the job's present generation counts as the rollout's own. Any other
 	-- generation is a concurrent change.
 	r.generation, r.since = now.generation, {}
-	r.taken, r.runner = r.runner.token, store.runner()
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
 	return other
-end
-
--- Pause the rollout of @id with the baseline, unless another process runs it, or it has
--- paused or ended. @token: the runner that died; its process may still be exiting.
--- -> true when the supervisor need not try again
-local function rescue(name, id, token, fleet)
-	local wish = { job = name, fleet = fleet }
-	local group = fleet and session.attach(wish)
-	if fleet and not group then return false end
-	local r = record.load(group or wish)
-	local runs = r and record.runs(r)
-	if not r or r.id ~= id or ENDED[r.state] or r.state == "paused" or runs then
-		if group then group:close() end
-		return not runs or r.runner.token ~= token
-	end
-	group = group or session.attach(wish)
-	if not group then return false end
-	local ok = pcall(adopt, r, group) and record.save(r) and asked.pause(r,
-		"the rollout's runner died; its supervisor restored the baseline")
-	group:close()
-	return ok and true or false
 end
 
 -- If a hook fails, the rollout records its error.
@@ -371,76 +317,45 @@ function M.fail(r, err)
 	return record.save(r)
 end
 
--- The functions that rollout/runner.lua needs to run a rollout
-local methods = { step = step, save = record.save, load = record.load }
+-- ---- what rollout/runner.lua calls ----------------------------------------------------
 
-function methods.ended(r) return ENDED[r.state] or r.state == "paused" end
+KIND.step = step
 
-function methods.stop(r, why, err)
+function KIND.stop(r, why, err)
 	if not err then return asked.pause(r, why) end
 	runner.fail(r, err)
-	local fine, result = pcall(asked.pause, r, why)
-	if not fine or not result then
+	if not pcall(asked.pause, r, why) then
 		record.event(r, "paused", why .. "; the job keeps its current policies")
 		pcall(record.save, r)
 	end
 	return nil, err
 end
 
-function methods.lost(r, err)
+function KIND.lost(r, err)
 	record.event(r, "paused", err.message)
 	return record.save(r)
 end
 
-function methods.rescue(r)
-	local name, id, token, group = r.job, r.id, r.runner.token, r.group
-	local fleet = group.url -- nil: a job of this host
-	return function()
-		group:close() -- drop the connections of the dead process
-		return rescue(name, id, token, fleet)
-	end
+-- Pause the rollout with the baseline.
+function KIND.rescue(r, group)
+	adopt(r, group)
+	return record.claim(r) and asked.pause(r,
+		"the rollout's runner died; its supervisor restored the baseline")
 end
 
 -- Run the rollout in this process until it ends or pauses, or has made @most blocks. tell(r) is
 -- called after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
 function M.run(r, tell, most)
 	local last = most and #r.blocks + most
-	return runner.run(r, methods, tell, last and function() return #r.blocks >= last end)
+	return runner.run(r, tell, last and function() return #r.blocks >= last end)
 end
-
--- Run the rollout in a process of its own, which calls after(r) at the end. -> its PID | nil, err
-function M.detach(r, after) return runner.detach(r, methods, nil, after) end
-
--- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
-function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- M.start(group, p[, hooks]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: of the plan's file (rollout/hooks.lua), or nil
 M.start = errors.catch(function(group, p, hooks)
-	local old, err = record.load(group)
-	if err then return nil, err end
-	if old and not ENDED[old.state] and store.active(old.runner) == nil then
-		return nil, errors.new(
-			"busy", (
-			"rollout %s of a job of this name is %s in another PID namespace"):format(
-			tostring(old.plan.name), old.state),
-			{ hint = "end the rollout there, or move " .. old.path .. " away" })
-	end
-	if old and not ENDED[old.state] and job.is_of(old, group) then
-		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(
-			tostring(old.plan.name), old.state, record.runs(old)
-			and ", process " .. old.runner.pid .. " runs it" or ""),
-			{ hint = "rollout status; rollout resume or rollout abort ends it" })
-	end
-	local path = try(store.path(group.job, "rollouts"))
-	local r = {
-		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {},
-		events = core.array {}, path = path, group = group, home = group,
-		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"),
-			core.time():gsub("[^%dT]", "")), runner = store.runner(), arm = "a",
-			processes = job.processes_of(group),
-	}
-	p.seed = p.seed or math.random(1 << 30)
+	local old = record.free(KIND, group)
+	local r = record.new(KIND, group, p)
+	r.state, r.arm, r.events = "planned", "a", core.array {}
 	if hooks then r.hooks, r.hooked = hooks, { file = hooks.file, digest = hooks.digest } end
 	r.comms = job.comms_of(group, p.scope.comms)
 	r.steps, r.whole = stages.of(group, p, r.comms), r.comms
@@ -449,9 +364,8 @@ M.start = errors.catch(function(group, p, hooks)
 	r.baseline, r.generation, common = try(job.in_use(group, r.comms, p.promote == "all"))
 	r.common = not p.baseline and common or nil
 	if p.baseline then r.baseline = try(job.names_of(group, p.baseline)) end
-	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
+	r.samples = ("%s.%s.times.csv"):format((r.path:gsub("%.json$", "")), r.id)
 	r.candidate = try(job.names_of(group, p.candidate))
-	if p.promote == "better" then try(promote.check(group, r.candidate)) end
 	record.event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
 	r.no_gpu_times = job.begin(r)
 	r.where = witness.where(function(line) return job.ask(r, line) end)
@@ -461,10 +375,10 @@ M.start = errors.catch(function(group, p, hooks)
 		.. (r.where.times and "; times are " .. r.where.times or "")
 		.. (r.no_gpu_times and "; " .. r.no_gpu_times or ""))
 	r.arm = p.baseline and "none" or "a"
-	try(record.replace(r, old and { id = old.id, token = old.runner.token }))
+	try(record.replace(r, old))
 	if old then
-		old.path, old.home = nil, nil
-		store.write(("%s.%s.old.json"):format((path:gsub("%.json$", "")), old.id), old)
+		store.write(("%s.%s.old.json"):format((r.path:gsub("%.json$", "")), old.id),
+			KIND.saved(old))
 	end
 	return r
 end)
@@ -485,7 +399,7 @@ M.all = errors.catch(function(url)
 	table.sort(names)
 	local list = {}
 	for _, name in ipairs(names) do
-		local r, err = record.load { job = name, fleet = store and true, store = store }
+		local r, err = M.load { job = name, fleet = store and true, store = store }
 		if err then return nil, err end
 		list[#list + 1] = r
 	end
@@ -494,7 +408,7 @@ M.all = errors.catch(function(url)
 end)
 
 M.resume = errors.catch(function(r, group)
-	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	if KIND.ended(r) then return errors.fail("refused", "it has ended: %s", r.state) end
 	adopt(r, group)
 	if not M.more(r) then
 		return nil, errors.new(
@@ -518,7 +432,7 @@ end)
 
 -- Carry out promote, abort or pause, or ask the runner for it. -> r, true if it was only asked
 M.tell = errors.catch(function(r, group, word)
-	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	if KIND.ended(r) then return errors.fail("refused", "it has ended: %s", r.state) end
 	if record.runs(r) then
 		try(store.request(r, word))
 		return r, true
@@ -536,7 +450,7 @@ M.undo = errors.catch(function(r, group)
 			r.state)
 	end
 	local now = try(group:one "status")
-	if job.is_of(r, group) and now.generation ~= r.generation
+	if record.is_of(r, group) and now.generation ~= r.generation
 		and not job.has_candidate(r, now) then
 		return nil, errors.new(
 			"refused",

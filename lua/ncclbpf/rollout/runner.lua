@@ -6,40 +6,62 @@ local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local keys = require "ncclbpf.rollout.keys"
+local record = require "ncclbpf.rollout.record"
+local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
 local TRIES = 20 -- of a supervisor
 
--- Start a process that waits for the death of this one, then calls rescue() until it returns true,
--- then after(done).
-local function supervisor(rescue, after)
+-- Restore the baseline of the run @id, unless another process runs it, or it has ended or paused
+-- safely. @token: the runner that died; its process may still be exiting.
+-- -> true when the supervisor need not try again
+local function rescue(kind, wish, id, token)
+	local group = wish.fleet and session.attach(wish)
+	if wish.fleet and not group then return false end
+	local r, err = record.load(kind, group or wish)
+	if err then
+		if group then group:close() end
+		return false
+	end
+	local runs = r and record.runs(r)
+	local open = r and r.id == id and not runs and (not record.over(r) or r.unsafe)
+	group = group or open and session.attach(wish)
+	local ok, done = false, nil
+	if open and group then ok, done = pcall(kind.rescue, r, group) end
+	if group then group:close() end
+	if open then return ok and done and true or false end
+	return not runs or r.runner.token ~= token
+end
+
+-- Start a process that waits for the death of this one, then calls rescue() until it returns true.
+local function supervisor(r)
+	local kind, id, token, group = r.kind, r.id, r.runner.token, r.group
+	local wish = { job = r.job, fleet = group.url } -- fleet nil: a job of this host
 	return core.guardian(function()
-		local done = false
 		for _ = 1, TRIES do
-			local fine, ok = pcall(rescue)
-			done = fine and ok and true or false
-			if done then break end
+			group:close() -- drop the connections of the dead process
+			local fine, done = pcall(rescue, kind, wish, id, token)
+			if fine and done then break end
 			clock.sleep(clock.times.retry)
 		end
-		if after then after(done) end
 	end)
 end
 
--- Call work() under a supervisor, with Ctrl-C held back. The first result of work() says whether
--- the supervisor may end; the others are returned. If it may not end, or work() raised an error,
--- the supervisor calls rescue() at once.
-local function supervised(rescue, after, work)
-	local guardian, err = supervisor(rescue, after)
+-- Call work() under a supervisor of @r, with Ctrl-C held back. -> the results of work(). If the run
+-- is unsafe then, or work() has failed, the supervisor calls rescue(): perhaps the record could not
+-- be saved and still says that the run continues.
+local function supervised(r, work)
+	local guardian, err = supervisor(r)
 	if not guardian then return nil, errors.from_reply(err) end
 	core.hold(true)
 	local results = table.pack(pcall(work))
-	local fine, safe = results[1], results[2]
-	if fine and safe then guardian:done() else guardian:close() end
+	if results[1] and results[2] and not r.unsafe then guardian:done() else guardian:close() end
 	core.hold(false)
-	if not fine then error(safe, 0) end
-	return table.unpack(results, 3, results.n)
+	if not results[1] then error(results[2], 0) end
+	return table.unpack(results, 2, results.n)
 end
 
 local function log_of(r) return (r.path:gsub("%.json$", "")) .. ".log" end
@@ -60,28 +82,23 @@ function M.failure(r)
 	return f and errors.new(f.code, f.message, { hint = f.hint, cause = f.cause }) or nil
 end
 
--- A run is a rollout or sweep: a table with path, id, group, runner and plan.deadline. @methods are
--- the functions for its kind:
+-- The functions of a run's kind:
 -- step(r): one step, such as a block. -> nil: continue | r: it has ended or paused | nil, err
 -- stop(r, why, err): end the run, after its deadline or (err) after an error that step() raised.
 --   -> as step()
 -- lost(r, err): record that the new process cannot reach the job. -> true | nil, err
--- save(r): write the record
--- rescue(r) -> two functions for the supervisor: one that it repeats until it returns true, and one
---   that it calls afterwards
--- load(home) -> the run as its record has it
--- ended(r) -> has the run ended or paused?
+-- rescue(r, group): take the run over from its dead runner and restore the baseline. -> did it?
 
--- Repeat methods.step until the run has ended or paused, its deadline has passed, or enough(r)
+-- Repeat kind.step until the run has ended or paused, its deadline has passed, or enough(r)
 -- returns true. tell(r) is called after each step. -> r | nil, err
-local function run_steps(r, methods, tell, enough)
+local function run_steps(r, tell, enough)
 	local till = clock.now() + r.plan.deadline
 	local fine, done, err
 	r.failure = nil
 	repeat
-		fine, done, err = pcall(methods.step, r)
+		fine, done, err = pcall(r.kind.step, r)
 		if fine and not done and not err and clock.now() > till then
-			fine, done, err = pcall(methods.stop, r,
+			fine, done, err = pcall(r.kind.stop, r,
 				("the deadline of %g s has passed"):format(r.plan.deadline))
 		end
 		if tell then tell(r) end
@@ -89,25 +106,21 @@ local function run_steps(r, methods, tell, enough)
 	if fine then return done or not err and r or nil, err end
 	-- the most likely reason: a process did not answer
 	err = errors.caught(done)
-	return methods.stop(r, err.message, err)
+	return r.kind.stop(r, err.message, err)
 end
 
 -- Run @r in this process; Ctrl-C waits meanwhile and asks for a pause. -> as run_steps()
-function M.run(r, methods, tell, enough)
-	local rescue, after = methods.rescue(r)
-	return supervised(rescue, after, function()
-		local done, err = run_steps(r, methods, tell, enough)
-		return not r.unsafe, done, err
-	end)
+function M.run(r, tell, enough)
+	return supervised(r, function() return run_steps(r, tell, enough) end)
 end
 
 -- Wait until process @pid is the runner of @r. Otherwise another process could take the run over,
 -- because the runner so far, this shell, may end first. -> true | nil, err
-local function await_runner(r, methods, pid)
+local function await_runner(r, pid)
 	local till = clock.now() + clock.times.saved
 	while clock.now() < till do
 		local lives = core.alive(pid)
-		local now = methods.load(r.home)
+		local now = record.load(r.kind, r.home)
 		if now and now.runner.pid == pid then return true end
 		if not lives and now and not store.is_this_process(now.runner) then
 			return errors.fail("busy", "process %s has taken over as the runner",
@@ -119,21 +132,21 @@ local function await_runner(r, methods, pid)
 	return true -- M.follow reports a process that died before it was the runner
 end
 
--- Run @r in a new process, which becomes its runner by methods.save(r) and calls after(r) at the
--- end. Its output goes to a log beside the record. -> its PID | nil, err
-function M.detach(r, methods, tell, after)
+-- Run @r in a new process, which becomes its runner and calls after(r) at the end. Its output goes
+-- to a log beside the record. -> its PID | nil, err
+function M.detach(r, after)
 	local log = log_of(r)
 	core.unlink(log)
 	local pid, err = core.detach(function()
 		local there, why = r.group:reconnect(clock.times.patience)
 		r.taken, r.runner, r.failure = r.runner.token, store.runner(), nil
-		local saved, trouble = methods.save(r)
+		local saved, trouble = record.save(r)
 		if not saved then error(trouble, 0) end
 		local ok
 		if there then
-			ok, why = M.run(r, methods, tell)
+			ok, why = M.run(r)
 		else
-			ok, why = methods.lost(r, why)
+			ok, why = r.kind.lost(r, why)
 		end
 		if after then after(r) end
 		if not ok then io.stderr:write(errors.text(errors.caught(why)), "\n") end
@@ -141,7 +154,7 @@ function M.detach(r, methods, tell, after)
 	end, log)
 	if not pid then return nil, errors.from_reply(err) end
 	local ok
-	ok, err = await_runner(r, methods, pid)
+	ok, err = await_runner(r, pid)
 	if not ok then return nil, err end
 	return pid
 end
@@ -175,13 +188,8 @@ local function stamp_of(r)
 	return st and ("%.9f %d"):format(st.mtime, st.size)
 end
 
--- May a read that has failed with @err succeed soon?
-local function passes(err)
-	return err and (err.code == "timed_out" or err.code == "store_unavailable")
-end
-
 -- Like M.follow, but without the runner's error.
-local function follow(run, methods, tell, pid)
+local function follow(run, tell, pid)
 	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
 	local failing -- since when the store has not answered; nil: it answers
@@ -189,10 +197,10 @@ local function follow(run, methods, tell, pid)
 	local function step()
 		local stamp = stamp_of(run)
 		if stamp ~= seen then
-			local now, err = methods.load(run.home)
+			local now, err = record.load(run.kind, run.home)
 			if now then
 				failing = nil
-			elseif passes(err) then
+			elseif err and sites.passes(err) then
 				failing = failing or clock.now()
 				local waited = clock.now() - failing
 				if waited < clock.times.patience then return false end
@@ -210,7 +218,7 @@ local function follow(run, methods, tell, pid)
 			if tell and not same then tell(r) end
 		end
 		if pid then read = copy_log(log, read) end
-		if methods.ended(r) and not (pid and core.alive(pid)) then return r end
+		if record.over(r) and not (pid and core.alive(pid)) then return r end
 		local lost
 		lost, gone = is_lost(r, pid, gone)
 		if lost then
@@ -245,11 +253,19 @@ end
 -- Follow @run until it has ended or paused. tell(r) is called after each change of its record.
 -- @pid: this shell has started the runner: then Ctrl-C asks it for a pause and waits, and its error
 -- is returned; else Ctrl-C only ends the following. -> the run | nil, err
-function M.follow(run, methods, tell, pid)
-	local done, err = follow(run, methods, tell, pid)
+function M.follow(run, tell, pid)
+	local done, err = follow(run, tell, pid)
 	local failure = done and pid and M.failure(done)
 	if failure then return nil, failure end
 	return done, err
+end
+
+-- Return the function that shows the progress of a run for a command: to a script data(r), on a
+-- terminal a line text(r). nil: nobody looks
+function M.teller(ctx, data, text)
+	if ctx.script then return function(r) ctx:pass(data(r)) end end
+	if not core.isatty(2) or ctx.flags.quiet then return nil end
+	return function(r) io.stderr:write("\r\27[K", text(r)) end
 end
 
 return M

@@ -19,16 +19,12 @@ local LIMIT = 16 << 20
 local function own_pid() return select(2, core.ids()) end
 
 local function folder(kind)
-	local state = os.getenv "XDG_STATE_HOME"
-	if not state or state == "" then
-		local home = os.getenv "HOME"
-		if not home or home == "" then
-			errors.raise("cannot_create",
-				"neither XDG_STATE_HOME nor HOME says where to keep %s", kind)
-		end
-		state = home .. "/.local/state"
+	local state = process.state_folder()
+	if not state then
+		errors.raise("cannot_create",
+			"neither XDG_STATE_HOME nor HOME says where to keep %s", kind)
 	end
-	local dir = state .. "/ncclbpf/" .. kind
+	local dir = state .. "/" .. kind
 	if not core.mkdirs(dir) then
 		error(errors.new("cannot_create", ("%s cannot be made"):format(dir), {
 			hint = ("set XDG_STATE_HOME to a directory that user %d may write; "
@@ -40,13 +36,9 @@ end
 
 local function plain(name) return (tostring(name):gsub("[^%w_.%-]", "_")) end
 
-local function host()
-	return (core.read("/proc/sys/kernel/hostname", 256) or ""):match "%S+" or "localhost"
-end
-
 -- Return the path of a job's record. @kind: "rollouts" or "sweeps". -> path | nil, err
 M.path = errors.catch(function(job, kind)
-	return ("%s/%s@%s.json"):format(folder(kind), plain(job), plain(host()))
+	return ("%s/%s@%s.json"):format(folder(kind), plain(job), plain(process.host()))
 end)
 
 -- Read the table of a file. -> table, path | nil (no file) | nil, err. @what: name for
@@ -63,12 +55,16 @@ M.read = errors.catch(function(path, what, valid)
 	return t
 end)
 
--- Return @err of a lock that process @who holds. If @who is stopped, the error says so instead.
+-- Return @err of a lock that process @who holds. If @who is stopped, the error says so instead. It
+-- is timed_out and not busy, because @who may not have changed the record yet.
 local function lock_error(err, who)
+	if err.code ~= "busy" then return err end
 	local pid = who:match "/(%d+)/%d+$"
 	local _, stopped = process.alive(who)
-	if err.code ~= "busy" or not stopped then return err end
-	return errors.new("busy", ("process %s is stopped while it changes the record"):format(pid),
+	err.code = "timed_out"
+	if not stopped then return err end
+	return errors.new("timed_out", (
+		"process %s is stopped while it changes the record"):format(pid),
 		{ hint = ("kill -CONT %s lets it continue; kill -KILL %s ends it, and its "
 			.. "supervisor restores the baseline"):format(pid, pid) })
 end
@@ -100,8 +96,8 @@ M.load = errors.catch(function(home, kind, valid)
 	end
 	local t, err = keys.read(home, kind)
 	if t and not valid(t) then
-		return errors.fail("bad_argument", "job %s: the store's record is no %s", home.job,
-			kind)
+		return errors.fail("bad_argument", "job %s: the record in the store is not a %s",
+			home.job, kind)
 	end
 	if t then t.path, t.home = path, home end
 	return t, err

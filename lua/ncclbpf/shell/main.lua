@@ -42,7 +42,7 @@ local function version(app, flags)
 	app:write(("%s %s\n"):format(PROGRAM, core.version))
 	if flags.verbose then
 		app:write(("%s\n"):format(_VERSION))
-		app:write("control protocol 1, tuner interfaces v2 to v6\n")
+		app:write("control protocol 1, tuner interfaces v2 to v7\n")
 	end
 	return 0
 end

@@ -7,6 +7,7 @@ local lists = require "ncclbpf.base.lists"
 local complete = require "ncclbpf.shell.complete"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"
+local process = require "ncclbpf.base.process"
 
 local M = {}
 
@@ -15,15 +16,8 @@ local HISTORY = 10000
 -- ---- history --------------------------------------------------------------------------
 
 local function history_path()
-	local set = os.getenv "NCCLBPF_HISTORY"
-	if set and set ~= "" then return set end
-	local state = os.getenv "XDG_STATE_HOME"
-	if not state or state == "" then
-		local home = os.getenv "HOME"
-		if not home or home == "" then return nil end
-		state = home .. "/.local/state"
-	end
-	return state .. "/ncclbpf/history"
+	local state = process.state_folder()
+	return process.env "NCCLBPF_HISTORY" or state and state .. "/history"
 end
 
 local History = {}
@@ -51,8 +45,6 @@ function History:add(line)
 	self.edit.remember(line)
 	if self.path then core.append(self.path, line .. "\n") end
 end
-
--- Text of the prompt.
 
 local utf = core.utf8()
 
@@ -119,8 +111,7 @@ end
 
 local function init_file(app)
 	if app.flags.no_rc then return 0 end
-	local config = os.getenv "XDG_CONFIG_HOME"
-	if not config or config == "" then config = (os.getenv "HOME" or "") .. "/.config" end
+	local config = process.env "XDG_CONFIG_HOME" or (process.env "HOME" or "") .. "/.config"
 	local path = config .. "/ncclbpf/init.lua"
 	if not core.stat(path) then return 0 end
 	local text, err = core.read(path, 1 << 20)
@@ -130,9 +121,9 @@ local function init_file(app)
 		return app:report(errors.new("bad_setting", why,
 			{ hint = "--no-rc starts without it" }))
 	end
-	local r = app:call(f)
-	if not r[1] then
-		local e = errors.caught(r[2])
+	local ok, e = core.guard(app.flags.verbose, f)
+	if not ok then
+		e = errors.caught(e)
 		return app:report(errors.new("bad_setting", e.message,
 			{ where = path, hint = "--no-rc starts without it" }))
 	end

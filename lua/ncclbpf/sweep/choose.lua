@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- Choose the best decision table from measurements of combinations (algorithm, protocol,
--- channels). A candidate is chosen if it is surely faster by a least effect. Neighbouring sizes
--- keep one answer unless a change gains enough. Uses neither a job nor files.
+-- channels, chunk size). A candidate is chosen if it is surely faster by a least effect.
+-- Neighbouring sizes keep one answer unless a change gains enough. Uses neither a job nor files.
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
+local collectives = require "ncclbpf.job.collectives"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
 local plan = require "ncclbpf.rollout.plan"
 local data = require "ncclbpf.sweep.measurements"
+local decision = require "ncclbpf.policy.table_rows"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -24,7 +26,15 @@ local function known(kind)
 	end
 end
 
-local function channels(v) return math.type(v) == "integer" and v >= 0 and v <= 64 and v or nil end
+local function channels(v)
+	return math.type(v) == "integer" and v >= 0 and v <= decision.CHANNELS and v or nil
+end
+
+local function chunk_size(v)
+	v = type(v) == "string" and units.size(v) or v
+	return math.type(v) == "integer" and (v == 0
+		or v >= decision.CHUNK_LEAST and v <= decision.CHUNK_MOST) and v or nil
+end
 
 local function one_of(check, want)
 	return function(v)
@@ -42,29 +52,23 @@ local source = {
 	coll = { one_of(kit.collective, table.concat(data.words_of "coll", ", ")) },
 	algo = { one_of(known "algo", ALGOS) },
 	proto = { one_of(known "proto", PROTOS) },
-	channels = { kit.number(0, 64, true) },
+	channels = { kit.number(0, decision.CHANNELS, true) },
 	ranks = { kit.number(1, 1 << 30, true) },
 	nodes = { kit.number(1, 1 << 30, true) },
 }
 
+local tables = kit.tables_of("data", source, math.huge,
+	"a file, or a list of files or { file = ... }",
+	function(t)
+		return (t.algo == nil) ~= (t.proto == nil)
+			and "algo and proto: both, or neither (NCCL's own choice), expected"
+	end)
+
 local function sources(v)
 	if type(v) == "string" then v = { v } end
-	if type(v) ~= "table" or #v == 0 then
-		return nil, "a file, or a list of files or { file = ... }"
-	end
-	local out = core.array {}
-	for i, x in ipairs(v) do
-		local t, err = kit.check_fields(source, type(x) == "string" and { file = x } or x,
-			("data[%d]."):format(i))
-		if not t then return nil, nil, err end
-		if (t.algo == nil) ~= (t.proto == nil) then
-			return nil, nil, errors.new("bad_argument",
-				("data[%d]: algo and proto: " ..
-				"both, or neither (NCCL's own choice), expected"):format(i))
-		end
-		out[i] = t
-	end
-	return out
+	return tables(type(v) == "table" and lists.map(v, function(x)
+		return type(x) == "string" and { file = x } or x
+	end) or v)
 end
 
 local function combination(v)
@@ -81,7 +85,9 @@ M.schema = {
 		sizes = { kit.range } } },
 	algos = { kit.list_of(known "algo", "algorithms (" .. ALGOS .. ")") },
 	protos = { kit.list_of(known "proto", "protocols (" .. PROTOS .. ")") },
-	channels = { kit.list_of(channels, "numbers of channels from 0 (NCCL's own) to 64") },
+	channels = { kit.list_of(channels, ("numbers of channels from 0 (NCCL's own) to %d"):format(
+		decision.CHANNELS)) },
+	chunk_sizes = { kit.list_of(chunk_size, "chunk sizes of 4K to 1G, or 0 (NCCL's own)") },
 	most = { kit.number(1, 64, true), 16 },
 	rounds = { kit.number(4, 500, true), 12 },
 	samples = { kit.number(5, 1000, true), 20 },
@@ -104,7 +110,7 @@ M.check = errors.catch(function(t)
 	local p = try(kit.check_fields(M.schema, t, ""))
 	if p.baseline and not p.data then
 		return errors.fail(
-			"bad_argument", "baseline: only with data; " ..
+			"bad_argument", "baseline: allowed only with data; " ..
 				"on a job the current policies are the baseline")
 	end
 	return p
@@ -125,22 +131,32 @@ end)
 
 function M.label(c)
 	return ("%s/%s%s"):format(c.algo, c.proto, c.channels and c.channels > 0
-		and "x" .. c.channels or "")
+		and "x" .. c.channels or "") .. collectives.extras { chunk_size = c.chunk_size }
+end
+
+-- Return the columns of a table whose rows @list have chunk sizes, as its first line; "": NVIDIA's.
+function M.header(list)
+	for _, x in ipairs(list) do
+		if x.chunk_size and x.chunk_size > 0 then
+			return "collective,min_bytes,max_bytes,algorithm,protocol,channels,nodes,"
+				.. "ranks,chunk_size\n"
+		end
+	end
+	return ""
+end
+
+-- Return the row of a table for the class @c with the combination @x. @header: that of the table
+function M.row(c, x, header)
+	local line = ("%s,%d,%d,%s,%s,%d,%d,%d"):format(c.coll, c.from, c.to, x.algo, x.proto,
+		x.channels > 0 and x.channels or -1, c.nodes or -1, c.ranks or -1)
+	if header == "" then return line end
+	return line .. "," .. (x.chunk_size and x.chunk_size > 0 and x.chunk_size or -1)
 end
 
 -- Return the key of a class: a collective, the sizes from one power of two to the next, nodes,
 -- ranks.
 function M.class_key(coll, from, nodes, ranks)
 	return ("%s %020d %s %s"):format(coll, from, nodes or -1, ranks or -1)
-end
-
-function M.class_of(bytes)
-	local from = 0
-	if bytes >= 2 then
-		from = 1
-		while from * 2 <= bytes and from < 1 << 62 do from = from * 2 end
-	end
-	return from, from == 0 and 1 or from * 2 - 1
 end
 
 local function wanted(list, v)
@@ -159,8 +175,9 @@ end
 -- of other algorithms.
 local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
 
--- Return the algorithms and protocols of a bit mask that the plan allows, in NCCL's order.
-function M.offered(p, usable, nodes, most_channels)
+-- Return the combinations of a bit mask that the plan allows, in NCCL's order. @chunks: NCCL asks
+-- for chunk sizes
+function M.offered(p, usable, nodes, most_channels, chunks)
 	local out = {}
 	for i = 0, 20 do
 		local algo, proto = core.nccl("algo", i // 3), core.nccl("proto", i % 3)
@@ -169,8 +186,10 @@ function M.offered(p, usable, nodes, most_channels)
 				local fine = n == 0 or (
 					n <= (most_channels or 64)
 					and (BOUNDED[algo] or algo == "nvls" and nodes == 1))
-				if fine then
-					out[#out + 1] = { algo = algo, proto = proto, channels = n }
+				for _, size in ipairs(fine and (chunks and p.chunk_sizes or { 0 })
+					or {}) do
+					out[#out + 1] = { algo = algo, proto = proto, channels = n,
+						chunk_size = size }
 				end
 			end
 		end
@@ -219,13 +238,6 @@ local function comparisons(classes)
 	return n
 end
 M.comparisons = comparisons
-
--- Return the smallest number of blocks of an arm that can show a significant difference.
-function M.least_rounds(alpha)
-	local n = 2
-	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
-	return n
-end
 
 -- Each class gets results: {label, effect_pct, low_pct, high_pct, p, sure, fine, ...}
 function M.judge(classes, p)
@@ -346,7 +358,8 @@ local function verdict(c, p)
 		p.min_effect_pct, say(best) or best.label)
 end
 
--- M.choose(classes, p): after M.judge. -> rows of classes, rows of the table
+-- Choose the combination of each class that M.judge has judged. -> a row of the report for each
+-- class, and the rows of the table, in which equal neighbours are one
 function M.choose(classes, p)
 	local rows, table_rows = core.array {}, core.array {}
 	for _, list in ipairs(groups(classes)) do
@@ -371,6 +384,7 @@ function M.choose(classes, p)
 					to = c.to, nodes = c.nodes, ranks = c.ranks,
 					algo = pick.algo,
 					proto = pick.proto, channels = pick.channels,
+						chunk_size = pick.chunk_size,
 						first = #rows }
 				table_rows[#table_rows + 1] = open
 			else
@@ -394,14 +408,16 @@ local function how_sure(r)
 			r.verdict)
 end
 
--- CSV in NVIDIA's columns, with a comment line for each class. facts: comment lines at the top
+-- CSV in NVIDIA's columns, and chunk_size if there is one, with a comment line for each class.
+-- facts: comment lines at the top
 function M.csv(rows, table_rows, facts)
 	local t = {}
 	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
 	t[#t + 1] =
 		"# times against the baseline, less is faster, " ..
 		"with simultaneous confidence intervals"
-	local shown = 0
+	local header, shown = M.header(table_rows), 0
+	if header ~= "" then t[#t + 1] = header:sub(1, -2) end
 	local function comments(to)
 		while shown < to do
 			shown = shown + 1
@@ -410,9 +426,7 @@ function M.csv(rows, table_rows, facts)
 	end
 	for _, x in ipairs(table_rows) do
 		comments(x.last)
-		t[#t + 1] = ("%s,%d,%d,%s,%s,%d,%d,%d"):format(
-			x.coll, x.from, x.to, x.algo, x.proto, x.channels > 0 and x.channels or -1,
-			x.nodes or -1, x.ranks or -1)
+		t[#t + 1] = M.row(x, x, header)
 	end
 	comments(#rows)
 	return table.concat(t, "\n") .. "\n"
@@ -426,7 +440,8 @@ local function same(a, label) return label ~= nil and a == label end
 function M.classes_of_samples(list, p)
 	local by, classes, base = {}, {}, p.baseline and p.baseline ~= "none" and p.baseline or nil
 	for _, s in ipairs(list) do
-		local from, to = M.class_of(s.bytes)
+		local from = units.class(s.bytes)
+		local to = math.max(from * 2, 2) - 1
 		if M.in_scope(p, s.coll, from) then
 			local key = M.class_key(s.coll, from, s.nodes, s.ranks)
 			local c = by[key] or lists.add(classes, by, key, {
@@ -491,7 +506,8 @@ function M.result(classes, p, facts, more)
 	r.table = core.array {}
 	for i, x in ipairs(table_rows) do
 		r.table[i] = { coll = x.coll, min_bytes = x.from, max_bytes = x.to, algo = x.algo,
-			proto = x.proto, channels = x.channels, nodes = x.nodes, ranks = x.ranks }
+			proto = x.proto, channels = x.channels, chunk_size = x.chunk_size,
+			nodes = x.nodes, ranks = x.ranks }
 	end
 	r.csv = M.csv(rows, table_rows, facts)
 	return r

@@ -7,6 +7,7 @@ local ascii = require "ncclbpf.base.ascii"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
+local decision = require "ncclbpf.policy.table_rows"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -14,9 +15,10 @@ local M = {}
 
 local LIMIT = 64 << 20
 
+-- Raise the error of a place in a file. @line, @col: nil if they are not known
 local function bad(file, line, col, fmt, ...)
-	return nil, errors.new("malformed", fmt:format(...),
-		{ where = { file = file, line = line, col = col } })
+	error(errors.new("malformed", fmt:format(...),
+		{ where = { file = file, line = line, col = col } }), 0)
 end
 
 -- ---- words ------------------------------------------------------------------
@@ -46,7 +48,8 @@ function M.combination(text)
 		p, c = p:match "^(.-)x(%d+)$"
 		n = math.tointeger(tonumber(c)) or 0
 	end
-	if a and p and core.nccl("algo", a) and core.nccl("proto", p) and n <= 64 then
+	if a and p and core.nccl("algo", a) and core.nccl("proto", p)
+		and n <= decision.CHANNELS then
 		return a, p, n
 	end
 	return nil, ("ALGORITHM/PROTOCOL[xCHANNELS] of %s and %s"):format(
@@ -87,20 +90,20 @@ local PLACES = { "out-of-place", "in-place" }
 local function row_of(out, file, n, line, shift, head, about)
 	local t = tokens(line)
 	if #t ~= head.fields + head.more then
-		return bad(file, n, shift + 1,
+		bad(file, n, shift + 1,
 			"the line has %d fields, but the header in line %d requires %d",
 			#t, head.line, head.fields + head.more)
 	end
 	local size = math.tointeger(tonumber(t[head.size].word))
 	if not size or size < 0 then
-		return bad(file, n, shift + t[head.size].col,
+		bad(file, n, shift + t[head.size].col,
 			"size %q: a whole number of bytes expected", t[head.size].word)
 	end
 	for k, at in ipairs(head.times) do
 		local word = t[at].word
 		local us = tonumber(word)
 		if word ~= "N/A" and (not us or us ~= us or us <= 0 or us == math.huge) then
-			return bad(file, n, shift + t[at].col,
+			bad(file, n, shift + t[at].col,
 				"time %q: microseconds above 0, or N/A, expected", word)
 		end
 		if us then
@@ -108,10 +111,9 @@ local function row_of(out, file, n, line, shift, head, about)
 				line = n, about = about }
 		end
 	end
-	return true
 end
 
--- Returns a list of {bytes, us, place} and a table {coll, ranks, nodes}, or nil and an error.
+-- Returns a list of {bytes, us, place} and a table {coll, ranks, nodes}.
 local function read_text(file, text)
 	local out, about, head, n = {}, { ranks = 0 }, nil, 0
 	local hosts, nhosts = {}, 0
@@ -120,9 +122,7 @@ local function read_text(file, text)
 		local line, shift = untagged((whole:gsub("\r$", "")))
 		if line:match "^%s*#" then
 			local h = header_of(line)
-			if h then
-				h.line, head = n, h
-			end
+			if h then h.line, head = n, h end
 			about.coll = about.coll or M.collective(
 				line:match "Collective test starting:%s*(%S+)" or "")
 			local rank, host = line:match "^%s*#%s+Rank%s+(%d+).-%son%s+(%S+)%s+device"
@@ -132,26 +132,20 @@ local function read_text(file, text)
 			end
 		elseif line:match "^%s*%d+%s+%d+%s" then
 			if not head then
-				return bad(file, n, 1,
-					"a row without a header; a line with # size ... " ..
+				bad(file, n, 1, "a row without a header; a line with # size ... " ..
 					"time ... expected")
 			end
-			try(row_of(out, file, n, line, shift, head, about))
+			row_of(out, file, n, line, shift, head, about)
 		end
 	end
-	if not head then return bad(file, 1, 1, "no header of nccl-tests (# size ... time ...)") end
-	if #out == 0 then return bad(file, n, 1, "no row with a time") end
+	if not head then bad(file, 1, 1, "no header of nccl-tests (# size ... time ...)") end
+	if #out == 0 then bad(file, n, 1, "no row with a time") end
 	about.ranks = about.ranks > 0 and math.tointeger(about.ranks) or nil
 	about.nodes = nhosts > 0 and nhosts or nil
 	return out, about
 end
 
 -- ---- its JSON ------------------------------------------------------------------------
-
-local function at_result(file, i, fmt, ...)
-	return nil, errors.new("malformed", ("results[%d]: "):format(i) .. fmt:format(...),
-		{ where = { file = file } })
-end
 
 -- Return the time of one placement: the median of the iterations if the file has them. Iterations
 -- of one run are not independent samples.
@@ -164,8 +158,8 @@ local function json_times(file, i, r, key)
 	end
 	for _, us in ipairs(list) do
 		if type(us) ~= "number" or us ~= us or us <= 0 or us == math.huge then
-			return at_result(file, i, "%s: microseconds above 0 expected, found %s",
-				key, tostring(us))
+			bad(file, nil, nil, "results[%d]: %s: microseconds above 0 expected, "
+				.. "found %s", i, key, tostring(us))
 		end
 	end
 	return core.block_medians(list, #list)
@@ -197,19 +191,13 @@ end
 
 local function read_json(file, text)
 	local d, err = core.decode(text)
-	if not d then
-		return nil, errors.new("malformed", "not JSON: " .. err.message,
-			{ where = { file = file } })
-	end
+	if not d then bad(file, nil, nil, "%s", err.message) end
 	if type(d) ~= "table" or type(d.results) ~= "table" then
-		return nil, errors.new(
-			"malformed", "no field results; the JSON of nccl-tests expected",
-			{ where = { file = file } })
+		bad(file, nil, nil, "no field results; the JSON of nccl-tests expected")
 	end
 	if math.type(d.version) ~= "integer" or d.version < 1 then
-		return nil, errors.new(
-			"malformed", ("version: a whole number from 1 on expected, found %s")
-			:format(tostring(d.version)), { where = { file = file } })
+		bad(file, nil, nil, "version: a whole number from 1 on expected, found %s",
+			tostring(d.version))
 	end
 	local about, out = json_about(d), {}
 	about.warning = d.version > 3
@@ -218,21 +206,17 @@ local function read_json(file, text)
 	for i, r in ipairs(d.results) do
 		local size = type(r) == "table" and math.tointeger(r.size)
 		if not size or size < 0 then
-			return at_result(file, i, "size: bytes expected, found %s",
+			bad(file, nil, nil, "results[%d]: size: bytes expected, found %s", i,
 				type(r) == "table" and tostring(r.size) or type(r))
 		end
 		for k, key in ipairs { "out_of_place", "in_place" } do
-			local list = try(json_times(file, i, r, key))
-			for _, us in ipairs(list) do
+			for _, us in ipairs(json_times(file, i, r, key)) do
 				out[#out + 1] = { bytes = size, us = us, place = PLACES[k],
 					about = about }
 			end
 		end
 	end
-	if #out == 0 then
-		return nil, errors.new("malformed", "no result with a time",
-			{ where = { file = file } })
-	end
+	if #out == 0 then bad(file, nil, nil, "no result with a time") end
 	return out, about
 end
 
@@ -259,20 +243,20 @@ local function csv_header(file, n, line)
 	for i, f in ipairs(t) do
 		local name = ascii.lower(f.word)
 		if not KNOWN[name] then
-			return bad(file, n, f.col, "column %q: %s expected", f.word,
+			bad(file, n, f.col, "column %q: %s expected", f.word,
 				table.concat(COLUMNS, ", "))
 		end
 		if head[name] then
-			return bad(file, n, f.col, "column %q occurs twice", f.word)
+			bad(file, n, f.col, "column %q occurs twice", f.word)
 		end
 		head[name] = i
 	end
 	head.fields = #t
 	for _, c in ipairs { "collective", "size_bytes" } do
-		if not head[c] then return bad(file, n, 1, "no column %s", c) end
+		if not head[c] then bad(file, n, 1, "no column %s", c) end
 	end
 	if not head.latency_us and not head.cost_metric then
-		return bad(file, n, 1,
+		bad(file, n, 1,
 			"no column latency_us or cost_metric, so the file has no times")
 	end
 	return head
@@ -291,8 +275,8 @@ local READ = {
 		function() return table.concat(words_of "algo", ", ") .. ", or default" end },
 	protocol = { function(w) return core.nccl("proto", w) and ascii.lower(w) end,
 		function() return table.concat(words_of "proto", ", ") .. ", or default" end },
-	channels = { function(w) local v = whole(w) return v and v <= 64 and v end,
-		function() return "0 to 64, or -1" end },
+	channels = { function(w) local v = whole(w) return v and v <= decision.CHANNELS and v end,
+		function() return ("0 to %d, or -1"):format(decision.CHANNELS) end },
 	nodes = { whole, function() return "a whole number, or -1" end },
 	ranks = { whole, function() return "a whole number, or -1" end },
 	latency_us = { function(w) local v = tonumber(w) return v and v == v and v > 0
@@ -305,7 +289,7 @@ local MUST = { collective = true, size_bytes = true, latency_us = true }
 local function csv_row(file, n, line, head)
 	local t, v = split_csv(line), {}
 	if #t ~= head.fields then
-		return bad(file, n, 1,
+		bad(file, n, 1,
 			"the line has %d fields, but the header in line %d requires %d",
 			#t, head.line, head.fields)
 	end
@@ -314,39 +298,38 @@ local function csv_row(file, n, line, head)
 		if f and not (NONE[ascii.lower(f.word)] and not MUST[name]) then
 			v[name] = how[1](f.word) or nil
 			if v[name] == nil then
-				return bad(file, n, f.col, "%s %q: %s expected", KNOWN[name],
+				bad(file, n, f.col, "%s %q: %s expected", KNOWN[name],
 					f.word, how[2]())
 			end
 		elseif MUST[name] and f then
-			return bad(file, n, f.col, "%s: a value expected", KNOWN[name])
+			bad(file, n, f.col, "%s: a value expected", KNOWN[name])
 		end
 	end
 	if (v.algorithm == nil) ~= (v.protocol == nil) then
-		return bad(file, n, 1,
+		bad(file, n, 1,
 			"algorithm and protocol: both, or neither (NCCL's own choice), expected")
 	end
 	local us = v.latency_us or v.cost_metric
-	if not us then return bad(file, n, 1, "neither latency_us nor cost_metric has a value") end
+	if not us then bad(file, n, 1, "neither latency_us nor cost_metric has a value") end
 	return { bytes = v.size_bytes, us = us, line = n, about = {
 		coll = v.collective, algo = v.algorithm, proto = v.protocol, channels = v.channels
 			or 0, nodes = v.nodes, ranks = v.ranks } }
 end
 
 local function read_csv(file, text)
-	local out, head, n, err = {}, nil, 0, nil
+	local out, head, n = {}, nil, 0
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
 		n = n + 1
 		line = line:gsub("\r$", "")
 		if line:match "%S" and not line:match "^%s*#" then
 			if not head then
-				head = try(csv_header(file, n, line))
+				head = csv_header(file, n, line)
 			else
-				out[#out + 1], err = csv_row(file, n, line, head)
-				if err then return nil, err end
+				out[#out + 1] = csv_row(file, n, line, head)
 			end
 		end
 	end
-	if #out == 0 then return bad(file, math.max(n, 1), 1, "no measurement") end
+	if #out == 0 then bad(file, math.max(n, 1), 1, "no measurement") end
 	return out, {}
 end
 
@@ -358,34 +341,34 @@ local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
 
 local function inspector_row(file, n, d)
 	if type(d) ~= "table" then
-		return bad(file, n, 1, "an object expected, found %s", type(d))
+		bad(file, n, 1, "an object expected, found %s", type(d))
 	end
 	local h, c = d.header, d.coll_perf
-	if c == nil then return false end -- skip point-to-point operations and other kinds of lines
+	if c == nil then return end -- skip point-to-point operations and other kinds of lines
 	if type(h) ~= "table" or type(c) ~= "table" then
-		return bad(file, n, 1, "header and coll_perf: tables expected")
+		bad(file, n, 1, "header and coll_perf: tables expected")
 	end
 	local coll = type(c.coll) == "string" and M.collective((ascii.lower(c.coll):gsub("_", "")))
 		or nil
 	if not coll then
-		return bad(file, n, 1, "coll_perf.coll %s: a collective expected", tostring(c.coll))
+		bad(file, n, 1, "coll_perf.coll %s: a collective expected", tostring(c.coll))
 	end
 	for _, k in ipairs { "coll_sn", "coll_msg_size_bytes" } do
 		if math.type(c[k]) ~= "integer" or c[k] < 0 then
-			return bad(file, n, 1,
+			bad(file, n, 1,
 				"coll_perf.%s: a whole number from 0 on expected, found %s", k,
 				tostring(c[k]))
 		end
 	end
 	local us = c.coll_exec_time_us
 	if type(us) ~= "number" or us ~= us or us < 0 or us == math.huge then
-		return bad(file, n, 1,
+		bad(file, n, 1,
 			"coll_perf.coll_exec_time_us: microseconds expected, found %s",
 			tostring(us))
 	end
 	local source = c.coll_timing_source
 	if not SOURCES[source] then
-		return bad(file, n, 1,
+		bad(file, n, 1,
 			"coll_perf.coll_timing_source %s: " ..
 			"kernel_gpu, kernel_cpu or collective_cpu expected", tostring(source))
 	end
@@ -429,16 +412,13 @@ M.inspector = errors.catch(function(file, text)
 		if line:match "%S" then
 			local d, err = core.decode(line)
 			if d == nil then
-				return bad(file, n, 1, "not JSON: %s", err and err.message
-					or "an object expected")
+				bad(file, n, 1, "%s", err and err.message
+					or "a JSON object expected")
 			end
-			local row
-			row, err = inspector_row(file, n, d)
-			if row == nil then return nil, err end
-			if row then rows[#rows + 1] = row end
+			rows[#rows + 1] = inspector_row(file, n, d)
 		end
 	end
-	if #rows == 0 then return bad(file, math.max(n, 1), 1, "no coll_perf") end
+	if #rows == 0 then bad(file, math.max(n, 1), 1, "no coll_perf") end
 	local list, source, other = slowest(rows)
 	local told, all = 0, 0
 	for _, r in ipairs(list) do
@@ -480,14 +460,14 @@ end
 M.read = errors.catch(function(entry)
 	local text = try(core.read(entry.file, LIMIT))
 	if text:sub(1, 2) == "\31\139" then
-		return nil, errors.new("malformed", "compressed",
-			{ where = { file = entry.file }, hint = "gunzip it first" })
+		return nil, errors.new("malformed", "the file is compressed",
+			{ where = { file = entry.file }, hint = "decompress it with gunzip" })
 	end
 	local how = text:match "^%s*{" and (text:find('"coll_perf"', 1, true) and read_inspector
 		or read_json) or text:match "^%s*#.-\n" and text:find("algbw", 1, true)
 		and read_text
 	if not how then how = text:find("algbw", 1, true) and read_text or read_csv end
-	local list, about = try(how(entry.file, text))
+	local list, about = how(entry.file, text)
 	for _, s in ipairs(list) do
 		for _, k in ipairs { "coll", "algo", "proto", "channels", "ranks", "nodes" } do
 			s[k] = s.about[k]
@@ -499,10 +479,10 @@ M.read = errors.catch(function(entry)
 		s.about = nil
 		s.channels = s.channels or 0
 		if not s.coll then
-			return nil, errors.new("malformed",
+			error(errors.new("malformed",
 				"the file does not name the measured collective",
 				{ where = { file = entry.file, line = s.line },
-				hint = 'data = { { file = ..., coll = "allreduce" } }' })
+				hint = 'data = { { file = ..., coll = "allreduce" } }' }), 0)
 		end
 	end
 	return list, about.warning

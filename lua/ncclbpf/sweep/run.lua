@@ -14,12 +14,12 @@ local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
 local policy = require "ncclbpf.policy.policy"
+local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local plan = require "ncclbpf.rollout.plan"
-local rollout = require "ncclbpf.rollout.run"
+local record = require "ncclbpf.rollout.record"
 local runner = require "ncclbpf.rollout.runner"
 local session = require "ncclbpf.job.session"
-local sites = require "ncclbpf.job.sites"
 local store = require "ncclbpf.rollout.store"
 local sweep = require "ncclbpf.sweep.choose"
 local tables = require "ncclbpf.policy.table"
@@ -28,49 +28,10 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
-local PID = select(2, core.ids())
-
--- ---- the file ------------------------------------------------------------------
-
-local function valid(s)
-	return type(s.state) == "string" and type(s.baseline) == "table"
-		and type(s.prefix) == "string" and type(s.runner) == "table"
-end
+local KIND = record.kinds.sweep
 
 -- M.load(home) -> the last sweep of the job | nil (none) | nil, err
-function M.load(home)
-	local s, err = store.load(home, "sweep", valid)
-	if s and s.undone and s.state == "running" then
-		s.state = "abandoned"
-		s.reason = "the runner was lost; the agent of site " .. tostring(s.undone.site)
-			.. " restored the baseline"
-	end
-	return s, err
-end
-
--- Save the sweep if its file still describes the sweep @old (nil: there was no sweep).
-local function replace(r, old)
-	local keep = { version = 1, job = r.job, id = r.id, state = r.state,
-		reason = r.why or r.reason,
-		runner = r.runner, baseline = r.baseline, prefix = r.prefix, round = r.round,
-		blocks = r.done or r.blocks, of = r.of, plan = r.plan, result = r.result,
-		failure = r.failure }
-	local over = r.state ~= "running"
-	return store.replace(r, "sweep", keep, valid, old, over, over and not r.unsafe)
-end
-
-local function save(r)
-	local ok, err = replace(r, { id = r.id, token = r.taken or r.runner.token })
-	if not ok then return nil, err end
-	r.taken = nil
-	return true
-end
-
-function M.runs(s)
-	if s.state ~= "running" then return false end
-	local _, alive = store.active(s.runner)
-	return alive
-end
+function M.load(home) return record.load(KIND, home) end
 
 -- ---- the job's decisions -----------------------------------------------------------
 
@@ -109,12 +70,14 @@ local function classes_of(group, p)
 						comms = {}, strata = {},
 						candidates = {}, dropped = {}, out = {},
 							most_channels = read.number(
-							d.max_channels) })
+							d.max_channels),
+							chunks = read.number(d.tuner_abi) >= 6 })
 				c.usable = c.usable & t.usable
 				c.comms[d.comm] = true
 				local a = read.record(t.answer)
 				c.now = c.now or { algo = a.algo, proto = a.proto,
-					channels = read.number(a.channels) }
+					channels = read.number(a.channels),
+					chunk_size = read.number(a.chunk_size) }
 			end
 		end
 	end
@@ -129,7 +92,7 @@ local function candidates(classes, p)
 	for _, c in ipairs(classes) do
 		c.list = {}
 		for _, x in ipairs(sweep.offered(p, c.usable, c.nodes, c.most_channels > 0
-			and c.most_channels or nil)) do
+			and c.most_channels or nil, c.chunks)) do
 			local label = sweep.label(x)
 			if not (c.now and c.now.algo and label == sweep.label(c.now)) then
 				if #c.list < p.most then
@@ -147,27 +110,29 @@ end
 -- ---- arms -----------------------------------------------------------------------------
 
 -- Make a table with candidate @i of each class that still has one, and load it into the job.
--- -> arm {name, of = {class = label}} | nil (nothing is left) | nil, err
+-- -> arm {name, names = of its policies, of = {class = label}} | nil (nothing is left) | nil, err
 local make_arm = errors.catch(function(r, i)
-	local lines, of = {}, {}
+	local list, of = {}, {}
 	for _, c in ipairs(r.classes) do
 		local label = c.live[i]
 		local x = label and not c.dropped[label] and c.candidates[label]
 		if x then
 			of[c] = label
-			lines[#lines + 1] = ("%s,%d,%d,%s,%s,%d,%d,%d"):format(
-				c.coll, c.from, c.to, x.algo, x.proto, x.channels > 0 and x.channels
-				or -1, c.nodes, c.ranks)
+			list[#list + 1] = { c = c, x = x, chunk_size = x.chunk_size }
 		end
 	end
-	if #lines == 0 then return nil end
+	if #list == 0 then return nil end
+	local header = sweep.header(list)
+	local lines = lists.map(list, function(y) return sweep.row(y.c, y.x, header) end)
 	r.made = r.made + 1
 	local name = r.prefix .. r.made
-	local bytes = try(tables.compile(table.concat(lines, "\n") .. "\n", { name = name }))
+	local bytes = try(tables.compile(header .. table.concat(lines, "\n") .. "\n",
+		{ name = name }))
 	local image = core.image(bytes)
 	try(policy.load(r.group, name, bytes, image, image:info()))
-	r.names[#r.names + 1] = name
-	return { name = name, of = of, number = i }
+	local names = table.move(r.baseline, 1, #r.baseline, 1, {})
+	names[#names + 1] = name
+	return { name = name, names = names, of = of }
 end)
 
 -- Distribute the remaining candidates over as few arms as possible.
@@ -193,25 +158,10 @@ end
 
 -- ---- blocks -------------------------------------------------------------------------
 
-local function names_with(r, arm)
-	local t = core.array(table.move(r.baseline, 1, #r.baseline, 1, {}))
-	if arm then t[#t + 1] = arm.name end
-	return t
-end
+-- Change the job to @arm (nil: the baseline). -> as job.place
+local function place(r, arm) return job.place(r, arm and arm.names or "a") end
 
--- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block
--- returns them
-local function place(r, arm)
-	local ok, err = job.guard(r)
-	if not ok then return nil, job.refused(err) end
-	if r.now == (arm or "base") then return true end
-	ok, err = job.use(r, names_with(r, arm), r.plan.block_timeout)
-	if not ok then return nil, job.refused(err) end
-	r.now = arm or "base"
-	return true
-end
-
-local function record(r, arm, medians, ran)
+local function keep_times(r, arm, medians, ran)
 	for kind, ns in pairs(medians) do
 		local at = r.kinds[kind]
 		local label = at and (not arm and "base" or arm.of[at.class])
@@ -279,55 +229,27 @@ local function halfway(r)
 	return make_arms(r)
 end
 
-local function shuffled(n, random)
-	local t = {}
-	for i = 0, n do t[#t + 1] = i end
-	for i = #t, 2, -1 do
-		local j = random(i)
-		t[i], t[j] = t[j], t[i]
-	end
-	return t
-end
-
--- Return a random number generator. The same seed gives the same order on any machine.
-local function generator(seed)
-	local x = seed & 0xffffffff
-	if x == 0 then x = 1 end
-	return function(n)
-		x = (x ~ (x << 13)) & 0xffffffff
-		x = x ~ (x >> 17)
-		x = (x ~ (x << 5)) & 0xffffffff
-		return x % n + 1
-	end
-end
-
--- Begin round @n: the baseline and the arms in random order. The guards compare with the baseline,
--- so it is first in round 1.
+-- Begin round @n: the baseline and the arms in random order.
 local function begin_round(r, n)
-	local order = shuffled(#r.arms, r.random)
-	if n == 1 then
-		for i, a in ipairs(order) do
-			if a == 0 then order[i], order[1] = order[1], 0 end
-		end
-	end
-	r.round, r.order = n, order
+	r.round, r.order = n, record.order(r.plan.seed, n, #r.arms + 1)
 end
 
 -- ---- begin and end -----------------------------------------------------------------
 
--- Discard the tables @names. A table that a rank still uses is retried until the rank has passed
+-- Discard the sweep's tables. A table that a rank still uses is retried until the rank has passed
 -- the fence.
-local function forget_tables(group, names)
+local function forget_tables(r)
 	local till = clock.now() + clock.times.unload
-	for _, name in ipairs(names) do
-		local busy
-		repeat
-			if busy then clock.sleep(clock.times.poll) end
+	for _, p in ipairs(read.list(r.group:ask "policy list"[1].data, "policies")) do
+		local line = session.line { "policy", "unload", tostring(p.name) }
+		local busy = tostring(p.name):sub(1, #r.prefix) == r.prefix
+		while busy and clock.now() <= till do
 			busy = false
-			for _, r in ipairs(group:ask(session.line { "policy", "unload", name })) do
-				busy = busy or r.err and r.err.code == "busy"
+			for _, x in ipairs(r.group:ask(line)) do
+				busy = busy or x.err and x.err.code == "busy"
 			end
-		until not busy or clock.now() > till
+			if busy then clock.sleep(clock.times.poll) end
+		end
 	end
 end
 
@@ -335,69 +257,41 @@ end
 -- change | nil, err
 local function restore(r)
 	core.hold(true)
-	local fine, ok, err = pcall(job.use, r, r.baseline, clock.times.baseline)
+	local fine, ok, err = pcall(job.use, r, "a", clock.times.baseline)
 	if not fine then ok, err = nil, errors.caught(ok) end
 	-- Idle ranks change with their next decision.
 	if not ok and err.code == "timed_out" then ok = true end
 	if not ok and err.code == "stale" then ok = "left" end
-	pcall(forget_tables, r.group, r.names)
+	pcall(forget_tables, r)
 	core.hold(false)
 	return ok, err
 end
 
--- Restore the baseline from the supervisor, by a connection of its own.
--- @fleet: the store of a job of several hosts, or nil
-local function rescue(name, baseline, prefix, fleet)
-	local group = session.attach({ job = name, fleet = fleet })
-	if not group then return nil end
-	local names, generation = job.in_use(group)
-	local ours = false
-	for _, n in ipairs(names or {}) do ours = ours or n:sub(1, #prefix) == prefix end
-	local done, err = true, nil
-	if ours then
-		local r = { group = group, generation = generation,
-			plan = { block_timeout = clock.times.baseline } }
-		done, err = job.use(r, baseline, clock.times.baseline)
-		if not done and err.code == "timed_out" then done = true end
+-- Take over a sweep whose runner has ended, and restore the baseline unless the job has no table of
+-- the sweep. -> true | nil, err; raises errors
+local function undo(r, group, why)
+	record.adopt(r, group)
+	local now, ours = try(group:one "status"), false
+	-- Communicators to which somebody gave policies of their own meanwhile keep these.
+	r.generation, r.others = now.generation, #reach.rows(now) > 0
+	for _, n in ipairs(read.record(now.policies)) do
+		ours = ours or tostring(n):sub(1, #r.prefix) == r.prefix
 	end
-	for _, p in ipairs(read.list(group:ask "policy list"[1].data, "policies")) do
-		if p.name and p.name:sub(1, #prefix) == prefix then
-			forget_tables(group, { p.name })
-		end
-	end
-	group:close()
-	return done, err
-end
-M.rescue = rescue
-
--- Return the last sweep of the job, or nil. Raises if a rollout or sweep of it runs.
-local function free(group)
-	local old, err = rollout.load(group)
-	if err then error(err, 0) end
-	if old and not rollout.ended[old.state] and rollout.is_of(old, group) then
-		error(errors.new("busy", ("rollout %s of this job is %s"):format(
-			tostring(old.plan.name), old.state), { hint = "rollout abort ends it" }), 0)
-	end
-	old, err = M.load(group)
-	if err then error(err, 0) end
-	if old and M.runs(old) and not store.is_this_process(old.runner) then
-		error(errors.new("busy", ("process %s sweeps this job"):format(
-			tostring(old.runner.pid)), { hint = "sweep abort ends that" }), 0)
-	end
-	return old
+	try(record.claim(r))
+	local ok, err = true, nil
+	if ours then ok, err = restore(r) else pcall(forget_tables, r) end
+	if not ok then return nil, err end
+	r.state, r.reason, r.unsafe = "abandoned", why, nil
+	return record.save(r)
 end
 
 -- Check and prepare a sweep; the job is not changed. -> r | nil, err
 local function prepare(group, p)
-	local r = { old = free(group), runner = store.runner(), group = group, home = group,
-		job = group.job, plan = p,
-		names = {}, made = 0, blocks = {}, done = 0, state = "running",
-		stops = core.array {}, kinds = {}, now = "base",
-		id = ("%s-%s"):format(p.name, core.time():gsub("[^%dT]", "")),
-			prefix = ("sweep-%d-%d-"):format(
-			PID, math.floor(clock.now() * 1000) % 100000) }
-	r.path = try(store.path(group.job, "sweeps"))
-	p.seed = p.seed or math.random(1 << 30)
+	local old = record.free(KIND, group)
+	local r = record.new(KIND, group, p)
+	r.old, r.state, r.arm, r.made, r.done, r.kinds = old, "running", "a", 0, 0, {}
+	r.stops = core.array {}
+	r.prefix = ("sweep-%d-%d-"):format(r.runner.pid, math.floor(clock.now() * 1000) % 100000)
 	r.baseline, r.generation = try(job.in_use(group))
 	-- The job may declare that its times are not measured.
 	local s = group:ask "status"[1]
@@ -420,10 +314,10 @@ local function prepare(group, p)
 	end
 	if n == 0 then
 		return nil, errors.new("refused",
-			"NCCL offers no other combination there than the current one",
+			"NCCL offers only the current combination there",
 			{ hint = "allow other algos, protos or channels in the plan" })
 	end
-	local least = sweep.least_rounds((1 - p.confidence) / n)
+	local least = judge.least_blocks((1 - p.confidence) / n)
 	if p.rounds < least then
 		return errors.fail("bad_argument",
 			"rounds: %d are too few for confidence %g and %d comparisons; " ..
@@ -483,7 +377,7 @@ end
 -- Make the result from the blocks of @r. @back: the baseline is in place.
 local function result_of(r, back)
 	return sweep.result(r.classes, r.plan, facts(r), {
-		state = r.state, reason = r.why, job = r.job, baseline = r.baseline,
+		state = r.state, reason = r.reason, job = r.job, baseline = r.baseline,
 		blocks = r.done, stopped = stopped(r), guards = r.stops, left_out = r.left_out,
 		restored = back and r.state ~= "left", seed = r.plan.seed,
 		warnings = r.no_gpu_times and core.array { r.no_gpu_times } or nil })
@@ -495,11 +389,11 @@ end
 local function finish(r, state, why, err)
 	local back, trouble = true, nil
 	if state == "left" then
-		pcall(forget_tables, r.group, r.names)
+		pcall(forget_tables, r)
 	else
 		back, trouble = restore(r)
 	end
-	r.state, r.why, r.unsafe = back == "left" and "left" or state, why, not back
+	r.state, r.reason, r.unsafe = back == "left" and "left" or state, why, not back or nil
 	if not back then
 		err = errors.new("aborted", "the baseline could not be restored: "
 			.. trouble.message,
@@ -509,7 +403,9 @@ local function finish(r, state, why, err)
 	end
 	if err then runner.fail(r, err) end
 	r.result = result_of(r, back)
-	save(r)
+	local saved
+	saved, trouble = record.save(r)
+	err = err or not saved and trouble
 	if err then return nil, err end
 	return r
 end
@@ -517,6 +413,7 @@ end
 -- End the sweep after a block without medians. @word: a word of rollout/block.lua, such as
 -- "leave" or "pause"
 local function ended(r, word, why)
+	if word == "taken" then return nil, why end -- another process has taken the sweep over
 	if word == "leave" then return finish(r, "left", job.left(why)) end
 	return finish(r, word == "pause" and not why and "interrupted" or "stopped",
 		why or core.stopped() and "interrupted" or "asked to end")
@@ -526,7 +423,7 @@ local function begin(r)
 	r.no_gpu_times = job.begin(r)
 	local ok, err = make_arms(r)
 	if not ok then error(err, 0) end
-	r.of, r.random = r.plan.rounds * (#r.arms + 1), generator(r.plan.seed)
+	r.of = r.plan.rounds * (#r.arms + 1)
 	begin_round(r, 1)
 end
 
@@ -551,7 +448,7 @@ local function repeat_without(r, i, why, evidence)
 	local again, err = make_arm(r, i)
 	if err then return finish(r, "stopped", err.message) end
 	r.arms[i] = again or false
-	if again then table.insert(r.order, i) end
+	if again then table.insert(r.order, i + 1) end
 end
 
 -- Run one block of the baseline or of an arm.
@@ -563,7 +460,7 @@ local function step(r)
 			local done, err = end_round(r)
 			if done or err then return done, err end
 		end
-		i = table.remove(r.order, 1)
+		i = table.remove(r.order, 1) - 1
 	until i == 0 or r.arms[i] -- guards may have dropped all candidates of the arm
 	local arm = r.arms[i]
 	local ok, word, why, evidence = place(r, arm)
@@ -574,7 +471,7 @@ local function step(r)
 		r.done = r.done + 1
 	end
 	if medians then
-		record(r, arm, medians, ran)
+		keep_times(r, arm, medians, ran)
 		if not arm then r.blocks[#r.blocks + 1] = { arm = "a", medians = medians } end
 	elseif word == "guard" then
 		return repeat_without(r, i, why, evidence)
@@ -583,64 +480,38 @@ local function step(r)
 	end
 end
 
--- The functions that rollout/runner.lua needs to run a sweep
-local methods = { step = step, save = save, load = M.load }
+-- What rollout/runner.lua calls.
 
-function methods.ended(r) return r.state ~= "running" end
+KIND.step = step
 
-function methods.stop(r, why, err) return finish(r, "stopped", why, err) end
+function KIND.stop(r, why, err) return finish(r, "stopped", why, err) end
 
-function methods.lost(r, err)
-	r.state, r.why = "stopped", err.message
-	return save(r)
+function KIND.lost(r, err)
+	r.state, r.reason = "stopped", err.message
+	return record.save(r)
 end
 
-function methods.rescue(r)
-	local name, baseline, prefix, url = r.job, r.baseline, r.prefix, r.group.url
-	return function() return rescue(name, baseline, prefix, url) end, function(done)
-		local s = M.load { job = name, fleet = url and true,
-			store = url and sites.open(url) }
-		if not s or s.prefix ~= prefix then return end
-		s.state, s.unsafe, s.reason = "abandoned", not done,
-			"the process that ran it died; " .. (done
-				and "its supervisor restored the baseline"
-				or "its supervisor could not restore the baseline: sweep abort")
-		save(s)
-	end
+function KIND.rescue(r, group)
+	return undo(r, group, "the process that ran it died; its supervisor restored the baseline")
 end
 
 -- Start a sweep: create its file; the job is not changed yet. -> r | nil, err
 M.start = errors.catch(function(group, p)
 	local r = try(prepare(group, p))
-	local old = r.old
-	try(replace(r, old and { id = old.id, token = old.runner.token }))
-	store.forget_requests(r)
+	try(record.replace(r, r.old))
 	return r
 end)
 
--- Run the sweep in a process of its own. -> its PID | nil, err
-function M.detach(r) return runner.detach(r, methods, save) end
-
--- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
-function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
-
 -- Ask the runner to end the sweep; without a runner, restore the baseline in this process.
 -- -> a word for the outcome | nil, err
-M.abort = errors.catch(function(group)
-	local s, err = M.load(group)
-	if err then return nil, err end
-	if not s then
-		return nil, errors.new("not_found", "this job has no sweep",
-			{ hint = "sweep start PLAN" })
-	end
-	if M.runs(s) then
+M.abort = errors.catch(function(s, group)
+	if record.over(s) and not s.unsafe then return "the job has its baseline" end
+	if record.runs(s) then
 		try(store.request(s, "pause"))
-		return ("process %d was asked to end the sweep"):format(s.runner.pid), s
+		return ("process %d was asked to end the sweep"):format(s.runner.pid)
 	end
-	local ok
-	ok, err = rescue(group.job, s.baseline, s.prefix, group.url)
-	if not ok then return nil, err or errors.new("no_target", "the job does not answer") end
-	return "the job has its baseline", s
+	try(undo(s, group, "its runner had ended; sweep abort restored the baseline"))
+	return "the job has its baseline"
 end)
 
 return M

@@ -16,10 +16,11 @@ local M = {}
 
 -- ---- uprobes ---------------------------------------------------------------------
 
--- Return the path of the libnccl that a process has mapped, through the process's root folder.
+-- Return the path of the libnccl or librccl that a process has mapped, through the process's root
+-- folder.
 local function library(pid)
 	local text = core.read(("/proc/%d/maps"):format(pid), 16 << 20)
-	local path = text and text:match "(/[^\n]*libnccl%.so[^\n]*)\n"
+	local path = text and text:match "(/[^\n]*lib[nr]ccl%.so[^\n]*)\n"
 	return path and ("/proc/%d/root%s"):format(pid, path)
 end
 
@@ -30,7 +31,8 @@ local function probes(s)
 	for _, m in ipairs(s:living()) do
 		local path = not m.unseen and library(m.pid)
 		if not path then
-			return nil, ("pid %d has no libnccl.so that can be seen"):format(m.pid)
+			return nil, ("pid %d has no libnccl.so or librccl.so that can be seen")
+				:format(m.pid)
 		end
 		list[#list + 1] = { m.pid, path }
 	end
@@ -178,7 +180,7 @@ local function collect(s, seconds, p)
 end
 
 function M.cmd_calls(ctx)
-	local seconds = try(kernel.seconds(ctx))
+	local seconds = kernel.seconds(ctx)
 	local uprobes = ctx:yes("uprobes", true)
 	local s = try(ctx:session())
 	local p, why

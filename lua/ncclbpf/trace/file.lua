@@ -182,7 +182,7 @@ local function size_name(s)
 end
 
 local function ran(s)
-	return s.algo and s.proto and ("%s/%s"):format(s.algo, s.proto) or nil
+	return s.proto and s.algo and ("%s/%s"):format(s.algo, s.proto) or s.algo
 end
 
 local function common(s)
@@ -193,7 +193,7 @@ local function task_args(s)
 	local a = common(s)
 	a.coll, a.algo, a.proto, a.channels, a.seq, a.decision = s.coll, s.algo, s.proto, s.channel,
 		s.seq, s.decision
-	a.source = s.source
+	a.source, a.tag = s.source, s.tag
 	a.exec_us = s.exec_ns and s.exec_ns / 1000
 	a.enqueue_us = (s.end_ns - s.start_ns) / 1000
 	a.until_done_us = s.done_ns > s.start_ns and (s.done_ns - s.start_ns) / 1000 or nil
@@ -201,43 +201,42 @@ local function task_args(s)
 	return a
 end
 
--- Convert a span: { track, name, from, to, args, flow }
+-- Convert a span to events: out(track, name, args, from, to, flow). Without from and to, it has the
+-- span's times.
 local shape = {}
 
 function shape.coll(s, out)
 	local calls = { name = comm_name(s) .. " calls", order = 1 }
 	local whole = { name = comm_name(s), order = 2 }
-	out { calls, "enqueue " .. (size_name(s) or s.event), s.start_ns, s.end_ns, s.exec_ns
-		and common(s) or task_args(s), flow = s.exec_ns and "s" }
+	out(calls, "enqueue " .. (size_name(s) or s.event), s.exec_ns and common(s) or task_args(s),
+		nil, nil, s.exec_ns and "s")
 	if not s.exec_ns then return end
 	-- Use the latest known time as the end, because a modelled GPU may report a longer time
 	-- than has passed.
 	local from = math.max(s.done_ns - s.exec_ns, s.start_ns)
-	out { whole, ("%s%s"):format(size_name(s) or s.event, ran(s) and " " .. ran(s) or ""), from,
-		from + s.exec_ns, task_args(s), flow = "f" }
+	out(whole, ("%s%s"):format(size_name(s) or s.event, ran(s) and " " .. ran(s) or ""),
+		task_args(s), from, from + s.exec_ns, "f")
 end
 shape.p2p = shape.coll
 
 function shape.kernel_ch(s, out)
-	local args = common(s)
-	local from, to = s.start_ns, s.end_ns
+	local args, from = common(s), nil
 	args.channel = s.channel
 	if s.gpu_stop_ns and s.gpu_stop_ns >= s.gpu_start_ns then
 		args.gpu_start_ns, args.gpu_us = s.gpu_start_ns,
 			(s.gpu_stop_ns - s.gpu_start_ns) / 1000
-		from = math.max(to - (s.gpu_stop_ns - s.gpu_start_ns), 0)
+		from = math.max(s.end_ns - (s.gpu_stop_ns - s.gpu_start_ns), 0)
 	end
-	out { { name = ("%s kernels %d"):format(comm_name(s), s.channel), order = 10 + s.channel },
-		"kernel", from, to, args }
+	out({ name = ("%s kernels %d"):format(comm_name(s), s.channel), order = 10 + s.channel },
+		"kernel", args, from)
 end
 
 function shape.proxy_op(s, out)
 	local args = common(s)
 	args.peer, args.channel = s.peer, s.channel
-	out { { name = ("%s network %d %s"):format(comm_name(s), s.channel, s.send and "send"
+	out({ name = ("%s network %d %s"):format(comm_name(s), s.channel, s.send and "send"
 		or "receive"), order = 300 + s.channel * 2 },
-		("%s rank %d"):format(s.send and "to" or "from", s.peer), s.start_ns, s.end_ns,
-			args }
+		("%s rank %d"):format(s.send and "to" or "from", s.peer), args)
 end
 
 function shape.proxy_step(s, out)
@@ -247,15 +246,13 @@ function shape.proxy_step(s, out)
 		local v = s[k .. "_wait_ns"]
 		if v and v > 0 then args[k .. "_wait_us"] = v / 1000 end
 	end
-	out { { name = comm_name(s) .. " steps", order = 200 }, ("step %d"):format(s.seq),
-		s.start_ns, s.end_ns, args }
+	out({ name = comm_name(s) .. " steps", order = 200 }, ("step %d"):format(s.seq), args)
 end
 
 local function call(name)
 	return function(s, out)
-		out { { name = comm_name(s) .. " calls", order = 1 },
-			name .. (s.coll and " " .. size_name(s) or ""), s.start_ns, s.end_ns,
-			common(s) }
+		out({ name = comm_name(s) .. " calls", order = 1 },
+			name .. (s.coll and " " .. size_name(s) or ""), common(s))
 	end
 end
 shape.group, shape.group_api, shape.kernel_launch = call "plan", call "group", call "launch"
@@ -280,17 +277,16 @@ function shape.gin_put(s, out)
 	local name = {}
 	if s.bytes > 0 or not s.signal_op then name[1] = "put " .. units.bytes(s.bytes) end
 	if s.signal_op then name[#name + 1] = ("signal %d"):format(s.signal) end
-	out { peer_track(s), table.concat(name, ", "), s.start_ns, s.end_ns, gin_args(s) }
+	out(peer_track(s), table.concat(name, ", "), gin_args(s))
 end
 
 function shape.gin_get(s, out)
-	out { peer_track(s), "get " .. units.bytes(s.bytes), s.start_ns, s.end_ns, gin_args(s) }
+	out(peer_track(s), "get " .. units.bytes(s.bytes), gin_args(s))
 end
 
 -- A peer's signal has no length, so viewers show it as an instant event.
 function shape.gin_signal(s, out)
-	out { peer_track(s), ("signal %d arrived"):format(s.signal), s.start_ns, s.end_ns,
-		gin_args(s) }
+	out(peer_track(s), ("signal %d arrived"):format(s.signal), gin_args(s))
 end
 
 -- Return the track of a queue pair, beside the kernel's track of it. Messages may overlap.
@@ -318,7 +314,7 @@ local function kernel(s, out)
 	elseif s.event == "kernel_done" then
 		name = done_name(s, s.send and "sent" or "received")
 	end
-	out { qp_track(s, "kernel: "), name, s.start_ns, s.end_ns, qp_args(s) }
+	out(qp_track(s, "kernel: "), name, qp_args(s))
 end
 for _, event in ipairs { "create", "change", "destroy", "post", "done" } do
 	shape["kernel_" .. event] = kernel
@@ -326,17 +322,17 @@ end
 
 -- Write the tap's events of a queue pair.
 function shape.verbs_qp(s, out)
-	out { qp_track(s, ""), s.to and "to " .. s.to or s.phase, s.start_ns, s.end_ns, qp_args(s) }
+	out(qp_track(s, ""), s.to and "to " .. s.to or s.phase, qp_args(s))
 end
 
 function shape.verbs_post(s, out)
-	out { qp_track(s, ""), "post " .. s.operation, s.start_ns, s.end_ns, qp_args(s) }
+	out(qp_track(s, ""), "post " .. s.operation, qp_args(s))
 end
 
 -- Write a message as a slice from post to completion: "write 4KiB".
 function shape.verbs_done(s, out)
-	out { qp_track(s, ""), done_name(s, ("%s %s"):format(s.operation, units.bytes(s.bytes))),
-		s.start_ns, s.end_ns, qp_args(s) }
+	out(qp_track(s, ""), done_name(s, ("%s %s"):format(s.operation, units.bytes(s.bytes))),
+		qp_args(s))
 end
 
 local SLICE = '{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'
@@ -344,19 +340,17 @@ local ARROW = ',\n{"ph":"%s","name":"runs","cat":"flow","id":%d,%s"pid":%d,"tid"
 
 local function slice(w, e)
 	local p = process_of(w, e.member, e.rank)
-	local lane, from, to, moved = lane_of(w, p, e[1], e[3], e[4])
-	local args = moved and ('{"moved_us":%.3f,'):format((from - e[3]) / 1000) .. e[5]:sub(2)
-		or e[5]
-	local text = SLICE:format(core.encode(e[2]), e.cat, p.pid, lane.tid, us(from),
-		us(to - from),
-		args)
+	local lane, from, to, moved = lane_of(w, p, e.track, e.from, e.to)
+	local args = moved and ('{"moved_us":%.3f,'):format((from - e.from) / 1000)
+		.. e.args:sub(2) or e.args
+	local text = SLICE:format(core.encode(e.name), e.cat, p.pid, lane.tid, us(from),
+		us(to - from), args)
 	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
 	-- An arrow (flow) cannot lead from one file to the next.
 	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
 	if arrow then
 		text = text .. ARROW:format(e.flow, arrow, e.flow == "f" and '"bp":"e",' or "",
-			p.pid,
-			lane.tid, us(from))
+			p.pid, lane.tid, us(from))
 	end
 	if not line(w, text) then return false end
 	if flow and e.flow == "s" then
@@ -373,15 +367,15 @@ end
 -- that comes later then uses a second lane.
 local function settle(w, till)
 	table.sort(w.kept, function(a, b)
-		if a[3] ~= b[3] then return a[3] < b[3] end
+		if a.from ~= b.from then return a.from < b.from end
 		-- Sort the longer event first, because it contains the other. A flow ends after
 		-- its start.
 		if (a.flow == "f") ~= (b.flow == "f") then return b.flow == "f" end
-		return a[4] > b[4]
+		return a.to > b.to
 	end)
 	local n, rest = 0, {}
 	for i, e in ipairs(w.kept) do
-		if e[3] > till and #w.kept - i < MOST then
+		if e.from > till and #w.kept - i < MOST then
 			rest = table.move(w.kept, i, #w.kept, 1, {})
 			break
 		end
@@ -395,15 +389,12 @@ end
 
 -- ---- adding ------------------------------------------------------------------------
 
-local ORDER = { "schema", "job", "site", "rank", "pid", "event", "comm", "comm_rank", "coll",
-	"bytes", "seq", "start_ns", "end_ns" }
-
 local function add_ndjson(w, list, member)
 	for _, s in ipairs(list) do
 		s.schema, s.job, s.rank, s.pid = "ncclbpf.trace/1", w.job, member.rank
 			or s.comm_rank, member.pid
 		s.site = member.site
-		local text = core.encode(setmetatable(s, { order = w.order }))
+		local text = core.encode(s)
 		if not roomy(w, function() return line(w, text) end) then return false end
 		w.spans = w.spans + 1
 	end
@@ -414,12 +405,12 @@ local function add_chrome(w, list, member)
 	for _, s in ipairs(list) do
 		local make = shape[s.event]
 		if make and s.end_ns >= s.start_ns then
-			make(s, function(e)
-				e.member, e.rank, e.cat = member, s.comm_rank, s.event
-				-- Keep events as text, which takes a fraction of a table's
-				-- memory.
-				e.id, e[5] = e[5].id, core.encode(e[5])
-				w.kept[#w.kept + 1] = e
+			make(s, function(track, name, args, from, to, flow)
+				-- Text takes a fraction of a table's memory.
+				w.kept[#w.kept + 1] = { track = track, name = name, id = args.id,
+					args = core.encode(args), from = from or s.start_ns,
+					to = to or s.end_ns, flow = flow, member = member,
+					rank = s.comm_rank, cat = s.event }
 			end)
 			w.spans = w.spans + 1
 			w.newest = math.max(w.newest, s.end_ns)

@@ -3,20 +3,12 @@
 -- programs in the kernel, and show both as one table.
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
-local errors = require "ncclbpf.base.errors"
 local trace = require "ncclbpf.trace.trace"
-local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- Read the option seconds=, the length of the trace (3 by default). -> seconds | nil, err
-function M.seconds(ctx)
-	local seconds = units.duration(ctx.opt.seconds or "3")
-	if not seconds or seconds <= 0 then
-		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
-	end
-	return seconds
-end
+-- The option seconds=: the length of the trace.
+function M.seconds(ctx) return ctx:duration("seconds", 0.001) or 3 end
 
 -- For @seconds or until Ctrl-C, read the events that the request @line asks for, and the records
 -- of the kernel's programs @p (nil: none). Then close @p. @each(list, member) gets the events of

@@ -182,7 +182,7 @@ local function feet(rows, got, tap, w)
 end
 
 function M.cmd_rdma(ctx)
-	local seconds = try(kernel.seconds(ctx))
+	local seconds = kernel.seconds(ctx)
 	local s = try(ctx:session())
 	local before = queue_pairs(ctx)
 	local p = try(probes(before))

@@ -109,11 +109,8 @@ end
 local function taker(each, s)
 	local of, clock = {}, clocks(s)
 	return function(data, member)
-		local st = of[member]
-		if not st then
-			st = { lost = 0, left_out = 0 }
-			of[member] = st
-		end
+		local st = of[member] or { lost = 0, left_out = 0 }
+		of[member] = st
 		st.fields = type(data.fields) == "table" and data.fields or st.fields
 		st.ahead = st.ahead or clock(member, data.wall_ns)
 		st.lost, st.left_out = read.number(data.lost), read.number(data.left_out)
@@ -134,33 +131,15 @@ M.taker = taker
 
 -- ---- options ---------------------------------------------------------------------
 
-local FORMATS = { "chrome", "ndjson" }
-
 local function options(ctx)
-	local o = { file = ctx.opt.out, format = ctx.opt.format or "chrome", size = 256 << 20 }
-	if o.format ~= "chrome" and o.format ~= "ndjson" then
-		return nil, errors.new("usage", ("format=%s: chrome or ndjson expected"):format(
-			o.format), { hint = errors.nearest(o.format, FORMATS) })
-	end
+	local o = { file = ctx.opt.out, size = 256 << 20,
+		format = ctx:word("format", { "chrome", "ndjson" }) or "chrome",
+		keep = ctx:whole("keep", 1, 1000), seconds = ctx:duration("seconds", 0.001) }
 	if ctx.opt.size then
 		o.size = units.size(ctx.opt.size)
 		if not o.size or o.size < 4096 then
 			return errors.fail("usage",
 				"size=%s: bytes expected, 4K or more", ctx.opt.size)
-		end
-	end
-	if ctx.opt.keep then
-		o.keep = math.tointeger(tonumber(ctx.opt.keep))
-		if not o.keep or o.keep < 1 or o.keep > 1000 then
-			return errors.fail("usage",
-				"keep=%s: 1 to 1000 files expected", ctx.opt.keep)
-		end
-	end
-	if ctx.opt.seconds then
-		o.seconds = units.duration(ctx.opt.seconds)
-		if not o.seconds or o.seconds <= 0 then
-			return errors.fail("usage",
-				"seconds=%s: a duration expected", ctx.opt.seconds)
 		end
 	end
 	if not o.file then
@@ -256,10 +235,9 @@ local function state(ctx, line, opts)
 		id = function() return "trace" end, name = "written", opts = opts,
 		columns = state_columns,
 		rows = function(d)
-			return { { recording = d.recording == true, traces = d.traces,
-				events = type(d.events) == "table" and d.events or {},
-				written = d.written, in_ring = d.in_ring,
-				left_out = d.left_out, room = d.room } }
+			local row = lists.copy(d)
+			row.recording, row.events = d.recording == true, read.record(d.events)
+			return { row }
 		end,
 		foot = function(per)
 			local notes = profiler.notes(per)

@@ -22,9 +22,7 @@ enum {
 	/* in ns: if a check of all sites takes longer, a pause follows */
 	SHORT_LOOK_NS = 200000,
 	/* length of the pause, as a multiple of the check's duration */
-	LOOK_PAUSE = 3,
-	/* A larger change number means that the key is damaged. */
-	MAX_NUMBER = INT32_MAX
+	LOOK_PAUSE = 3
 };
 
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms)
@@ -44,15 +42,15 @@ void nb_coord_change_free(struct nb_coord *c)
 	json_decref(c->guard);
 	c->sites = c->start = c->members = c->audit = c->use = c->guard = NULL;
 	c->err.code = 0;
-	c->tries = c->brief = 0;
-	c->taken = false;
+	c->tries = 0;
+	c->taken = c->bare = false;
 }
 
 /* ---- the end of a change ---- */
 
-static void change_ended(struct nb_coord *c, int64_t revision)
+static void change_ended(struct nb_coord *c, const struct nb_store_reply *r)
 {
-	(void)revision;
+	(void)r;
 	if (c->err.code && !c->by_controllers &&
 	    (!c->start || *c->request ||
 	     strncmp(c->start_why, c->err.text, sizeof(c->start_why) - 1)))
@@ -68,12 +66,12 @@ static void change_ended(struct nb_coord *c, int64_t revision)
 /* Report the end of the change in fewer words. */
 static void end_refused(struct nb_coord *c)
 {
-	if (c->brief == NB_COORD_BARE) {
+	if (c->bare) {
 		nb_agent_log("change %" PRId64 " cannot be ended: %s", c->n, c->refusal.text);
 		c->lost = true;
 		return;
 	}
-	c->brief++;
+	c->bare = true;
 	nb_coord_end(c, c->ended);
 }
 
@@ -87,17 +85,15 @@ void nb_coord_end(struct nb_coord *c, bool committed)
 	t->refused = end_refused;
 	if (!committed)
 		nb_coord_txn_put(c, t, "order/drop", json_pack("{s:I}", "n", (json_int_t)c->n), 0);
-	if (*c->request)
-		nb_coord_put_reply(c, t);
 	for (int i = 0; i < NB_COORD_PARTS; i++)
-		if (nb_coord_parts[i]->end && c->brief < NB_COORD_BARE)
+		if (nb_coord_parts[i]->end)
 			nb_coord_parts[i]->end(c, t, committed);
 	if (t->nop) {
 		(void)nb_coord_txn_send(c, t, change_ended);
 		return;
 	}
 	nb_coord_txn_free(t);
-	change_ended(c, 0);
+	change_ended(c, NULL);
 }
 
 /* End the change with an error. @hint: "" if there is none */
@@ -136,36 +132,25 @@ static void step_refused(struct nb_coord *c)
 
 /* ---- order ---- */
 
-static int64_t most_of(const struct nb_view *v, const char *prefix, const char *name, int64_t most)
-{
-	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix); i++) {
-		int64_t n = nb_view_int(v->at[i].value, name);
-
-		if (n > most && n < MAX_NUMBER)
-			most = n;
-	}
-	return most;
-}
-
 /*
  * Returns the number of the next change. An order's key may be damaged, or the
- * store may have lost it, so read what the sites say too: no number may be used
- * twice.
+ * store may have lost it, so read what the sites say too. If the store has lost
+ * their keys as well, a number may be used twice until they write them again.
  */
 static int64_t next_n(const struct nb_coord *c)
 {
 	const struct nb_view *v = &c->a->view;
-	int64_t most = most_of(v, "order/stage", "n", 0);
+	int64_t most = nb_view_most(v, "order/stage", "n", 0);
 
-	most = most_of(v, "order/commit", "n", most);
-	most = most_of(v, "order/drop", "n", most);
-	most = most_of(v, "site/", "change", most);
-	return most_of(v, "answer/", "n", most) + 1;
+	most = nb_view_most(v, "order/commit", "n", most);
+	most = nb_view_most(v, "order/drop", "n", most);
+	most = nb_view_most(v, "site/", "change", most);
+	return nb_view_most(v, "answer/", "n", most) + 1;
 }
 
-static void change_ordered(struct nb_coord *c, int64_t revision)
+static void change_ordered(struct nb_coord *c, const struct nb_store_reply *r)
 {
-	c->order_rev = revision;
+	c->order_rev = r->revision;
 	nb_coord_enter(c, NB_COORD_STAGING, nb_agent_times.stage + nb_agent_crowd(c->a));
 }
 
@@ -202,35 +187,62 @@ static void keep_members(struct nb_coord *c)
 }
 
 /*
- * Ask all parts to take the change. Returns 0, or an error in c->err if it is
- * refused.
+ * Refuse a request that a store restored from a backup shows again: it may have
+ * been carried out before.
  */
-static int change_take(struct nb_coord *c, const json_t *request)
+static int change_is_new(struct nb_coord *c)
 {
-	size_t size = json_dumpb(request, NULL, 0, JSON_COMPACT);
+	uint64_t to = c->a->site.seg->mem->agent.back_to;
+	char key[sizeof(c->request) + 8];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "request/%s", c->request);
+	k = nb_view_get(&c->a->view, key);
+	if (!*c->request || !k || (uint64_t)k->made > to)
+		return 0;
+	nb_fail(&c->err, NB_E_STALE, 0, "the store has gone back since this request was made");
+	return nb_hint(&c->err,
+		       "status shows what the job runs; repeat the request if it lacks it");
+}
+
+static int parts_take(struct nb_coord *c, const json_t *request)
+{
 	int rc = 0;
 
 	/* even of a change that is refused, its audit entry needs the facts */
 	for (int i = 0; i < NB_COORD_PARTS; i++)
 		if (nb_coord_parts[i]->take)
 			rc |= nb_coord_parts[i]->take(c, request);
-	if (size > NB_COORD_REQUEST) {
-		c->brief = NB_COORD_BRIEF;
+	return rc;
+}
+
+/*
+ * Ask all parts to take the change. Returns 0, or an error in c->err if it is
+ * refused.
+ */
+static int change_take(struct nb_coord *c, const json_t *request)
+{
+	size_t size = json_dumpb(request, NULL, 0, JSON_COMPACT);
+	int rc = parts_take(c, request);
+
+	if (size > NB_COORD_REQUEST)
 		rc = nb_fail(&c->err, NB_E_LIMIT, 0, "the request has %zu bytes (allowed: %d)",
 			     size, NB_COORD_REQUEST);
-	}
+	if (!rc)
+		rc = change_is_new(c);
 	return rc ? rc : change_expected(c, request);
 }
 
 /* Returns the value of order/stage. */
 static json_t *order_value(struct nb_coord *c, const char *id, const json_t *request)
 {
-	static const char *const ours[] = { "keep", "guard", "controllers", "entry" };
+	static const char *const ours[] = { "keep", "guard", "controllers" };
 	json_t *order = request ? json_deep_copy(request) : json_object();
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		json_object_del(order, ours[i]);
 	json_object_set_new(order, "n", json_integer(c->n));
+	json_object_set_new(order, "id", json_integer(c->order_id));
 	json_object_set_new(order, "request", json_string(id));
 	json_object_set_new(order, "sites", json_integer(c->a->sites));
 	return order;
@@ -244,6 +256,7 @@ void nb_coord_order(struct nb_coord *c, const char *id, const json_t *request)
 	nb_coord_change_free(c);
 	keep_members(c);
 	c->n = next_n(c);
+	c->order_id = nb_record_draw();
 	c->gen_n = 0;
 	c->began_ms = c->wait_ms = nb_agent_ms();
 	snprintf(c->request, sizeof(c->request), "%s", id);
@@ -274,13 +287,14 @@ bool nb_coord_resume(struct nb_coord *c, const char *id, const json_t *request)
 		return false;
 	nb_coord_change_free(c);
 	c->n = nb_view_int(k->value, "n");
-	c->check = c->catch_up = c->by_controllers = false;
+	c->check = c->catch_up = false;
 	c->began_ms = c->wait_ms = nb_agent_ms();
 	snprintf(c->request, sizeof(c->request), "%s", id);
 	snprintf(c->digest, sizeof(c->digest), "%s", nb_view_str(k->value, "digest"));
 	c->order_rev = k->mod;
-	(void)nb_coord_audit.take(c, request);
-	nb_targets_find(&c->targets, &c->a->view, c->digest);
+	(void)parts_take(c, request);
+	c->err.code = 0;
+	(void)nb_targets_find(&c->targets, &c->a->view, c->digest); /* for the report */
 	nb_coord_enter(c, NB_COORD_SETTLING, nb_agent_times.settle + nb_agent_crowd(c->a));
 	return true;
 }
@@ -319,6 +333,17 @@ static size_t count_left(struct nb_coord *c, bool note)
 	return n;
 }
 
+/*
+ * Returns true if the site has answered a change that the store has lost, so
+ * that it ignores the order. @answer: value of answer/SITE
+ */
+static bool answers_another(const struct nb_coord *c, const json_t *answer)
+{
+	int64_t n = nb_view_int(answer, "n");
+
+	return n > c->n || (n == c->n && nb_view_int(answer, "id") != c->order_id);
+}
+
 /* Count the sites that have staged change c->n, and all sites (*@sites). */
 static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 {
@@ -333,6 +358,11 @@ static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 		const char *digest;
 
 		k = nb_view_at_site(v, "answer", name);
+		if (answers_another(c, k)) {
+			note_site(c, name, "has answered a change that the store has lost",
+				  "try again");
+			continue;
+		}
 		if (nb_view_int(k, "n") != c->n) {
 			if (note)
 				note_site(c, name, "has not answered", "");
@@ -413,17 +443,17 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 	t->commits = true;
 }
 
-static void change_settled(struct nb_coord *c, int64_t revision)
+static void change_settled(struct nb_coord *c, const struct nb_store_reply *r)
 {
-	(void)revision;
+	(void)r;
 	nb_coord_enter(c, NB_COORD_SETTLING, nb_agent_times.settle + nb_agent_crowd(c->a));
 }
 
-static void change_armed(struct nb_coord *c, int64_t revision)
+static void change_armed(struct nb_coord *c, const struct nb_store_reply *r)
 {
 	c->tries++;
 	c->commit = false;
-	nb_targets_armed(&c->targets, revision);
+	nb_targets_armed(&c->targets, r->revision);
 	nb_coord_enter(c, NB_COORD_ARMED, nb_agent_times.answer + nb_agent_crowd(c->a));
 }
 
@@ -467,6 +497,9 @@ static void change_arm(struct nb_coord *c)
 	bool any = false;
 
 	if (!nb_targets_ready(&c->targets, &c->a->view, why, sizeof(why))) {
+		/* all sites may have answered a record that was written again */
+		if (nb_coord_recovery.due(c))
+			return;
 		if (!look_again(c))
 			change_refuse(c, NB_E_BUSY, why, "try again");
 		return;
@@ -519,7 +552,12 @@ static void change_staged(struct nb_coord *c)
 		c->gen_n = k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
 				   ? nb_view_int(k->value, "n")
 				   : 0;
-	nb_targets_find(&c->targets, &c->a->view, c->digest);
+	if (!nb_targets_find(&c->targets, &c->a->view, c->digest)) {
+		if (c->catch_up)
+			c->late_ms = nb_agent_ms() + nb_agent_times.catch_missed;
+		change_refuse(c, NB_E_NOMEM, "no memory for the communicators of the change", "");
+		return;
+	}
 	if (wait_for_ranks(c))
 		return;
 	/* a refusal may have been decided on an older view */
@@ -567,7 +605,7 @@ static void rolled_back(struct nb_coord *c)
 		nb_coord_enter(c, NB_COORD_STAGING, nb_agent_times.stage);
 }
 
-static void change_decided(struct nb_coord *c, int64_t revision)
+static void change_decided(struct nb_coord *c, const struct nb_store_reply *r)
 {
 	if (!c->commit) {
 		rolled_back(c);
@@ -575,7 +613,7 @@ static void change_decided(struct nb_coord *c, int64_t revision)
 		nb_targets_committed(&c->targets);
 		nb_coord_end(c, true);
 	} else {
-		change_settled(c, revision);
+		change_settled(c, r);
 	}
 }
 

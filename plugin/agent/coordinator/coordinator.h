@@ -9,11 +9,11 @@
 #include "plugin/agent/coordinator/target.h"
 
 /*
- * Internals of the coordinator. coordinator.c: its role, its transactions, and
- * what it does next; change.c: the steps of a change;
- * parts.c: what some changes do beside that (struct nb_coord_part), and the
- * proposals, guards and starts that begin changes; mend.c and keys.c: its other
- * work between changes.
+ * Internals of the coordinator. Each file calls only files that come before it:
+ * txn.c: transactions; lead.c: the distance of a fence; change.c: the steps of a
+ * change; parts.c: what some changes do beside that (struct nb_coord_part), and
+ * the guards and starts that begin changes; idle.c and keys.c: its other work
+ * between changes; coordinator.c: its role, and what it does next.
  */
 
 enum {
@@ -37,16 +37,16 @@ typedef void nb_coord_refused_fn(struct nb_coord *c);
 /*
  * Which file sets which fields:
  *
- * coordinator.c: the role and its transactions (key_mod to old_ms), idle_ms,
- *   answer_ms and nanswers
+ * coordinator.c, txn.c: the role and its transactions (key_mod to old_ms), idle_ms
+ * lead.c: answer_ms and nanswers
  * change.c: the times of a change, and the change in progress. It frees what
  *   the parts have kept for the change, and sets lost where a term must end
- * parts.c: use (nb_coord_use); by_controllers, proposal and proposed
- *   (nb_coord_controllers); guard and guard_* (nb_coord_guard); start and
+ * parts.c: use (nb_coord_use); guard and guard_* (nb_coord_guard); start and
  *   start_* (nb_coord_start); audit and maker (nb_coord_audit)
- * mend.c: recovered (nb_coord_recovery), notes and notes_ms (nb_coord_notes)
- * keys.c: saving, saving_*, saved (nb_coord_saved); sweep_ms and unswept
- *   (nb_coord_sweep; change.c counts the requests)
+ * idle.c: recovered (nb_coord_recovery), notes and notes_ms (nb_coord_notes)
+ * keys.c: saving, saving_*, saved (nb_coord_saved); by_controllers, proposal and
+ *   proposed (nb_coord_controllers); sweep_ms and unswept (nb_coord_sweep;
+ *   change.c counts the requests)
  *
  * All of them set err, the reason why the change is refused.
  */
@@ -113,7 +113,8 @@ struct nb_coord {
 	json_t *use;
 	/* the key guard/line that the change carries out, or NULL */
 	json_t *guard;
-	int64_t n;
+	/* number of the change, and random id of its order (count_staged) */
+	int64_t n, order_id;
 	char digest[65];
 	/* who asked for the change, for the option maker= of change commit */
 	char maker[NB_PROCS_MAKER];
@@ -127,13 +128,9 @@ struct nb_coord {
 	 * written (true: commit, false: roll back)
 	 */
 	bool check, commit;
-	bool committing; /* a commit was sent, and its outcome is unknown */
-	bool ended;	 /* the outcome that is being reported (true: commit) */
-	/*
-	 * how short the report is: 0: whole; NB_COORD_BRIEF: without long
-	 * values; NB_COORD_BARE: also without an audit entry
-	 */
-	unsigned brief;
+	bool committing;   /* a commit was sent, and its outcome is unknown */
+	bool ended;	   /* the outcome that is being reported (true: commit) */
+	bool bare;	   /* report the end without lists and without an audit entry */
 	unsigned tries;	   /* number of armings of this change */
 	bool taken;	   /* a site has rolled the last arming back */
 	int64_t order_rev; /* revision of the key order/stage of the change */
@@ -205,13 +202,13 @@ enum {
 	 */
 	NB_COORD_REQUEST = NB_STORE_VALUE_SIZE / 4
 };
-enum { NB_COORD_BRIEF = 1, NB_COORD_BARE };
 
 struct nb_coord_txn {
 	struct nb_store_compare compare[NB_COORD_OPS];
 	struct nb_store_op op[NB_COORD_OPS];
 	char *key[2 * NB_COORD_OPS], *value[NB_COORD_OPS];
 	size_t ncompare, nop, nkey, nvalue;
+	size_t size;  /* bytes of all values */
 	bool watched; /* it writes a key below the watched prefix */
 	bool full;    /* there was no room for a compare */
 	bool commits; /* it commits the change */
@@ -234,8 +231,8 @@ struct nb_coord_txn {
  */
 enum nb_coord_outcome { NB_COORD_DONE, NB_COORD_OLD, NB_COORD_REFUSED, NB_COORD_LOST };
 
-/* Called after NB_COORD_DONE. @revision: revision of the transaction */
-typedef void nb_coord_done_fn(struct nb_coord *c, int64_t revision);
+/* Called after NB_COORD_DONE. @r: the store's reply */
+typedef void nb_coord_done_fn(struct nb_coord *c, const struct nb_store_reply *r);
 
 /* Returns a new transaction that succeeds only while we are the coordinator. */
 struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c);
@@ -252,19 +249,21 @@ void nb_coord_txn_facts(struct nb_coord *c, struct nb_coord_txn *t);
 /* Add a put to the transaction. Takes ownership of @value. */
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t, const char *key, json_t *value,
 		      int64_t lease);
+/* Read the names of the keys below @prefix; the reply to the transaction has them. */
+void nb_coord_txn_list(struct nb_coord *c, struct nb_coord_txn *t, const char *prefix);
 /* Delete @key, on condition that its last change has revision @mod. */
 void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t, const char *key, int64_t mod);
+/*
+ * Returns true if the view shows what the last transaction wrote, or what
+ * refused it. A key that refuses a transaction again and again may be damaged,
+ * so that the view cannot show it: try again at intervals.
+ */
+bool nb_coord_current(const struct nb_coord *c);
 /*
  * Send the transaction and free @t. Until it ends, the coordinator takes no
  * other step. @done may be NULL. Returns true if it was sent.
  */
 bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t, nb_coord_done_fn *done);
-/*
- * Send a transaction that only reads. @done gets no coordinator (NULL) if the
- * term has ended. Returns true if it was sent.
- */
-typedef void nb_coord_read_fn(struct nb_coord *c, const struct nb_store_reply *r);
-bool nb_coord_read(struct nb_coord *c, const struct nb_store_txn *txn, nb_coord_read_fn *done);
 
 /* ---- parts ---- */
 
@@ -298,8 +297,8 @@ enum { NB_COORD_PARTS = 13 };
 extern const struct nb_coord_part *const nb_coord_parts[NB_COORD_PARTS];
 
 extern const struct nb_coord_part nb_coord_recovery, nb_coord_requests, nb_coord_use,
-	nb_coord_controllers, nb_coord_saved, nb_coord_mend, nb_coord_members, nb_coord_notes,
-	nb_coord_guard, nb_coord_start, nb_coord_audit, nb_coord_catch_up, nb_coord_sweep;
+	nb_coord_controllers, nb_coord_saved, nb_coord_members, nb_coord_notes, nb_coord_guard,
+	nb_coord_start, nb_coord_reply, nb_coord_audit, nb_coord_catch_up, nb_coord_sweep;
 
 /* ---- changes ---- */
 
@@ -322,8 +321,6 @@ bool nb_coord_resume(struct nb_coord *c, const char *id, const json_t *request);
  * change was committed.
  */
 void nb_coord_end(struct nb_coord *c, bool committed);
-/* Add the reply to the request of the change that ends. */
-void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t);
 /* Take the next step of the change in progress. */
 void nb_coord_step(struct nb_coord *c);
 
@@ -351,27 +348,17 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c);
 bool nb_coord_request_valid(const char *id);
 /* Write which sites have ranks of each communicator; true: it was sent. */
 bool nb_coord_put_members(struct nb_coord *c);
-/* Returns true if a site says that the store has lost the group's record. */
-bool nb_coord_lost(const struct nb_view *v, const struct nb_group *g);
 
 /* The line that stages the bytes which change export returned
  * (keys.c). */
 #define NB_COORD_IMPORT "change import"
 
-/*
- * Store the bytes and images of @r, of kind NB_PROCS_EXPORT or
- * NB_PROCS_PROPOSAL. Returns true if it has taken ownership of them.
- */
-bool nb_coord_store(struct nb_coord *c, struct nb_procs_result *r);
 /* Store the generation of a process. Takes ownership of the bytes in @r. */
 void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /* Store the proposal of a process. Takes ownership of the bytes in @r. */
 void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r);
-/* Called when the store has the bytes of @r as image @data. */
-void nb_coord_proposal_stored(struct nb_coord *c, const struct nb_procs_result *r,
-			      const char *data);
 /*
  * Tell the process how its proposal @number has ended. @why: the reason of a
  * refusal; "" if all sites have committed the change. Does nothing if @number
@@ -379,12 +366,6 @@ void nb_coord_proposal_stored(struct nb_coord *c, const struct nb_procs_result *
  */
 void nb_coord_proposal_end(struct nb_coord *c, uint64_t number, const char *why);
 
-/*
- * If the coordinator before this one ended before it decided a change of
- * controllers, add the outcome to the change's audit entry, and drop the
- * change. Another request is still in the store, so its change is made again.
- */
-void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t);
 /*
  * Returns true if @name is an audit entry of controllers. There is a fixed
  * number of them, so they are never old.

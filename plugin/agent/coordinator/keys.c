@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The coordinator's work on keys that no agent watches: it stores the job's
- * generation like images, and deletes old keys.
+ * generation and the proposals of controllers like images, and deletes old keys.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,6 +77,7 @@ static json_t *state_value(const struct nb_coord_saving *s)
 }
 
 static void saving_next(struct nb_coord *c);
+static void proposal_stored(struct nb_coord *c, const struct nb_procs_result *r, const char *data);
 
 static void piece_stored(void *arg, const struct nb_store_reply *r)
 {
@@ -150,13 +151,6 @@ static void send_piece(struct nb_coord *c, const struct nb_procs_blob *b)
 	saving_end(c);
 }
 
-/* Write @state to order/state soon. Takes ownership of @state. */
-static void state_save(struct nb_coord *c, json_t *state)
-{
-	json_decref(c->saved);
-	c->saved = state;
-}
-
 static void saving_next(struct nb_coord *c)
 {
 	struct nb_coord_saving *s = c->saving;
@@ -165,10 +159,12 @@ static void saving_next(struct nb_coord *c)
 		send_piece(c, blob_of(s));
 		return;
 	}
-	if (s->r.kind == NB_PROCS_PROPOSAL)
-		nb_coord_proposal_stored(c, &s->r, s->digest[0]);
-	else
-		state_save(c, state_value(s));
+	if (s->r.kind == NB_PROCS_PROPOSAL) {
+		proposal_stored(c, &s->r, s->digest[0]);
+	} else {
+		json_decref(c->saved);
+		c->saved = state_value(s);
+	}
 	saving_end(c);
 }
 
@@ -180,7 +176,11 @@ static void set_digest(struct nb_coord_saving *s, size_t i, const struct nb_proc
 	nb_sha256_text(digest, s->digest[i]);
 }
 
-bool nb_coord_store(struct nb_coord *c, struct nb_procs_result *r)
+/*
+ * Store the bytes and images of @r, of kind NB_PROCS_EXPORT or
+ * NB_PROCS_PROPOSAL. Returns true if it has taken ownership of them.
+ */
+static bool saving_begin(struct nb_coord *c, struct nb_procs_result *r)
 {
 	struct nb_coord_saving *s = NULL;
 
@@ -205,10 +205,11 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
 		nb_agent_log("the generation of change %" PRIu64
 			     " is not stored for processes that join later: %s",
 			     r->n, r->err.text);
-		state_save(c, json_pack("{s:I,s:o}", "n", (json_int_t)r->n, "text",
-					nb_view_text(r->err.text)));
+		json_decref(c->saved);
+		c->saved = json_pack("{s:I,s:o}", "n", (json_int_t)r->n, "text",
+				     nb_view_text(r->err.text));
 	}
-	if (r->err.code || !nb_coord_store(c, r))
+	if (r->err.code || !saving_begin(c, r))
 		nb_procs_result_free(r);
 }
 
@@ -274,6 +275,131 @@ static bool saved_due(struct nb_coord *c)
 }
 
 const struct nb_coord_part nb_coord_saved = { .due = saved_due };
+
+/*
+ * ---- proposals of controllers (plugin/controller/proposal.h) ----
+ *
+ * The processes of the coordinator's site run the controllers and announce a
+ * proposal in the segment. The coordinator fetches its bytes, stores them like
+ * an image, and carries the change out as a request.
+ */
+
+void nb_coord_proposal_end(struct nb_coord *c, uint64_t number, const char *why)
+{
+	struct nb_seg_agent *to = &c->a->site.seg->mem->agent;
+
+	if (!number)
+		return;
+	c->proposal = 0;
+	json_decref(c->proposed);
+	c->proposed = NULL;
+	snprintf(to->refused, sizeof(to->refused), "%s", why);
+	__atomic_store_n(&to->finished, number, __ATOMIC_RELEASE);
+}
+
+void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r)
+{
+	if (!r->err.code && saving_begin(c, r))
+		return;
+	nb_coord_proposal_end(c, r->n, r->err.code ? r->err.text : "the coordinator is busy");
+	nb_procs_result_free(r);
+}
+
+/* The store has the bytes of @r as image @data. */
+static void proposal_stored(struct nb_coord *c, const struct nb_procs_result *r, const char *data)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "controller import %s", r->digest);
+	json_decref(c->proposed);
+	c->proposed = json_pack("{s:s,s:s,s:b}", "line", line, "data", data, "controllers", 1);
+}
+
+/* Ask the site's processes for the proposal. */
+static void fetch_proposal(struct nb_coord *c, uint64_t number)
+{
+	struct nb_procs_order *o = nb_procs_order_new();
+
+	if (!o)
+		return;
+	o->kind = NB_PROCS_PROPOSAL;
+	o->n = number;
+	if (nb_procs_give(c->a->procs, o))
+		c->proposal = number;
+	else
+		nb_procs_order_free(o);
+}
+
+static bool controllers_due(struct nb_coord *c)
+{
+	const struct nb_seg *mem = c->a->site.seg->mem;
+	uint64_t number = __atomic_load_n(&mem->proposal, __ATOMIC_ACQUIRE);
+	char why[240];
+
+	if (c->proposed && nb_coord_put_members(c))
+		return true;
+	if (c->proposed) {
+		json_t *request = c->proposed;
+
+		c->proposed = NULL;
+		number = c->proposal;
+		/*
+		 * Set the proposal only after nb_coord_order, which ends
+		 * the previous change and would end this proposal too.
+		 */
+		c->proposal = 0;
+		nb_coord_order(c, "", request);
+		c->proposal = number;
+		json_decref(request);
+		return true;
+	}
+	if (!number || number == mem->agent.finished || number == c->proposal || c->saving ||
+	    nb_procs_busy(c->a->procs))
+		return false;
+	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
+		fetch_proposal(c, number);
+	else
+		nb_coord_proposal_end(c, number, why);
+	return false;
+}
+
+static int controllers_take(struct nb_coord *c, const json_t *request)
+{
+	/* a request of the store is never one of controllers */
+	c->by_controllers = !*c->request && json_is_true(json_object_get(request, "controllers"));
+	return 0;
+}
+
+static void controllers_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
+{
+	const struct nb_view_key *last = nb_view_get(&c->a->view, "order/commit");
+	json_t *rollout = last ? json_object_get(last->value, "rollout") : NULL;
+
+	(void)t;
+	if (!c->by_controllers)
+		return;
+	json_object_set_new(commit, "controllers", json_true());
+	/*
+	 * if controllers change a rollout's candidate, this does not end the
+	 * rollout's guard
+	 */
+	if (rollout)
+		json_object_set(commit, "rollout", rollout);
+}
+
+static void controllers_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed)
+{
+	(void)t;
+	(void)committed;
+	if (c->by_controllers)
+		nb_coord_proposal_end(c, c->proposal, c->err.code ? c->err.text : "");
+}
+
+const struct nb_coord_part nb_coord_controllers = { .take = controllers_take,
+						    .commit = controllers_commit,
+						    .end = controllers_end,
+						    .due = controllers_due,
+						    .at_once = true };
 
 /*
  * ---- old keys ----
@@ -516,20 +642,17 @@ static void sweep_family(struct nb_coord *c, const struct nb_store_reply *r, enu
 	free(t);
 }
 
-static void swept(struct nb_coord *c, int64_t revision)
+static void swept(struct nb_coord *c, const struct nb_store_reply *r)
 {
-	(void)revision;
+	(void)r;
 	/* more keys may be left, so the next sweep is due at once */
 	c->sweep_ms = 0;
 }
 
 static void listed(struct nb_coord *c, const struct nb_store_reply *r)
 {
-	struct nb_coord_txn *t;
+	struct nb_coord_txn *t = nb_coord_txn_new(c);
 
-	if (r->err)
-		return; /* the next sweep tries again */
-	t = nb_coord_txn_new(c);
 	for (int f = 0; t && f < FAMILIES; f++)
 		sweep_family(c, r, (enum family)f, t);
 	if (!t || !t->nop) {
@@ -541,26 +664,30 @@ static void listed(struct nb_coord *c, const struct nb_store_reply *r)
 	(void)nb_coord_txn_send(c, t, swept);
 }
 
+/* The next sweep tries again. */
+static void sweep_refused(struct nb_coord *c)
+{
+	(void)c;
+}
+
 static bool sweep_due(struct nb_coord *c)
 {
-	struct nb_store_op op[FAMILIES];
-	const struct nb_store_txn txn = { .then = op, .nthen = FAMILIES };
-	char key[FAMILIES][NB_STORE_KEY_SIZE];
+	struct nb_coord_txn *t;
 
 	if (c->sweep_ms && c->unswept < SWEEP_CHANGES &&
 	    nb_agent_ms() < c->sweep_ms + nb_agent_times.sweep)
 		return false;
 	if (c->saving || c->saved || c->proposed || nb_procs_busy(c->a->procs))
 		return false;
+	t = nb_coord_txn_new(c);
+	if (!t)
+		return false;
 	c->sweep_ms = nb_agent_ms();
 	c->unswept = 0;
-	for (int f = 0; f < FAMILIES; f++) {
-		snprintf(key[f], sizeof(key[f]), "%s", nb_agent_key(c->a, prefixes[f]));
-		op[f] = (struct nb_store_op){ .kind = NB_STORE_GET_PREFIX,
-					      .key = key[f],
-					      .keys_only = true };
-	}
-	return nb_coord_read(c, &txn, listed);
+	for (int f = 0; f < FAMILIES; f++)
+		nb_coord_txn_list(c, t, prefixes[f]);
+	t->refused = sweep_refused;
+	return nb_coord_txn_send(c, t, listed);
 }
 
 const struct nb_coord_part nb_coord_sweep = { .due = sweep_due };

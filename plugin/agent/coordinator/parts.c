@@ -53,130 +53,6 @@ static void use_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commi
 const struct nb_coord_part nb_coord_use = { .take = use_take, .commit = use_commit };
 
 /*
- * ---- proposals of controllers (plugin/controller/proposal.h) ----
- *
- * The processes of the coordinator's site run the controllers and announce a
- * proposal in the segment. The coordinator fetches its bytes, stores them like
- * an image, and carries the change out as a request.
- */
-
-void nb_coord_proposal_end(struct nb_coord *c, uint64_t number, const char *why)
-{
-	struct nb_seg_agent *to = &c->a->site.seg->mem->agent;
-
-	if (!number)
-		return;
-	c->proposal = 0;
-	json_decref(c->proposed);
-	c->proposed = NULL;
-	snprintf(to->refused, sizeof(to->refused), "%s", why);
-	__atomic_store_n(&to->finished, number, __ATOMIC_RELEASE);
-}
-
-void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r)
-{
-	if (!r->err.code && nb_coord_store(c, r))
-		return;
-	nb_coord_proposal_end(c, r->n, r->err.code ? r->err.text : "the coordinator is busy");
-	nb_procs_result_free(r);
-}
-
-void nb_coord_proposal_stored(struct nb_coord *c, const struct nb_procs_result *r, const char *data)
-{
-	char line[96];
-
-	snprintf(line, sizeof(line), "controller import %s", r->digest);
-	json_decref(c->proposed);
-	c->proposed = json_pack("{s:s,s:s,s:b}", "line", line, "data", data, "controllers", 1);
-}
-
-/* Ask the site's processes for the proposal. */
-static void fetch_proposal(struct nb_coord *c, uint64_t number)
-{
-	struct nb_procs_order *o = nb_procs_order_new();
-
-	if (!o)
-		return;
-	o->kind = NB_PROCS_PROPOSAL;
-	o->n = number;
-	if (nb_procs_give(c->a->procs, o))
-		c->proposal = number;
-	else
-		nb_procs_order_free(o);
-}
-
-static bool controllers_due(struct nb_coord *c)
-{
-	const struct nb_seg *mem = c->a->site.seg->mem;
-	uint64_t number = __atomic_load_n(&mem->proposal, __ATOMIC_ACQUIRE);
-	char why[240];
-
-	if (c->proposed && nb_coord_put_members(c))
-		return true;
-	if (c->proposed) {
-		json_t *request = c->proposed;
-
-		c->proposed = NULL;
-		number = c->proposal;
-		/*
-		 * Set the proposal only after nb_coord_order, which ends
-		 * the previous change and would end this proposal too.
-		 */
-		c->proposal = 0;
-		nb_coord_order(c, "", request);
-		c->proposal = number;
-		json_decref(request);
-		return true;
-	}
-	if (!number || number == mem->agent.finished || number == c->proposal || c->saving ||
-	    nb_procs_busy(c->a->procs))
-		return false;
-	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
-		fetch_proposal(c, number);
-	else
-		nb_coord_proposal_end(c, number, why);
-	return false;
-}
-
-static int controllers_take(struct nb_coord *c, const json_t *request)
-{
-	/* a request of the store is never one of controllers */
-	c->by_controllers = !*c->request && json_is_true(json_object_get(request, "controllers"));
-	return 0;
-}
-
-static void controllers_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
-{
-	const struct nb_view_key *last = nb_view_get(&c->a->view, "order/commit");
-	json_t *rollout = last ? json_object_get(last->value, "rollout") : NULL;
-
-	(void)t;
-	if (!c->by_controllers)
-		return;
-	json_object_set_new(commit, "controllers", json_true());
-	/*
-	 * if controllers change a rollout's candidate, this does not end the
-	 * rollout's guard
-	 */
-	if (rollout)
-		json_object_set(commit, "rollout", rollout);
-}
-
-static void controllers_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed)
-{
-	(void)t;
-	(void)committed;
-	if (c->by_controllers)
-		nb_coord_proposal_end(c, c->proposal, c->err.code ? c->err.text : "");
-}
-
-const struct nb_coord_part nb_coord_controllers = { .take = controllers_take,
-						    .commit = controllers_commit,
-						    .end = controllers_end,
-						    .due = controllers_due,
-						    .at_once = true };
-
-/*
  * ---- guards ----
  *
  * The runner of a rollout or sweep stores the request that restores the
@@ -228,6 +104,9 @@ static bool guard_due(struct nb_coord *c)
 	const struct nb_view *v = &c->a->view;
 	const struct nb_view_key *k = nb_view_get(v, "guard/line");
 	const struct nb_view_key *last = nb_view_get(v, "order/commit");
+	int64_t n = last ? nb_view_int(last->value, "n") : 0;
+	/* a store that has gone back may have lost a later change */
+	int64_t made = nb_view_most(v, "site/", "change", n);
 	uint64_t now = nb_agent_ms();
 	json_t *request;
 
@@ -242,9 +121,9 @@ static bool guard_due(struct nb_coord *c)
 		nb_agent_log("the runner of %s is lost", nb_view_str(k->value, "id"));
 	c->guard_tries += c->guard_tries <= DOUBLED;
 	c->guard_ms = now;
-	if (!last || strcmp(nb_view_str(last->value, "rollout"), nb_view_str(k->value, "id"))) {
-		return guard_drop(c, k->value, last ? nb_view_int(last->value, "n") : 0);
-	}
+	if (!last || made != n ||
+	    strcmp(nb_view_str(last->value, "rollout"), nb_view_str(k->value, "id")))
+		return guard_drop(c, k->value, made);
 	request = json_pack("{s:O?,s:O?,s:O}", "line", json_object_get(k->value, "line"), "images",
 			    json_object_get(k->value, "images"), "guard", k->value);
 	if (!request)
@@ -393,21 +272,24 @@ static json_t *success_value(const struct nb_coord *c)
 			 (json_int_t)c->n, "digest", c->digest, "time_us",
 			 (json_int_t)(nb_agent_ms() - c->began_ms) * 1000, "tries", (int)c->tries,
 			 "same", (int)c->targets.same, "comms",
-			 c->brief ? json_array() : nb_targets_report(&c->targets, c->check));
+			 c->bare ? json_array() : nb_targets_report(&c->targets, c->check));
 }
 
 static json_t *failure_value(struct nb_coord *c)
 {
 	return json_pack("{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error", nb_err_word(c->err.code),
 			 "text", nb_view_text(c->err.text), "hint", nb_view_text(c->err.hint),
-			 "sites", c->sites && !c->brief ? json_incref(c->sites) : json_array());
+			 "sites", c->sites && !c->bare ? json_incref(c->sites) : json_array());
 }
 
-void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t)
+static void reply_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed)
 {
 	const struct nb_view_key *k;
 	char key[160];
 
+	(void)committed;
+	if (!*c->request)
+		return;
 	snprintf(key, sizeof(key), "reply/%s", c->request);
 	nb_coord_txn_put(c, t, key, c->err.code ? failure_value(c) : success_value(c), c->a->lease);
 	snprintf(key, sizeof(key), "request/%s", c->request);
@@ -416,14 +298,16 @@ void nb_coord_put_reply(struct nb_coord *c, struct nb_coord_txn *t)
 		nb_coord_txn_delete(c, t, key, k->mod);
 }
 
+const struct nb_coord_part nb_coord_reply = { .end = reply_end };
+
 /*
  * ---- audit entries ----
  *
  * The shell creates the entry of a request together with the request. The
  * transaction that commits the change also writes its outcome, so the entry
  * stays correct if the shell or the coordinator dies. The coordinator itself
- * creates the entries of changes by controllers, with the order to stage. They
- * have fixed keys, so the newest overwrites the oldest.
+ * creates the entries of changes by controllers, with their outcomes. They have
+ * fixed keys, so the newest overwrites the oldest.
  */
 
 enum { KEY = 120 };
@@ -443,14 +327,6 @@ static bool audit_is_name(const char *name)
 	return n && n < KEY && !name[n];
 }
 
-static void audit_keep(struct nb_coord *c, const json_t *request)
-{
-	json_decref(c->audit);
-	c->audit = NULL;
-	if (request && audit_is_name(nb_view_str(request, "audit")))
-		c->audit = json_deep_copy(request);
-}
-
 /*
  * Keep the facts that the audit entry needs, and the user who made the request:
  * its member maker, or the user who saved the policy with which the job starts.
@@ -460,7 +336,8 @@ static int audit_take(struct nb_coord *c, const json_t *request)
 	const json_t *maker = json_object_get(request, "maker");
 	const json_t *keep = c->guard ? c->guard : json_object_get(request, "keep");
 
-	audit_keep(c, request);
+	if (request && audit_is_name(nb_view_str(request, "audit")))
+		c->audit = json_deep_copy(request);
 	if (c->by_controllers)
 		snprintf(c->maker, sizeof(c->maker), "controllers");
 	else if (maker)
@@ -471,22 +348,7 @@ static int audit_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
-/* Copy a member of the request; of a long one only the beginning, if any. */
-static void audit_member(const struct nb_coord *c, json_t *entry, const char *name, json_t *v)
-{
-	char text[200];
-
-	if (!c->brief || json_dumpb(v, NULL, 0, JSON_ENCODE_ANY) <= sizeof(text)) {
-		json_object_set(entry, name, v);
-		return;
-	}
-	if (!json_is_string(v))
-		return;
-	snprintf(text, sizeof(text), "%s", json_string_value(v));
-	json_object_set_new(entry, name, nb_view_text(text));
-}
-
-/* Write the entry of c->audit. @outcome: NULL: the change is in progress */
+/* Write the entry of c->audit. */
 static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t, const char *outcome)
 {
 	static const char *const members[] = { "time", "who",	   "from",  "line",  "images",
@@ -498,11 +360,10 @@ static void audit_entry(struct nb_coord *c, struct nb_coord_txn *t, const char *
 		json_t *v = json_object_get(c->audit, members[i]);
 
 		if (v)
-			audit_member(c, entry, members[i], v);
+			json_object_set(entry, members[i], v);
 	}
 	json_object_set_new(entry, "request", json_string(c->request));
-	if (outcome)
-		json_object_set_new(entry, "outcome", nb_view_text(outcome));
+	json_object_set_new(entry, "outcome", nb_view_text(outcome));
 	snprintf(key, sizeof(key), "audit/%s", nb_view_str(c->audit, "audit"));
 	nb_coord_txn_put(c, t, key, entry, 0);
 }
@@ -512,10 +373,7 @@ bool nb_coord_audit_fixed(const char *name)
 	return !strncmp(name, audit_names, sizeof(audit_names) - 1);
 }
 
-/*
- * Add the audit entry of a change of controllers, without an outcome. @order
- * counts these changes.
- */
+/* Make the audit entry of a change of controllers. @order counts these changes. */
 static void audit_order(struct nb_coord *c, struct nb_coord_txn *t, json_t *order)
 {
 	const struct nb_view *v = &c->a->view;
@@ -524,6 +382,7 @@ static void audit_order(struct nb_coord *c, struct nb_coord_txn *t, json_t *orde
 	int64_t n = stage ? nb_view_int(stage->value, "controllers") : 0;
 	char now[NB_UTC_TEXT], name[32], why[64];
 
+	(void)t;
 	/* the key may be damaged */
 	if (n < 0 || n >= INT64_MAX)
 		n = 0;
@@ -535,42 +394,11 @@ static void audit_order(struct nb_coord *c, struct nb_coord_txn *t, json_t *orde
 	snprintf(name, sizeof(name), "%s%02d", audit_names, (int)(n % NB_COORD_CONTROLLERS));
 	snprintf(why, sizeof(why), "proposed by process %" PRIu64,
 		 nb_election_read(c->a->site.seg).pid);
-	json_decref(c->audit);
 	c->audit = json_pack("{s:s,s:s,s:s,s:s,s:O*,s:s,s:I,s:{s:O*}}", "audit", name, "time",
 			     nb_coord_time(now), "who", "controllers", "from", c->a->name, "line",
 			     json_object_get(order, "line"), "why", why, "change", (json_int_t)n,
 			     "maker", "rollout",
 			     commit ? json_object_get(commit->value, "rollout") : NULL);
-	if (!c->audit)
-		return;
-	audit_entry(c, t, NULL);
-	/* for nb_coord_audit_undecided */
-	json_object_set(order, "entry", c->audit);
-}
-
-void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
-{
-	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/stage");
-	json_t *entry = k ? json_object_get(k->value, "entry") : NULL;
-	int64_t n = k ? nb_view_int(k->value, "n") : 0;
-
-	for (int i = 0; i < 2; i++) {
-		const struct nb_view_key *end =
-			nb_view_get(&c->a->view, i ? "order/commit" : "order/drop");
-
-		const json_t *o = end ? json_object_get(end->value, "n") : NULL;
-
-		/* of a damaged key it is unknown what it decided */
-		if (end && (!json_is_integer(o) || json_integer_value(o) >= n))
-			return;
-	}
-	if (!entry || !audit_is_name(nb_view_str(entry, "audit")))
-		return;
-	json_decref(c->audit);
-	c->audit = json_incref(entry);
-	*c->request = '\0';
-	audit_entry(c, t, "refused: the coordinator was interrupted before the change was decided");
-	nb_coord_txn_put(c, t, "order/drop", json_pack("{s:I}", "n", (json_int_t)n), 0);
 }
 
 static void audit_commit(struct nb_coord *c, struct nb_coord_txn *t, json_t *commit)
@@ -590,7 +418,7 @@ static void audit_end(struct nb_coord *c, struct nb_coord_txn *t, bool committed
 {
 	char text[512];
 
-	if (!c->audit || !c->err.code)
+	if (!c->audit || !c->err.code || c->bare)
 		return; /* the committing transaction has written the outcome */
 	if (committed)
 		snprintf(text, sizeof(text), "committed as generation %" PRId64 ": %s", c->n,

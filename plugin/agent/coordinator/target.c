@@ -15,7 +15,7 @@
 
 static const char zero[65] = "0000000000000000000000000000000000000000000000000000000000000000";
 
-static const struct nb_view_key *record_of(const struct nb_view *v, const char *id)
+static const struct nb_view_key *group_record(const struct nb_view *v, const char *id)
 {
 	char key[40];
 
@@ -29,7 +29,7 @@ static const json_t *answer_of(const struct nb_view *v, const char *site, const 
 	return json_object_get(json_object_get(nb_view_at_site(v, "answer", site), "comms"), id);
 }
 
-static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why, size_t size)
+static void group_say_settings(const struct nb_view *v, size_t a, size_t b, char *why, size_t size)
 {
 	static const char *const names[] = {
 #define SETTING(name, text, values) text,
@@ -50,28 +50,6 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 	}
 	snprintf(why, size, "sites %s and %s differ in their settings", nb_group_site(v, a),
 		 nb_group_site(v, b));
-}
-
-/*
- * Returns true if the record is missing or damaged although some site has
- * copied it. The coordinator must not assume that the communicator never
- * changed, even before the sites report the loss.
- */
-static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
-{
-	const struct nb_view_key *k = record_of(v, g->id);
-
-	if (k && *nb_view_str(k->value, "state"))
-		return !strcmp(nb_view_str(k->value, "state"), NB_RECORD_LOST);
-	for (size_t i = g->first; i < g->end; i++) {
-		int64_t since = nb_view_int(v->at[i].value, "since");
-		const char *site = nb_group_site(v, i);
-
-		/* an older revision is that of an earlier communicator */
-		if (since && nb_view_int(answer_of(v, site, g->id), "rev") >= since)
-			return true;
-	}
-	return false;
 }
 
 static const char *first_gone(const struct nb_view *v, const struct nb_group *g)
@@ -100,7 +78,7 @@ static bool mark_ranks(bool here[NAMED], const json_t *who)
  * Write which ranks of the group have not registered: "ranks 2-3,7", or "the
  * others" if their numbers are unknown.
  */
-static void say_missing(const struct nb_view *v, const struct nb_group *g, char text[80])
+static void group_say_missing(const struct nb_view *v, const struct nb_group *g, char text[80])
 {
 	bool one = g->nranks - g->ranks == 1;
 	const char *noun = one ? "rank " : "ranks ";
@@ -157,13 +135,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g, char *w
 				 nb_group_site(v, g->first), nb_group_site(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
-			say_settings(v, g->first, i, why, size);
-		else if (!strcmp(clock, "none"))
-			snprintf(why, size,
-				 "NCCL 2.29 and later may ask some tuners only, and ranks of site "
-				 "%s count no API calls: "
-				 "set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
-				 nb_group_site(v, i));
+			group_say_settings(v, g->first, i, why, size);
 		else if (strcmp(clock, "unknown") &&
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&
 			 strcmp(clock, nb_view_str(first, "clock")))
@@ -174,9 +146,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g, char *w
 				 nb_group_site(v, g->first), nb_view_str(first, "clock"),
 				 nb_group_site(v, i), clock);
 	}
-	if (!*why && record_is_lost(v, g))
-		snprintf(why, size, "%s", NB_RECORD_LOST_WHY);
-	else if (!*why && g->ranks > g->nranks)
+	if (!*why && g->ranks > g->nranks)
 		snprintf(why, size,
 			 "%u sites report %lld ranks of %lld: "
 			 "two communicators have this identity, probably of two jobs of one name",
@@ -194,7 +164,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g, char *w
 			 nb_group_gone(v, g, nb_group_members(v, g), &(size_t){ 0 }));
 	if (*why || g->ranks == g->nranks)
 		return;
-	say_missing(v, g, missing);
+	group_say_missing(v, g, missing);
 	snprintf(why, size,
 		 "%lld of %lld ranks have registered, on %u site%s: "
 		 "%s no ncclbpf, no agent, or no NCCLBPF_FLEET",
@@ -211,12 +181,33 @@ static bool group_begun(const struct nb_view *v, const struct nb_group *g)
 	return nb_group_registered(v, g);
 }
 
+static bool is_armed_again(const json_t *record)
+{
+	return nb_record_again(record) && !strcmp(nb_view_str(record, "state"), "armed");
+}
+
+/*
+ * Returns true if a site of record @k, which was written again, has registered
+ * after that. If this site has never copied a record, it does not copy this one
+ * either, so the record would wait for its answer for ever.
+ */
+static bool registered_late(const struct nb_view *v, const struct nb_view_key *k, size_t first)
+{
+	struct nb_group g;
+
+	return is_armed_again(k->value) && nb_group_at(v, first, &g) && g.ranks == g.nranks &&
+	       nb_group_registered(v, &g) > k->made && !nb_target_answered(v, k);
+}
+
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
 {
 	char prefix[32];
 	bool newer = false;
 
 	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
+	if (nb_view_below(v, nb_view_first(v, prefix), prefix) &&
+	    registered_late(v, k, nb_view_first(v, prefix)))
+		return true;
 	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix); i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
 
@@ -227,7 +218,23 @@ bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
 	return newer;
 }
 
-static const char *digest_of(const json_t *record)
+bool nb_target_answered(const struct nb_view *v, const struct nb_view_key *k)
+{
+	int64_t id = nb_record_id(k->value);
+	struct nb_group g;
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
+	if (!nb_view_below(v, nb_view_first(v, prefix), prefix) ||
+	    !nb_group_at(v, nb_view_first(v, prefix), &g) || g.ranks != g.nranks)
+		return false;
+	for (size_t i = g.first; i < g.end; i++)
+		if (nb_view_int(answer_of(v, nb_group_site(v, i), g.id), "id") != id)
+			return false;
+	return id != 0;
+}
+
+static const char *target_digest(const json_t *record)
 {
 	const char *state = nb_view_str(record, "state");
 
@@ -249,7 +256,7 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v, const struc
 
 static bool target_fill(struct nb_target *x, const struct nb_view *v, const struct nb_group *g)
 {
-	const struct nb_view_key *k = record_of(v, g->id);
+	const struct nb_view_key *k = group_record(v, g->id);
 
 	memset(x, 0, sizeof(*x));
 	snprintf(x->comm, sizeof(x->comm), "%s", g->id);
@@ -258,7 +265,6 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v, const stru
 	x->mod = k ? k->mod : 0;
 	x->id = nb_record_id(k ? k->value : NULL);
 	x->back = k ? json_incref(k->value) : NULL;
-	x->undone = nb_record_undone(x->back);
 	x->ranks = (uint32_t)g->nranks;
 	x->sites = g->sites;
 	if (!keep_sites(x, v, g))
@@ -277,38 +283,35 @@ static void target_free(struct nb_target *x)
 		free(x->site[i]);
 	free(x->site);
 	json_decref(x->back);
-	json_decref(x->undone);
 }
 
-void nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest)
+bool nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest)
 {
 	struct nb_group g;
 
 	nb_targets_free(t);
 	t->at = calloc(NB_TARGETS, sizeof(*t->at));
 	if (!t->at)
-		return;
+		return false;
 	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
-		const struct nb_view_key *k = record_of(v, g.id);
+		const struct nb_view_key *k = group_record(v, g.id);
 
-		if (t->n == NB_TARGETS)
+		if (t->n == NB_TARGETS) /* a later change covers those beyond */
 			break;
 		if (k && nb_target_is_stale(v, k))
 			continue;
-		if (!strcmp(digest_of(k ? k->value : NULL), digest)) {
+		if (!strcmp(target_digest(k ? k->value : NULL), digest)) {
 			t->same++;
 			continue;
 		}
 		if (!target_fill(&t->at[t->n], v, &g)) {
 			target_free(&t->at[t->n]);
-			/*
-			 * A later change covers this communicator, and also the
-			 * communicators beyond the first NB_TARGETS.
-			 */
-			break;
+			nb_targets_free(t);
+			return false;
 		}
 		t->n++;
 	}
+	return true;
 }
 
 void nb_targets_free(struct nb_targets *t)
@@ -419,7 +422,7 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v, unsigned t
 			x->fence = old;
 		if (x->fence > NB_FENCE_MAX_SEQ)
 			snprintf(x->why, sizeof(x->why),
-				 "the communicator's decision numbers are beyond 2^40");
+				 "the communicator has made more than 2^40 decisions");
 	}
 }
 
@@ -431,7 +434,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t, const struct 
 
 	for (size_t k = 0; k < t->n; k++) {
 		const struct nb_target *x = &t->at[k];
-		const struct nb_view_key *now = record_of(v, x->comm);
+		const struct nb_view_key *now = group_record(v, x->comm);
 
 		if (*x->why)
 			continue;
@@ -469,7 +472,6 @@ void nb_targets_armed(struct nb_targets *t, int64_t revision)
 		if (*x->why)
 			continue;
 		x->mod = revision;
-		x->was = x->id;
 		x->id = x->next;
 	}
 }
@@ -490,26 +492,19 @@ static json_t *before_arming(const struct nb_target *x)
 
 json_t *nb_target_back(struct nb_target *x)
 {
-	json_t *o = before_arming(x), *undone = json_copy(x->undone);
-
 	x->next = nb_record_draw();
-	nb_record_undone_add(undone, x->id, x->was);
-	json_object_set_new(o, "undone", undone);
-	return nb_record_chain(o, x->next, x->id, x->was);
+	return nb_record_link(before_arming(x), x->next, x->id);
 }
 
 json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n, const char *digest)
 {
 	json_t *o = json_pack("{s:s,s:I,s:s,s:I}", "state", state, "n", (json_int_t)n, "digest",
 			      digest, "fence", (json_int_t)x->fence);
-	bool is_armed = !strcmp(state, "armed");
 
-	if (is_armed) {
+	if (!strcmp(state, "armed"))
 		json_object_set_new(o, "back", before_arming(x));
-		json_object_set_new(o, "undone", json_copy(x->undone));
-	}
 	x->next = nb_record_draw();
-	return nb_record_chain(o, x->next, x->id, is_armed ? 0 : x->was);
+	return nb_record_link(o, x->next, x->id);
 }
 
 json_t *nb_targets_report(const struct nb_targets *t, bool check)
@@ -556,7 +551,8 @@ json_t *nb_targets_notes(const struct nb_view *v)
 
 	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
 		group_why(v, &g, why, sizeof(why));
-		if (!*why && group_begun(v, &g) && !record_of(v, g.id) && !*common_baseline(v, &g))
+		if (!*why && group_begun(v, &g) && !group_record(v, g.id) &&
+		    !*common_baseline(v, &g))
 			snprintf(why, sizeof(why),
 				 "its sites began with different policies "
 				 "(NCCLBPF_POLICY); policy use FILE... gives "
@@ -573,12 +569,14 @@ bool nb_targets_lacking(const struct nb_view *v)
 	char why[160];
 
 	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g); i = g.end) {
-		const struct nb_view_key *k = record_of(v, g.id);
+		const struct nb_view_key *k = group_record(v, g.id);
 		const char *want = common_baseline(v, &g);
 
+		if (k && is_armed_again(k->value))
+			continue;
 		group_why(v, &g, why, sizeof(why));
 		if (!*why && *want && group_begun(v, &g) &&
-		    strcmp(digest_of(k ? k->value : NULL), want))
+		    strcmp(target_digest(k ? k->value : NULL), want))
 			return true;
 	}
 	return false;

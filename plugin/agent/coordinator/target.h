@@ -19,13 +19,9 @@ struct nb_target {
 	char record[40];
 	char comm[17];
 	int64_t mod; /* revision of the record; 0 if there is none */
-	/*
-	 * id of the record, of the one before the arming, and of the one that
-	 * is being written (plugin/agent/keys/view.h)
-	 */
-	int64_t id, was, next;
-	json_t *back;	/* contents of the record before it was armed, or NULL */
-	json_t *undone; /* ids that its next record names (nb_record_undid) */
+	/* ids of the record, and of the one that is being written */
+	int64_t id, next;
+	json_t *back; /* contents of the record before it was armed, or NULL */
 	uint64_t fence;
 	uint32_t ranks, sites;
 	/*
@@ -53,9 +49,9 @@ enum { NB_TARGETS = 60 };
 /*
  * Find the communicators that a change to @digest moves. It leaves out those
  * that have this generation, and leaves those beyond NB_TARGETS for a later
- * change.
+ * change. Returns false, with no communicator, if there is no memory.
  */
-void nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest);
+bool nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *digest);
 void nb_targets_free(struct nb_targets *t);
 
 /*
@@ -102,8 +98,19 @@ json_t *nb_target_back(struct nb_target *x);
  * may still exist. A communicator also still exists if some site registered it
  * before the record was made, even if other sites have registered another
  * communicator of this identity.
+ *
+ * Also returns true if an armed record that a site has written again is older
+ * than the registration of a site that may not have copied it. If it is deleted,
+ * the sites write it once more.
  */
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k);
+
+/*
+ * Returns true if all sites with ranks of the communicator have copied its
+ * record @k. Their answers may be old ones of a restored store, unless the
+ * record is newer than that: one that a site has written again.
+ */
+bool nb_target_answered(const struct nb_view *v, const struct nb_view_key *k);
 
 /* Build the member "comms" of a reply. */
 json_t *nb_targets_report(const struct nb_targets *t, bool check);
@@ -118,7 +125,7 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites, int64
 			     bool *waits);
 /*
  * Returns true if some communicator lacks the generation that all of its sites
- * have.
+ * have, and no lost outcome is asked for.
  */
 bool nb_targets_lacking(const struct nb_view *v);
 

@@ -71,6 +71,13 @@ void nb_own_lease(struct nb_own *o, int64_t lease)
 		o->key[i].clean = false;
 }
 
+void nb_own_suspect(struct nb_own *o)
+{
+	nb_own_lease(o, o->lease);
+	for (int i = 0; i < NB_OWN_KEYS; i++)
+		o->key[i].written = 0;
+}
+
 /*
  * Returns the revision at which the store has the key, as the reply to a
  * request shows.

@@ -75,6 +75,11 @@ int nb_own_ended(struct nb_own *o, nb_store_done_fn *done, void *arg);
 /* Set a new lease, under which both keys are written again. */
 void nb_own_lease(struct nb_own *o, int64_t lease);
 /*
+ * The store has gone back to an earlier revision: none of our writes counts as
+ * confirmed, and both keys are written again.
+ */
+void nb_own_suspect(struct nb_own *o);
+/*
  * Compare the keys with the store. A key that somebody else has deleted or
  * changed, or that a restored store has lost, is written again.
  */

@@ -181,6 +181,17 @@ const char *nb_view_str(const json_t *o, const char *name)
 	return s ? s : "";
 }
 
+int64_t nb_view_most(const struct nb_view *v, const char *prefix, const char *name, int64_t most)
+{
+	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix); i++) {
+		int64_t n = nb_view_int(v->at[i].value, name);
+
+		if (n > most && n < INT32_MAX)
+			most = n;
+	}
+	return most;
+}
+
 json_t *nb_view_text(const char *text)
 {
 	char *copy = strdup(text);
@@ -365,7 +376,7 @@ json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32], 
 	return NULL;
 }
 
-const json_t *nb_view_generation(const struct nb_view *v)
+json_t *nb_view_generation(const struct nb_view *v)
 {
 	const struct nb_view_key *k = nb_view_get(v, "order/commit");
 	const struct nb_view_key *s = nb_view_get(v, "order/state");
@@ -378,9 +389,6 @@ const json_t *nb_view_generation(const struct nb_view *v)
 }
 
 /* ---- records ---- */
-
-/* Most roll-backs in a row, without a commit, that a site may miss. */
-enum { UNDONE = 16 };
 
 int64_t nb_record_draw(void)
 {
@@ -398,17 +406,21 @@ int64_t nb_record_id(const json_t *record)
 	return id > 0 ? id : 0;
 }
 
-json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base)
+json_t *nb_record_link(json_t *record, int64_t id, int64_t was)
 {
 	json_object_set_new(record, "id", json_integer(id));
 	json_object_set_new(record, "was", json_integer(was));
-	json_object_set_new(record, "base", json_integer(base));
 	return record;
+}
+
+bool nb_record_again(const json_t *record)
+{
+	return json_object_get(record, "over") != NULL;
 }
 
 json_t *nb_record_bare(const json_t *record)
 {
-	static const char *const links[] = { "id", "was", "base", "from", "back", "undone" };
+	static const char *const links[] = { "id", "was", "over", "back" };
 	/* json_copy takes no const value but changes nothing */
 	json_t *bare = json_copy((json_t *)(uintptr_t)record);
 
@@ -420,43 +432,8 @@ json_t *nb_record_bare(const json_t *record)
 json_t *nb_record_undo(const json_t *armed)
 {
 	const json_t *back = json_object_get(armed, "back");
-	json_t *undo, *undone = nb_record_undone(armed);
 
-	nb_record_undone_add(undone, nb_record_id(armed), nb_view_int(armed, "was"));
-	if (!json_is_object(back)) {
-		json_decref(undone);
+	if (!json_is_object(back))
 		return NULL;
-	}
-	undo = nb_record_chain(nb_record_bare(back), nb_record_draw(), nb_record_id(armed),
-			       nb_view_int(armed, "was"));
-	json_object_set_new(undo, "undone", undone);
-	return undo;
-}
-
-bool nb_record_undid(const json_t *record, int64_t id)
-{
-	const json_t *list = json_object_get(record, "undone"), *one;
-	size_t i;
-
-	for (i = 0; id > 0 && i < json_array_size(list); i++) {
-		one = json_array_get(list, i);
-		if (json_is_integer(one) && json_integer_value(one) == id)
-			return true;
-	}
-	return false;
-}
-
-json_t *nb_record_undone(const json_t *record)
-{
-	json_t *list = json_object_get(record, "undone");
-
-	return json_is_array(list) ? json_copy(list) : json_array();
-}
-
-void nb_record_undone_add(json_t *undone, int64_t armed, int64_t before)
-{
-	json_array_append_new(undone, json_integer(before));
-	json_array_append_new(undone, json_integer(armed));
-	while (json_array_size(undone) > 2 * UNDONE)
-		json_array_remove(undone, 0);
+	return nb_record_link(nb_record_bare(back), nb_record_draw(), nb_record_id(armed));
 }

@@ -61,6 +61,12 @@ int64_t nb_view_int(const json_t *o, const char *name);
 const char *nb_view_str(const json_t *o, const char *name);
 
 /*
+ * Returns the largest member @name of the keys below @prefix, or @most if that
+ * is larger. A number beyond 2^31 counts as damage.
+ */
+int64_t nb_view_most(const struct nb_view *v, const char *prefix, const char *name, int64_t most);
+
+/*
  * Returns @text as a JSON string. A byte that is not part of a UTF-8 character
  * becomes a question mark: a buffer may end within a character.
  */
@@ -83,7 +89,7 @@ bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since);
  * generation cannot be stored; its member text then says why. Returns NULL if
  * there is no such key.
  */
-const json_t *nb_view_generation(const struct nb_view *v);
+json_t *nb_view_generation(const struct nb_view *v);
 
 /*
  * A communicator as its rows comm/COMM/SITE show it, and its members, the sites
@@ -157,12 +163,12 @@ bool nb_groups_registered(const struct nb_view *v);
 json_t *nb_groups_members(const struct nb_view *v, size_t *i, char members[32], int64_t *mod);
 
 /*
- * The chain of a communicator's records (key order/record/COMM). Each write has
- * a random number (id) and names the record that it replaces (was). An outcome
- * also names the record before the arming (base). A record that comes after
- * roll-backs names the records of these (undone), which a site may have copied
- * last. Revisions cannot order records: a store that is restored from a backup
- * uses the same revisions again for other records.
+ * The chain of a communicator's records (key order/record/COMM). Each record has
+ * a random number (id) and names the one that it replaces (was). A record that a
+ * site writes again has one member more (over). If the store has lost an outcome,
+ * it is the id of the armed record that the outcome replaces; 0: none. If the
+ * copy is armed, it is the copy's id. Revisions cannot order records: a store that
+ * is restored from a backup uses the same revisions again for other records.
  */
 int64_t nb_record_draw(void);
 /* Returns the record's id; 0 if it has none. */
@@ -171,13 +177,9 @@ int64_t nb_record_id(const json_t *record);
  * Give @record its place in the chain. Takes ownership of @record, and returns
  * it.
  */
-json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base);
-/* Returns true if the record names @id among those that were rolled back. */
-bool nb_record_undid(const json_t *record, int64_t id);
-/* Returns a new list of the ids that @record (may be NULL) names so. */
-json_t *nb_record_undone(const json_t *record);
-/* Add an arming that is rolled back, and the record before it, to the list. */
-void nb_record_undone_add(json_t *undone, int64_t armed, int64_t before);
+json_t *nb_record_link(json_t *record, int64_t id, int64_t was);
+/* Returns true if a site has written the record again (nb_site_again). */
+bool nb_record_again(const json_t *record);
 /* Returns @record without its place in the chain and without its fallback. */
 json_t *nb_record_bare(const json_t *record);
 /*
@@ -185,18 +187,5 @@ json_t *nb_record_bare(const json_t *record);
  * @armed has no fallback.
  */
 json_t *nb_record_undo(const json_t *armed);
-
-/*
- * The state of a record whose store has lost the sites' last one. It makes all
- * sites publish their copies and accept no other record (plugin/agent/coordinator/mend.c).
- */
-#define NB_RECORD_LOST "lost"
-
-/*
- * The reason why a change skips a communicator whose record the store has lost.
- */
-#define NB_RECORD_LOST_WHY                              \
-	"the store has lost the communicator's record " \
-	"(key order/record/COMM); its ranks keep their policies"
 
 #endif

@@ -58,6 +58,7 @@ static bool note_registered(struct nb_agent *a, uint32_t i, uint64_t number)
 	at = nb_own_written(&a->own, NB_OWN_SITE, a->described[i]);
 	if (at)
 		nb_site_registered(&a->site, i, at);
+	nb_agent_revision(a, at);
 	return at != 0;
 }
 
@@ -73,6 +74,7 @@ static bool note_run(struct nb_agent *a, uint64_t number)
 	if (!a->run_described)
 		a->run_described = number;
 	self->since = (uint64_t)nb_own_written(&a->own, NB_OWN_SITE, a->run_described);
+	nb_agent_revision(a, (int64_t)self->since);
 	return self->since != 0;
 }
 

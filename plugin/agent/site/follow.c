@@ -83,29 +83,16 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 {
 	struct nb_agent *a = arg;
 
-	switch (r->state) {
-	case NB_STORE_WATCH_OPEN:
-		break;
-	case NB_STORE_WATCH_EVENTS:
-		for (size_t i = 0; i < r->nkv; i++)
-			enter_key(a, &r->kv[i]);
-		break;
-	case NB_STORE_WATCH_BROKEN:
-		/*
-		 * the store may be restored from a backup: a watch that resumes
-		 * at a revision beyond its last one would miss what it does
-		 * next
-		 */
-	case NB_STORE_WATCH_LOST:
-	case NB_STORE_WATCH_FAILED:
-		/*
-		 * do not read the keys from within the watch's callback, but on
-		 * the next round
-		 */
-		nb_agent_failed(a, r->err);
-		a->follow = NB_AGENT_LOST;
-		break;
-	}
+	for (size_t i = 0; i < r->nkv; i++)
+		enter_key(a, &r->kv[i]);
+	if (!r->err)
+		return;
+	/*
+	 * read the keys on the next round, and not from within the watch's
+	 * callback
+	 */
+	nb_agent_failed(a, r->err);
+	a->follow = NB_AGENT_LOST;
 }
 
 /*
@@ -123,8 +110,11 @@ static void gone_back(struct nb_agent *a, uint64_t to)
 	self->back_to = to;
 	__atomic_store_n(&self->back_from, self->revision, __ATOMIC_RELEASE);
 	self->revision = to;
+	nb_site_forget(&a->site, (int64_t)to);
 	nb_site_suspect(&a->site);
-	nb_own_lease(&a->own, a->lease);
+	/* the answers must no longer name records that the store may have lost */
+	a->barrier_due = true;
+	nb_own_suspect(&a->own);
 	/* it waits for revisions that the store may never reach */
 	a->term_over = true;
 }
@@ -141,6 +131,12 @@ static const char *followed(const struct nb_agent *a)
 struct reading {
 	struct nb_agent *a;
 	uint64_t round;
+	/*
+	 * The store's revision that was known when the reading was sent. A later
+	 * request, such as a keepalive, may be answered first and show a later
+	 * revision, although the store has not gone back.
+	 */
+	uint64_t known;
 };
 
 static void follow_read(void *arg, const struct nb_store_reply *r)
@@ -148,6 +144,7 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 	struct reading *reading = arg;
 	struct nb_agent *a = reading->a;
 	bool old = reading->round != a->round;
+	bool back = !r->err && (uint64_t)r->revision < reading->known;
 
 	free(reading);
 	if (old)
@@ -157,11 +154,10 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 		a->follow = NB_AGENT_LOST;
 		return;
 	}
-	if ((uint64_t)r->revision < a->site.seg->mem->agent.revision)
+	if (back)
 		gone_back(a, (uint64_t)r->revision);
 	nb_agent_revision(a, r->revision);
 	nb_view_clear(&a->view);
-	nb_site_forget(&a->site, r->revision);
 	for (size_t i = 0; i < r->nkv; i++)
 		enter_key(a, &r->kv[i]);
 	a->view.revision = r->revision;
@@ -183,7 +179,7 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 	a->follow_ms = nb_agent_ms();
 	if (!reading)
 		return;
-	*reading = (struct reading){ a, a->round };
+	*reading = (struct reading){ a, a->round, a->site.seg->mem->agent.revision };
 	op.key = followed(a);
 	a->follow = NB_AGENT_READING;
 	if (!nb_store_do(a->store, &op, follow_read, reading, NULL))

@@ -38,8 +38,9 @@ static void tell_result(struct nb_agent *a, int64_t n, const char *state, const 
 			const struct nb_err *err)
 {
 	json_decref(a->result);
-	a->result = json_pack("{s:I,s:s,s:o}", "n", (json_int_t)n, "state", state, "digest",
-			      nb_view_text(digest));
+	a->result =
+		json_pack("{s:I,s:I,s:s,s:o}", "n", (json_int_t)n, "id", (json_int_t)a->order_id,
+			  "state", state, "digest", nb_view_text(digest));
 	if (a->result && err && err->code) {
 		json_object_set_new(a->result, "text", nb_view_text(err->text));
 		json_object_set_new(a->result, "hint", nb_view_text(err->hint));
@@ -71,22 +72,14 @@ static void *order_image(const json_t *order, const char *digest, size_t *size)
 	return NULL;
 }
 
-/* An order that waits for its images from the store. */
-struct fetch {
-	struct nb_agent *a;
-	/* the order in the view, until its bytes are copied */
-	const json_t *from;
-	struct nb_procs_order *order;
-	size_t left; /* number of the order's images still to be read */
-	struct nb_err err;
-};
-
 /*
  * Log, once for each change, why processes that started after the change still
  * lack it.
  */
 static void late_failed(struct nb_agent *a, int64_t n, const char *text)
 {
+	if (a->leaving) /* the agent itself has ended the request */
+		return;
 	if (a->late_failed != n)
 		nb_agent_log("processes that started after change %lld keep "
 			     "their own policies: %s",
@@ -117,66 +110,64 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o, const str
 	nb_procs_order_free(o);
 }
 
-/* One part of @f is complete. After the last one, stage the order. */
-static void fetch_end(struct fetch *f)
+/* An order whose images are read from the store, one after the other. */
+struct fetch {
+	struct nb_agent *a;
+	json_t *from; /* the order in the view */
+	struct nb_procs_order *order;
+	size_t next; /* index of the next image; after the last one: the data */
+	struct nb_err err;
+};
+
+static struct nb_procs_blob *fetch_blob(const struct fetch *f)
 {
-	if (--f->left)
-		return;
-	give_or_fail(f->a, f->order, &f->err);
-	free(f);
+	return f->next < f->order->nimages ? &f->order->image[f->next] : &f->order->data;
 }
 
-struct image {
-	struct fetch *fetch;
-	struct nb_procs_blob *to;
-};
+static void fetch_next(struct fetch *f);
 
 static void image_came(void *arg, void *bytes, size_t size, const struct nb_err *err)
 {
-	struct image *i = arg;
-	struct fetch *f = i->fetch;
+	struct fetch *f = arg;
+	struct nb_procs_blob *to = fetch_blob(f);
 
-	i->to->bytes = bytes;
-	i->to->size = size;
+	to->bytes = bytes;
+	to->size = size;
 	if (err)
-		nb_fail(&f->err, err->code, 0, "policy %s: %s", i->to->name, err->text);
+		nb_fail(&f->err, err->code, 0, "policy %s: %s", to->name, err->text);
 	if (err && *err->hint)
 		nb_hint(&f->err, "%s", err->hint);
-	free(i);
-	fetch_end(f);
+	f->next++;
+	fetch_next(f);
 }
 
-/* Take one image from the order, or read it from the store. */
-static void fetch_image(struct fetch *f, struct nb_procs_blob *to, const char *name,
-			const char *digest)
+/*
+ * Take the next images from the order, or read one from the store. After the
+ * last one, stage the order.
+ */
+static void fetch_next(struct fetch *f)
 {
-	struct image *i = malloc(sizeof(*i));
+	const json_t *images = json_object_get(f->from, "images");
+	const char *data = nb_view_str(f->from, "data");
 
-	if (!i) {
-		nb_fail(&f->err, NB_E_NOMEM, 0, "no memory");
-		return;
+	for (; !f->err.code && f->next < f->order->nimages + (*data != '\0'); f->next++) {
+		const json_t *image = json_array_get(images, f->next);
+		const char *digest = image ? nb_view_str(image, "digest") : data;
+		struct nb_procs_blob *to = fetch_blob(f);
+
+		if (nb_procs_blob_name(to, image ? nb_view_str(image, "name") : "data", &f->err))
+			break;
+		to->bytes = order_image(f->from, digest, &to->size);
+		if (!to->bytes && !nb_image_fetch(f->a, digest, image_came, f, &f->err))
+			return;
 	}
-	*i = (struct image){ f, to };
-	if (nb_procs_blob_name(to, name, &f->err)) {
-		free(i);
-		return;
-	}
-	to->bytes = order_image(f->from, digest, &to->size);
-	if (to->bytes) {
-		free(i);
-		return;
-	}
-	f->left++;
-	if (!nb_image_fetch(f->a, digest, image_came, i, &f->err))
-		return;
-	f->left--;
-	free(i);
+	give_or_fail(f->a, f->order, &f->err);
+	json_decref(f->from);
+	free(f);
 }
 
-static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind, const json_t *order, int64_t n)
+static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind, json_t *order, int64_t n)
 {
-	const json_t *images = json_object_get(order, "images");
-	const char *data = nb_view_str(order, "data");
 	struct fetch *f = calloc(1, sizeof(*f));
 	struct nb_procs_order *o = nb_procs_order_new();
 
@@ -185,26 +176,18 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind, const json_
 		nb_procs_order_free(o);
 		return;
 	}
-	*f = (struct fetch){ .a = a, .from = order, .order = o, .left = 1 };
+	*f = (struct fetch){ .a = a, .from = json_incref(order), .order = o };
 	o->kind = kind;
 	if (kind == NB_PROCS_LATE)
 		snprintf(o->digest, sizeof(o->digest), "%s", nb_view_str(order, "digest"));
 	o->n = (uint64_t)n;
-	o->nimages = json_array_size(images);
+	o->nimages = json_array_size(json_object_get(order, "images"));
 	a->staging_n = n;
 	(void)nb_procs_order_line(o, nb_view_str(order, "line"), &f->err);
 	if (!f->err.code && o->nimages > NB_PROCS_IMAGES)
 		nb_fail(&f->err, NB_E_LIMIT, 0, "%zu policies in one request (allowed: %d)",
 			o->nimages, NB_PROCS_IMAGES);
-	for (size_t i = 0; !f->err.code && i < o->nimages; i++) {
-		const json_t *image = json_array_get(images, i);
-
-		fetch_image(f, &o->image[i], nb_view_str(image, "name"),
-			    nb_view_str(image, "digest"));
-	}
-	if (!f->err.code && *data)
-		fetch_image(f, &o->data, "data", data);
-	fetch_end(f);
+	fetch_next(f);
 }
 
 /*
@@ -229,12 +212,16 @@ static void tick_stage(struct nb_agent *a)
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 
 	if (n <= a->staged_n || n == a->staging_n || a->staging_n ||
-	    n <= order_n(a, "order/drop") || n <= order_n(a, "order/commit"))
+	    n <= order_n(a, "order/drop") || n <= order_n(a, "order/commit") ||
+	    n <= (int64_t)*committed(a))
 		return;
-	if (!*nb_view_str(k->value, "line"))
-		stage_nothing(a, n);
-	else if (!nb_procs_busy(a->procs))
+	if (*nb_view_str(k->value, "line") && nb_procs_busy(a->procs))
+		return;
+	a->order_id = nb_view_int(k->value, "id");
+	if (*nb_view_str(k->value, "line"))
 		begin_stage(a, NB_PROCS_STAGE, k->value, n);
+	else
+		stage_nothing(a, n);
 }
 
 enum { LATE_DOUBLINGS = 6 };
@@ -263,7 +250,7 @@ static void tick_late(struct nb_agent *a)
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 	uint64_t now = nb_agent_ms();
-	const json_t *state;
+	json_t *state;
 	unsigned late = n && n == (int64_t)*committed(a) ? nb_site_late(&a->site) : 0;
 
 	if (late != a->late)
@@ -372,7 +359,7 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 		a->staging_n = 0;
 		if (r->err.code)
 			late_failed(a, (int64_t)r->n, r->err.text);
-		else
+		else if (!nb_site_late(&a->site))
 			nb_agent_log("processes that started later have "
 				     "generation %llu",
 				     (unsigned long long)r->n);

@@ -5,34 +5,22 @@
  */
 #include "plugin/agent/site/procs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include "core/job/wire/wire.h"
 #include "core/job/wire/object.h"
 #include "plugin/agent/keys/times.h"
 #include "plugin/agent/keys/view.h"
-#include "plugin/runtime/clock.h"
+#include "plugin/relay/local.h"
 
-enum {
-	/* the message of read_line names this limit */
-	ANSWER_SIZE = 1 << 20,
-	OBJECT_SIZE = 64 << 20,
-	NPROCS = 512
-};
+enum { OBJECT_SIZE = 64 << 20, NPROCS = 512 };
 
 struct nb_procs {
 	struct nb_jobdir dir;
@@ -46,192 +34,76 @@ struct nb_procs {
 	int event;
 };
 
-/* A connection to one process. */
-struct peer {
-	int fd;
-	char name[128]; /* file name of the process's control socket */
-	char *in;
-	size_t nin;
-	int object; /* descriptor that came with the last reply, or -1 */
-	/* why read_line returned NULL: text for the user, and its code */
-	const char *why;
-	int code;
-};
-
 struct peers {
-	struct peer at[NPROCS];
+	const struct nb_jobdir *dir;
+	struct nb_local at[NPROCS];
 	size_t n;
-	/* name of a process that accepts no connection; "" if all do */
-	char stuck[128];
+	struct nb_err stuck; /* a process accepts no connection; code 0: all do */
 };
 
 /*
- * Send a line. It never blocks, since a line of at most 64 KiB fits into the
- * socket's buffer.
+ * Connect to one process. A process that has ended no longer counts. Returns
+ * false after the last one, or if the process accepts no connection.
  */
-static bool send_line(struct peer *p, const char *line, int with)
+static bool peer_open(void *arg, const char *name, const struct nb_jobdir_process *of)
 {
-	size_t size = strlen(line);
+	struct peers *all = arg;
+	struct nb_local *p = &all->at[all->n];
+	uint64_t until = nb_local_until(NB_LOCAL_CONNECT_MS);
 
-	return nb_wire_send(p->fd, line, size, with) == (ssize_t)size &&
-	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
-}
-
-static json_t *no_line(struct peer *p, int code, const char *why)
-{
-	p->code = code;
-	p->why = why;
-	return NULL;
-}
-
-/*
- * Wait until the process has sent something. Returns false if it has not done
- * so in time.
- */
-static bool await_bytes(const struct peer *p, uint64_t deadline_ms)
-{
-	struct pollfd f = { p->fd, POLLIN, 0 };
-	uint64_t now;
-	int n;
-
-	do {
-		now = nb_clock_system() / 1000000;
-		n = now < deadline_ms ? poll(&f, 1, (int)(deadline_ms - now)) : 0;
-	} while (n < 0 && errno == EINTR);
-	return n > 0;
-}
-
-/*
- * Returns the process's next line as JSON. Returns NULL on failure; p->why and
- * p->code then tell the reason.
- */
-static json_t *read_line(struct peer *p, uint64_t deadline_ms)
-{
-	for (;;) {
-		char *end = memchr(p->in, '\n', p->nin);
-		ssize_t n;
-
-		if (end) {
-			size_t size = (size_t)(end - p->in);
-			json_t *o = json_loadb(p->in, size, 0, NULL);
-
-			p->nin -= size + 1;
-			memmove(p->in, end + 1, p->nin);
-			return o ? o
-				 : no_line(p, NB_E_PROTOCOL, "has sent a reply that is not JSON");
-		}
-		if (p->nin == ANSWER_SIZE)
-			return no_line(p, NB_E_LIMIT, "has sent a reply of more than 1 MiB");
-		if (!await_bytes(p, deadline_ms))
-			return no_line(p, NB_E_TIMEOUT, "has not answered in time");
-		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin, &p->object);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return no_line(p, NB_E_IO,
-				       "has closed the connection without an answer: "
-				       "has the process ended?");
-		p->nin += (size_t)n;
+	(void)of;
+	if (!nb_local_connect(p, all->dir, name, until, &all->stuck)) {
+		all->stuck.code = 0;
+		return ++all->n < NPROCS;
 	}
-}
-
-enum { CONNECT_TRIES = 50, CONNECT_MS = 20 };
-
-/*
- * Connect to a process, with retries. connect(2) returns EAGAIN if the backlog
- * of a stopped process is full; the process has not ended then.
- */
-static bool connect_soon(int fd, const struct sockaddr_un *to)
-{
-	for (int i = 0; i < CONNECT_TRIES; i++) {
-		if (!connect(fd, (const struct sockaddr *)to, sizeof(*to)))
-			return true;
-		if (errno != EAGAIN)
-			return false;
-		nb_clock_sleep(CONNECT_MS * UINT64_C(1000000));
-		errno = EAGAIN;
-	}
-	return false;
-}
-
-/*
- * Connect to the process with socket @name. Returns false with errno EAGAIN if
- * it accepts no connection; any other errno means that it has ended.
- */
-static bool peer_open(struct peer *p, const struct nb_jobdir *dir, const char *name)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	char path[NB_JOBDIR_SUN];
-
-	*p = (struct peer){ .fd = -1, .object = -1 };
-	snprintf(p->name, sizeof(p->name), "%.127s", name);
-	if (!nb_jobdir_address(dir, name, path))
+	nb_local_close(p);
+	if (all->stuck.code == NB_E_TIMEOUT)
 		return false;
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (p->fd < 0)
-		return false;
-	if (connect_soon(p->fd, &to))
-		p->in = malloc(ANSWER_SIZE);
-	if (p->in)
-		return true;
-	close(p->fd); /* close(2) of a valid socket does not change errno */
-	return false;
-}
-
-/*
- * Connect to all processes of the job. A process that ends meanwhile no longer
- * counts.
- */
-static void peers_open(struct peers *all, const struct nb_jobdir *dir)
-{
-	size_t stem = strlen(dir->job);
-	int fd = openat(dir->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *e;
-
-	all->n = 0;
-	*all->stuck = '\0';
-	if (!d && fd >= 0)
-		close(fd);
-	while (d && all->n < NPROCS && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-
-		if (strncmp(e->d_name, dir->job, stem) || e->d_name[stem] != '.' || n < 5 ||
-		    strcmp(e->d_name + n - 5, ".sock"))
-			continue;
-		errno = 0;
-		if (peer_open(&all->at[all->n], dir, e->d_name))
-			all->n++;
-		else if (errno == EAGAIN)
-			snprintf(all->stuck, sizeof(all->stuck), "%.127s", e->d_name);
-		if (*all->stuck)
-			break;
-	}
-	if (d)
-		closedir(d);
+	all->stuck.code = 0;
+	return true;
 }
 
 static void peers_close(struct peers *all)
 {
-	for (size_t i = 0; i < all->n; i++) {
-		close(all->at[i].fd);
-		if (all->at[i].object >= 0)
-			close(all->at[i].object);
-		free(all->at[i].in);
-	}
+	for (size_t i = 0; i < all->n; i++)
+		nb_local_close(&all->at[i]);
 	all->n = 0;
 }
 
-static int fail_answer(const struct peer *p, const json_t *answer, struct nb_err *err)
+/* Send a line. If that fails, reading the answer reports it. */
+static void send_line(struct nb_local *p, const char *line, int with)
 {
-	const json_t *e = json_object_get(answer, "error");
-	const char *hint = nb_view_str(e, "hint");
+	if (!nb_local_send(p, line, strlen(line), with, NULL))
+		(void)nb_local_send(p, "\n", 1, -1, NULL);
+}
 
-	if (!answer)
-		return nb_fail(err, p->code, 0, "%s %s", p->name, p->why);
+/*
+ * Read the process's answer. *@answer becomes its JSON, which the caller frees,
+ * or NULL. Returns 0 if the process has carried out the request.
+ */
+static int read_answer(struct nb_local *p, uint64_t until, json_t **answer, struct nb_err *err)
+{
+	struct nb_err why = { .code = 0 };
+	const json_t *e;
+	size_t size;
+	int rc = nb_local_line(p, until, &size, &why);
+
+	*answer = rc == 1 ? json_loadb(p->in.data, size, 0, NULL) : NULL;
+	if (rc == 1)
+		nb_local_drop(p, size);
+	if (!rc)
+		nb_fail(&why, NB_E_TIMEOUT, 0, "the process has not answered in time");
+	else if (rc == 1 && !*answer)
+		nb_fail(&why, NB_E_PROTOCOL, 0, "the process has sent a reply that is not JSON");
+	if (why.code)
+		return nb_fail(err, why.code, 0, "%s: %s", p->name, why.text);
+	if (json_is_true(json_object_get(*answer, "ok")))
+		return 0;
+	e = json_object_get(*answer, "error");
 	nb_fail(err, NB_E_REFUSED, 0, "%s: %s", p->name, nb_view_str(e, "message"));
-	return *hint ? nb_hint(err, "%s", hint) : err->code;
+	if (*nb_view_str(e, "hint"))
+		nb_hint(err, "%s", nb_view_str(e, "hint"));
+	return NB_E_REFUSED;
 }
 
 /*
@@ -242,21 +114,21 @@ static int fail_answer(const struct peer *p, const json_t *answer, struct nb_err
 static int ask(struct peers *all, size_t n, const char *line, const struct nb_procs_blob *with,
 	       char *digest, struct nb_err *err)
 {
-	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
+	uint64_t until = nb_local_until((int)nb_agent_times.process);
 	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1, rc = 0;
 
 	if (with && fd < 0)
 		return nb_fail(err, NB_E_IO, 0, "no memory file for policy %s: %s", with->name,
 			       strerror(errno));
 	for (size_t i = 0; i < n; i++)
-		/* if a send failed, reading the answer reports it */
-		(void)send_line(&all->at[i], line, fd);
+		send_line(&all->at[i], line, fd);
 	for (size_t i = 0; i < n; i++) {
-		json_t *a = read_line(&all->at[i], end);
-		const char *got = nb_view_str(json_object_get(a, "data"), "change");
+		json_t *a;
+		const char *got;
+		int one = read_answer(&all->at[i], until, &a, rc ? NULL : err);
 
-		if (!rc && !json_is_true(json_object_get(a, "ok")))
-			rc = fail_answer(&all->at[i], a, err);
+		got = nb_view_str(json_object_get(a, "data"), "change");
+		rc = rc ? rc : one;
 		if (!rc && digest && !*digest)
 			snprintf(digest, 65, "%s", got);
 		if (!rc && digest && strcmp(digest, got))
@@ -318,47 +190,34 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o, struct
 	return rc;
 }
 
-/* Take the object that came with the last reply. */
-static int take_object(struct peer *p, struct nb_procs_blob *b, struct nb_err *err)
-{
-	struct stat st;
-
-	if (p->object < 0 || fstat(p->object, &st) || st.st_size <= 0 || st.st_size > OBJECT_SIZE)
-		return nb_fail(err, NB_E_PROTOCOL, 0, "%s has sent no object beside its reply",
-			       p->name);
-	b->size = (size_t)st.st_size;
-	b->bytes = malloc(b->size);
-	if (!b->bytes || pread(p->object, b->bytes, b->size, 0) != st.st_size)
-		return nb_fail(err, NB_E_IO, 0, "the object of %s: %s", p->name, strerror(errno));
-	close(p->object);
-	p->object = -1;
-	return 0;
-}
-
 /*
  * Send a request that a process answers with an object. Returns the reply's
  * data in *@data, which the caller frees.
  */
-static int ask_object(struct peer *p, const char *line, json_t **data, struct nb_procs_blob *b,
+static int ask_object(struct nb_local *p, const char *line, json_t **data, struct nb_procs_blob *b,
 		      struct nb_err *err)
 {
-	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
+	struct nb_err why = { .code = 0 };
 	json_t *a;
-	int rc = 0;
+	int rc;
 
-	(void)send_line(p, line, -1);
-	a = read_line(p, end);
-	if (!json_is_true(json_object_get(a, "ok")))
-		rc = fail_answer(p, a, err);
-	if (!rc)
-		rc = take_object(p, b, err);
+	send_line(p, line, -1);
+	rc = read_answer(p, nb_local_until((int)nb_agent_times.process), &a, err);
+	if (!rc && nb_local_object(p, &b->bytes, &b->size, OBJECT_SIZE, &why))
+		rc = nb_fail(err, why.code, 0, "%s: %s", p->name, why.text);
+	if (!rc && !b->size) {
+		free(b->bytes);
+		b->bytes = NULL;
+		rc = nb_fail(err, NB_E_PROTOCOL, 0, "%s has sent no object beside its reply",
+			     p->name);
+	}
 	*data = json_incref(json_object_get(a, "data"));
 	json_decref(a);
 	return rc;
 }
 
 /* Get the images of the policies that the generation has. */
-static int export_images(struct peer *p, const json_t *policies, struct nb_procs_result *r)
+static int export_images(struct nb_local *p, const json_t *policies, struct nb_procs_result *r)
 {
 	size_t n = json_array_size(policies);
 	int rc = 0;
@@ -420,14 +279,17 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 	/* static, because it is large; only this thread uses it */
 	static struct peers all;
 	char line[160 + NB_PROCS_MAKER];
-	int rc = 0;
+	int rc;
 
 	*r = (struct nb_procs_result){ .kind = o->kind, .n = o->n };
-	peers_open(&all, &p->dir);
+	all.dir = &p->dir;
+	all.stuck.code = 0;
+	rc = nb_local_each(all.dir, peer_open, &all, &r->err);
 	r->processes = (uint32_t)all.n;
-	if (*all.stuck)
-		rc = nb_fail(&r->err, NB_E_TIMEOUT, 0,
-			     "%s accepts no connection: is the process stopped?", all.stuck);
+	if (all.stuck.code)
+		r->err = all.stuck;
+	if (rc || all.stuck.code)
+		rc = r->err.code;
 	else if (!all.n)
 		rc = nb_fail(&r->err, NB_E_REFUSED, 0,
 			     "no process of the job has a control socket here");

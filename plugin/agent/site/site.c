@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "plugin/agent/keys/view.h"
-#include "plugin/controller/election.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/registry.h"
@@ -28,12 +27,12 @@ enum {
 	RATE_US = 100000
 };
 
-static uint64_t load64(const uint64_t *p)
+static uint64_t site_load64(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
-static uint32_t load32(const uint32_t *p)
+static uint32_t site_load32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
@@ -45,7 +44,7 @@ static struct nb_seg_comm *entry(const struct nb_site *s, uint32_t i)
 
 static bool is_shared(const struct nb_seg_comm *c)
 {
-	return load32(&c->in_use) && c->has_id && load32(&c->fleet) != NB_FLEET_NOT;
+	return site_load32(&c->in_use) && site_load32(&c->fleet) != NB_FLEET_NOT;
 }
 
 bool nb_site_shared(const struct nb_site *s, uint32_t i)
@@ -53,26 +52,14 @@ bool nb_site_shared(const struct nb_site *s, uint32_t i)
 	return is_shared(entry(s, i));
 }
 
-static struct nb_record site_record(const struct nb_site *s, uint32_t i)
-{
-	return nb_record_here(s->seg, entry(s, i), false);
-}
-
-static uint64_t announced(const struct nb_site *s, uint32_t i)
-{
-	const struct nb_record r = site_record(s, i);
-
-	return nb_fence_announced(&r);
-}
-
 /* A new agent continues with the copy of the one before it. */
-static void begin_comm(struct nb_site_comm *k, const struct nb_seg_comm *c)
+static void site_comm_begin(struct nb_site_comm *k, const struct nb_seg_comm *c)
 {
 	*k = (struct nb_site_comm){ .comm_id = c->comm_id };
-	if (!load64(&c->fleet_id) || load32(&c->mismatch))
+	if (!site_load64(&c->fleet_id) || site_load32(&c->mismatch))
 		return;
-	k->word = load64(&c->record.word);
-	k->back = load64(&c->record.fallback);
+	k->word = site_load64(&c->record.word);
+	k->back = site_load64(&c->record.fallback);
 }
 
 void nb_site_measure(struct nb_site *s)
@@ -85,11 +72,11 @@ void nb_site_measure(struct nb_site *s)
 
 		if (!is_shared(entry(s, i)))
 			continue;
-		if (k->comm_id != entry(s, i)->comm_id || !load64(&entry(s, i)->fleet_since))
-			begin_comm(k, entry(s, i));
+		if (k->comm_id != entry(s, i)->comm_id || !site_load64(&entry(s, i)->fleet_since))
+			site_comm_begin(k, entry(s, i));
 		if (k->at_us && now < k->at_us + RATE_US)
 			continue;
-		n = announced(s, i);
+		n = nb_fence_announced(entry(s, i));
 		if (k->at_us && n >= k->announced)
 			k->per_s = (n - k->announced) * 1000000 / (now - k->at_us);
 		k->announced = n;
@@ -102,7 +89,8 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		n += load32(&c->slot[i].state) == NB_SLOT_LIVE && load64(&c->slot[i].waiting);
+		n += site_load32(&c->slot[i].state) == NB_SLOT_LIVE &&
+		     site_load64(&c->slot[i].waiting);
 	return n;
 }
 
@@ -110,7 +98,7 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
  * Encode a record as a fence word. Returns false if the record is invalid or
  * the segment has no generation number for it.
  */
-static bool word_of(const struct nb_site *s, const json_t *record, uint64_t *word)
+static bool record_word(const struct nb_site *s, const json_t *record, uint64_t *word)
 {
 	const char *state = nb_view_str(record, "state");
 	const json_t *fence = json_object_get(record, "fence");
@@ -143,7 +131,7 @@ static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 {
 	bool is_armed = nb_fence_word_state(word) == NB_FENCE_ARMED;
 
-	if (load32(&c->mismatch))
+	if (site_load32(&c->mismatch))
 		return;
 	if (is_armed)
 		__atomic_store_n(&c->record.fallback, back, __ATOMIC_SEQ_CST);
@@ -154,13 +142,15 @@ static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 
 /*
  * Returns true if the record belongs to this communicator, and not to an
- * earlier one with the same identity.
+ * earlier one with the same identity. A store that has lost its data may get
+ * the record from another site before this one has registered again; it then
+ * follows the copy.
  */
-static bool is_of(const struct nb_seg_comm *c, uint64_t comm_id, int64_t made)
+static bool is_of(const struct nb_seg_comm *c, int64_t made, bool follows)
 {
-	uint64_t since = load64(&c->fleet_since);
+	uint64_t since = site_load64(&c->fleet_since);
 
-	return is_shared(c) && c->comm_id == comm_id && since && (uint64_t)made >= since;
+	return since && ((uint64_t)made >= since || (site_load64(&c->fleet_id) && follows));
 }
 
 void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
@@ -173,7 +163,7 @@ void nb_site_forget(struct nb_site *s, int64_t revision)
 	struct nb_seg_agent *self = &s->seg->mem->agent;
 
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		if (load64(&entry(s, i)->fleet_since) > (uint64_t)revision)
+		if (site_load64(&entry(s, i)->fleet_since) > (uint64_t)revision)
 			nb_site_registered(s, i, 0);
 	if (self->since > (uint64_t)revision)
 		self->since = 0;
@@ -181,10 +171,17 @@ void nb_site_forget(struct nb_site *s, int64_t revision)
 
 bool nb_site_lost(const struct nb_site *s, uint32_t i)
 {
-	return load64(&entry(s, i)->fleet_lost);
+	return site_load64(&entry(s, i)->fleet_lost);
 }
 
-static void lose(struct nb_seg_comm *c)
+bool nb_site_outcome_lost(const struct nb_site *s, uint32_t i)
+{
+	const struct nb_site_comm *k = &s->comm[i];
+
+	return (nb_site_lost(s, i) || k->again) && nb_fence_word_state(k->word) == NB_FENCE_ARMED;
+}
+
+static void copy_lose(struct nb_seg_comm *c)
 {
 	__atomic_store_n(&c->fleet_lost, 1, __ATOMIC_SEQ_CST);
 }
@@ -194,39 +191,36 @@ void nb_site_missing(struct nb_site *s, uint32_t i)
 	struct nb_seg_comm *c = entry(s, i);
 
 	/* a communicator that is not registered may get another record */
-	if (load64(&c->fleet_since) && load64(&c->fleet_id))
-		lose(c);
+	if (site_load64(&c->fleet_since) && site_load64(&c->fleet_id))
+		copy_lose(c);
 }
 
 void nb_site_suspect(struct nb_site *s)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		if (is_shared(entry(s, i)) &&
-		    nb_fence_word_state(s->comm[i].word) == NB_FENCE_ARMED)
-			lose(entry(s, i));
+		if (is_shared(entry(s, i)) && site_load64(&entry(s, i)->fleet_id))
+			copy_lose(entry(s, i));
 }
 
 /*
  * Returns true if the record may replace the copy of entry @i: it is the same
- * one, the next one, the roll-back of an arming that this site has not
- * copied and so never answered, or a record after roll-backs of which one
- * follows the copy. After the store has lost a record, only a
- * record made of the sites' copies may: its member "from" has the id of each
- * site's copy. @word: the record's word
+ * one, the next one, or one that says the same: an outcome, such as the
+ * roll-back of an arming that this site has not copied, or an arming that
+ * another site has written again. After the store has lost a record, another one
+ * may only if a site has written it again, which had copied it.
+ * @word: the record's word
  */
 static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r, uint64_t word)
 {
 	const struct nb_seg_comm *c = entry(s, i);
-	int64_t have = (int64_t)load64(&c->fleet_id);
-	const json_t *from = json_object_get(json_object_get(r, "from"), s->seg->mem->agent.site);
+	int64_t have = (int64_t)site_load64(&c->fleet_id), over = nb_view_int(r, "over");
+	bool again = nb_record_again(r);
 
-	if (json_is_integer(from) && json_integer_value(from) == have)
-		return true;
-	if (nb_site_lost(s, i))
+	if (nb_site_lost(s, i) && !again)
 		return false;
-	return nb_record_id(r) == have || nb_view_int(r, "was") == have ||
-	       nb_record_undid(r, have) ||
-	       (nb_view_int(r, "base") == have && word == s->comm[i].word);
+	return (word == s->comm[i].word &&
+		(again || nb_fence_word_state(word) != NB_FENCE_ARMED)) ||
+	       nb_record_id(r) == have || nb_view_int(r, "was") == have || (over && over == have);
 }
 
 /*
@@ -242,7 +236,6 @@ static void write_copy(struct nb_site *s, uint32_t i, const json_t *r, int64_t m
 
 	__atomic_store_n(&c->fleet_id, id, __ATOMIC_SEQ_CST);
 	c->fleet_was = (uint64_t)nb_view_int(r, "was");
-	c->fleet_base = (uint64_t)nb_view_int(r, "base");
 	put_copy(c, word, back);
 	__atomic_store_n(&c->fleet_copied, id, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&c->fleet_lost, 0, __ATOMIC_SEQ_CST);
@@ -251,7 +244,9 @@ static void write_copy(struct nb_site *s, uint32_t i, const json_t *r, int64_t m
 				    .back = back,
 				    .copied = mod,
 				    .id = (int64_t)id,
+				    .again = nb_record_again(r),
 				    .asked = k->asked,
+				    .again_ms = k->again_ms,
 				    .announced = k->announced,
 				    .at_us = k->at_us,
 				    .per_s = k->per_s };
@@ -265,15 +260,21 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record, int
 
 	if (nb_segment_lock(s->seg, LOCK_MS, NULL))
 		return false;
-	fine = nb_record_id(record) && word_of(s, record, &word) &&
-	       word_of(s, json_object_get(record, "back"), &back);
+	fine = nb_record_id(record) && record_word(s, record, &word) &&
+	       record_word(s, json_object_get(record, "back"), &back);
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		if (!is_of(entry(s, i), comm_id, made))
+		const struct nb_seg_comm *c = entry(s, i);
+		bool follows;
+
+		if (!is_shared(c) || c->comm_id != comm_id)
 			continue;
-		if (fine && may_follow(s, i, record, word))
+		follows = fine && may_follow(s, i, record, word);
+		if (!is_of(c, made, follows))
+			continue;
+		if (follows)
 			write_copy(s, i, record, mod, word, back);
 		else
-			lose(entry(s, i));
+			copy_lose(entry(s, i));
 	}
 	nb_segment_unlock(s->seg);
 	return true;
@@ -284,7 +285,7 @@ static bool barrier(const struct nb_site *s)
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
 		if (s->seg->mem->proc[i].pid &&
 		    (s->seg->mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
-			return nb_segment_membarrier(s->seg);
+			return nb_segment_membarrier();
 	return true;
 }
 
@@ -311,11 +312,10 @@ bool nb_site_armed(const struct nb_site *s)
 /* Returns true if some rank has yet to switch to the committed generation. */
 static bool is_pending(const struct nb_site *s, uint32_t i)
 {
-	const struct nb_record r = site_record(s, i);
 	uint64_t word = s->comm[i].word;
 
 	return nb_fence_word_state(word) == NB_FENCE_COMMIT &&
-	       !nb_fence_adopted(&r, nb_fence_word_gen(word));
+	       !nb_fence_adopted(entry(s, i), nb_fence_word_gen(word));
 }
 
 bool nb_site_pending(const struct nb_site *s)
@@ -340,9 +340,9 @@ static bool holds(const struct nb_site *s, const struct nb_seg_proc *p,
 {
 	uint8_t baseline[NB_SHA256_SIZE];
 
-	if (load32(&p->staged) && !memcmp(p->digest, digest, NB_SHA256_SIZE))
+	if (site_load32(&p->staged) && !memcmp(p->digest, digest, NB_SHA256_SIZE))
 		return true;
-	return nb_segment_digest(s->seg, load32(&p->baseline), baseline) &&
+	return nb_segment_digest(s->seg, site_load32(&p->baseline), baseline) &&
 	       !memcmp(baseline, digest, NB_SHA256_SIZE);
 }
 
@@ -365,7 +365,7 @@ static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c, uint6
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *slot = &c->slot[i];
 
-		if (load32(&slot->state) == NB_SLOT_LIVE &&
+		if (site_load32(&slot->state) == NB_SLOT_LIVE &&
 		    !holds(s, &s->seg->mem->proc[slot->proc % NB_SEG_PROCS], digest))
 			return false;
 	}
@@ -380,12 +380,11 @@ static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c, uint6
 static const char *stand_of(const struct nb_site *s, uint32_t i)
 {
 	static const char *const words[] = { "below", "at", "beyond" };
-	const struct nb_record r = site_record(s, i);
 	uint64_t word = s->comm[i].word;
 
 	if (!all_hold(s, entry(s, i), word))
 		return "unstaged";
-	return words[nb_fence_furthest(&r, word)];
+	return words[nb_fence_furthest(entry(s, i), word)];
 }
 
 static json_t *seen_of(const struct nb_site *s, uint32_t i)
@@ -407,8 +406,9 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 		       nb_clock_system() < end);
 	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod, "id",
 			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id), "announced",
-			 (json_int_t)announced(s, i), "per_s", (json_int_t)k->per_s, "stand", stand,
-			 "taken", !is_pending(s, i), "waiting", (int)count_waiting(c));
+			 (json_int_t)nb_fence_announced(entry(s, i)), "per_s", (json_int_t)k->per_s,
+			 "stand", stand, "taken", !is_pending(s, i), "waiting",
+			 (int)count_waiting(c));
 }
 
 json_t *nb_site_seen(const struct nb_site *s)
@@ -432,7 +432,7 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 	json_t *list = json_array();
 	uint32_t i = 0;
 
-	while (i < NB_SEG_SLOTS - 1 && load32(&c->slot[i].state) == NB_SLOT_FREE)
+	while (i < NB_SEG_SLOTS - 1 && site_load32(&c->slot[i].state) == NB_SLOT_FREE)
 		i++;
 	for (int k = 0; list && k < NB_NSETTINGS; k++) {
 		const struct nb_seg_proc *p = &s->seg->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
@@ -465,7 +465,7 @@ static json_t *ranks_here(const struct nb_site *s, const struct nb_seg_comm *c)
 		const struct nb_seg_slot *slot = &c->slot[i];
 		const struct nb_seg_proc *p = &s->seg->mem->proc[slot->proc % NB_SEG_PROCS];
 
-		if (load32(&slot->state) == NB_SLOT_FREE)
+		if (site_load32(&slot->state) == NB_SLOT_FREE)
 			continue;
 		if (slot->rank < 0 || (uint32_t)p->ranks != c->nranks) {
 			json_decref(list);
@@ -476,62 +476,82 @@ static json_t *ranks_here(const struct nb_site *s, const struct nb_seg_comm *c)
 	return list;
 }
 
-/* Returns a fence word as a record of the store. */
-static json_t *record_of_word(const struct nb_site *s, uint64_t word)
+/*
+ * Decode a fence word of the segment to a record. Returns NULL if the segment
+ * has forgotten its generation, or if there is no memory.
+ */
+static json_t *word_record(const struct nb_site *s, uint64_t word)
 {
 	uint32_t number = nb_fence_word_gen(word);
+	unsigned state = nb_fence_word_state(word);
 	uint8_t digest[NB_SHA256_SIZE];
 	char hex[65];
 
-	if (nb_fence_word_state(word) == NB_FENCE_NONE ||
-	    !nb_segment_digest(s->seg, number, digest))
+	if (state == NB_FENCE_NONE)
 		return json_pack("{s:s}", "state", "none");
+	if (!nb_segment_digest(s->seg, number, digest))
+		return NULL;
 	nb_sha256_text(digest, hex);
-	return json_pack("{s:s,s:I,s:s,s:I}", "state",
-			 nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed" : "commit", "n",
-			 (json_int_t)nb_segment_fleet_number(s->seg, number), "digest", hex,
+	return json_pack("{s:s,s:I,s:s,s:I}", "state", state == NB_FENCE_ARMED ? "armed" : "commit",
+			 "n", (json_int_t)nb_segment_fleet_number(s->seg, number), "digest", hex,
 			 "fence", (json_int_t)nb_fence_word_seq(word));
 }
 
-/*
- * Returns the copy of a record that the store has lost; NULL if the agent
- * before this one died while it wrote the copy.
- */
-static json_t *lost_copy(const struct nb_site *s, uint32_t i)
+/* The same for an armed word, with the record that its fallback restores. */
+static json_t *armed_record(const struct nb_site *s, uint64_t word, uint64_t back)
+{
+	json_t *o = word_record(s, word), *undo = word_record(s, back);
+
+	if (o && !json_object_set(o, "back", undo)) {
+		json_decref(undo);
+		return o;
+	}
+	json_decref(o);
+	json_decref(undo);
+	return NULL;
+}
+
+json_t *nb_site_again(const struct nb_site *s, uint32_t i, int64_t over)
 {
 	const struct nb_seg_comm *c = entry(s, i);
 	const struct nb_site_comm *k = &s->comm[i];
+	int64_t id = (int64_t)site_load64(&c->fleet_id);
+	bool is_armed = nb_fence_word_state(k->word) == NB_FENCE_ARMED;
 	json_t *o;
 
-	if (load64(&c->fleet_copied) != load64(&c->fleet_id))
+	if ((int64_t)site_load64(&c->fleet_copied) != id || site_load32(&c->mismatch) ||
+	    (is_armed && over && over != id))
 		return NULL;
-	o = record_of_word(s, k->word);
-	if (nb_fence_word_state(k->word) == NB_FENCE_ARMED)
-		json_object_set_new(o, "back", record_of_word(s, k->back));
-	return nb_record_chain(o, (int64_t)load64(&c->fleet_id), (int64_t)c->fleet_was,
-			       (int64_t)c->fleet_base);
+	o = is_armed ? armed_record(s, k->word, k->back) : word_record(s, k->word);
+	if (!o)
+		return NULL;
+	json_object_set_new(o, "over", json_integer(is_armed ? id : over));
+	return nb_record_link(o, is_armed ? nb_record_draw() : id, (int64_t)c->fleet_was);
 }
 
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
-	bool begun = load32(&c->fleet) == NB_FLEET_BEGUN;
+	bool begun = site_load32(&c->fleet) == NB_FLEET_BEGUN;
 	char why[400] = "";
 
-	if (load32(&c->mismatch))
+	if (site_load32(&c->mismatch))
 		nb_startup_text(s->seg, c, why, sizeof(why));
-	else if (nb_site_lost(s, i))
-		snprintf(why, sizeof(why), "%s", NB_RECORD_LOST_WHY);
-	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s,s:o*}", "since",
-			 (json_int_t)load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
+	else if (nb_site_outcome_lost(s, i))
+		snprintf(why, sizeof(why), "%s",
+			 "the store has lost the outcome of a change at an armed fence: "
+			 "the ranks wait there until the agents of all sites have answered");
+	else if (begun)
+		nb_startup_clock_text(c, why, sizeof(why));
+	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s}", "since",
+			 (json_int_t)site_load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
 			 "ranks", (json_int_t)nb_seg_registered(c), "who", ranks_here(s, c),
 			 "clock",
 			 !begun				     ? "unknown"
 			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
 			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
 							     : "decisions",
-			 "settings", settings_of(s, c), "differs", why, "copy",
-			 nb_site_lost(s, i) ? lost_copy(s, i) : NULL);
+			 "settings", settings_of(s, c), "differs", why);
 }
 
 void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_t size)
@@ -545,7 +565,7 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_
 
 		if (!p->pid || (p->flags & NB_SEG_PROC_AGENT))
 			continue;
-		if (!nb_segment_digest(s->seg, load32(&p->baseline), other)) {
+		if (!nb_segment_digest(s->seg, site_load32(&p->baseline), other)) {
 			snprintf(why, size, "process %llu is being started",
 				 (unsigned long long)p->pid);
 			return;
@@ -564,7 +584,7 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why, size_
 
 unsigned nb_site_late(const struct nb_site *s)
 {
-	uint32_t n = nb_seg_baseline(load64(&s->seg->mem->baseline));
+	uint32_t n = nb_seg_baseline(s->seg->mem);
 	uint8_t have[NB_SHA256_SIZE], want[NB_SHA256_SIZE];
 	unsigned late = 0;
 
@@ -574,7 +594,7 @@ unsigned nb_site_late(const struct nb_site *s)
 		const struct nb_seg_proc *p = &s->seg->mem->proc[i];
 
 		if (p->pid && !(p->flags & NB_SEG_PROC_AGENT) &&
-		    nb_segment_digest(s->seg, load32(&p->baseline), have))
+		    nb_segment_digest(s->seg, site_load32(&p->baseline), have))
 			late += memcmp(have, want, sizeof(have)) != 0;
 	}
 	return late;
@@ -586,18 +606,17 @@ unsigned nb_site_late(const struct nb_site *s)
  */
 static int64_t last_change(const struct nb_site *s)
 {
-	uint32_t n = nb_seg_baseline(load64(&s->seg->mem->baseline));
+	uint32_t n = nb_seg_baseline(s->seg->mem);
 	const struct nb_seg_gen *g = &s->seg->mem->gen[n % NB_SEG_GENS];
-	uint64_t fleet = load64(&g->fleet);
+	uint64_t fleet = site_load64(&g->fleet);
 
 	if (!n)
 		return 0;
-	return load64(&g->number) == n && fleet ? (int64_t)fleet : -1;
+	return site_load64(&g->number) == n && fleet ? (int64_t)fleet : -1;
 }
 
 json_t *nb_site_self(const struct nb_site *s)
 {
-	const struct nb_election elected = nb_election_read(s->seg);
 	uint32_t ranks = 0, comms = 0;
 	char digest[65], why[160];
 
@@ -606,18 +625,18 @@ json_t *nb_site_self(const struct nb_site *s)
 		const struct nb_seg_comm *c = entry(s, i);
 		uint32_t here;
 
-		if (!load32(&c->in_use))
+		if (!site_load32(&c->in_use))
 			continue;
 		here = nb_seg_registered(c);
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}", "change",
+	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s}", "change",
 			 (json_int_t)last_change(s), "run", (json_int_t)s->seg->mem->agent.runs,
 			 "since", (json_int_t)s->seg->mem->agent.since, "processes",
 			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks, "communicators",
-			 (int)comms, "baseline", digest, "differs", why, "version", NCCLBPF_VERSION,
-			 "elected", (json_int_t)elected.pid, "elected_ns", (json_int_t)elected.ns);
+			 (int)comms, "baseline", digest, "differs", why, "version",
+			 NCCLBPF_VERSION);
 }
 
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)

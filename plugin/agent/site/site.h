@@ -21,16 +21,18 @@ struct nb_site_comm {
 	uint64_t word, back; /* the copy's fence word and its fallback word */
 	/* revision and id of the copied record; 0 if there is none */
 	int64_t copied, id;
+	bool again; /* a site has written the copied record again */
 	/*
-	 * latest revision and id followed by a membarrier, so that the site may
-	 * answer for them
+	 * @copied and @id at the latest membarrier; the site may answer for
+	 * these
 	 */
 	int64_t mod, seen_id;
 	/*
-	 * revision of the armed record that the agent last asked the store to
-	 * roll back; 0: none
+	 * revision of the record that the agent last asked the store to
+	 * replace; 0: none; LOST_KEY (agent.c): the store had none
 	 */
 	int64_t asked;
+	uint64_t again_ms; /* when the store last got the outcome again */
 	/* announced: the highest announcement of the ranks at time at_us */
 	uint64_t announced;
 	/* time of the measurement of announced, in microseconds */
@@ -54,18 +56,21 @@ bool nb_site_shared(const struct nb_site *s, uint32_t i);
 void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision);
 
 /*
- * Forget registrations after revision @revision, the store's current one: the
- * store has lost its data, so they must be made again.
+ * Forget registrations after revision @revision, to which the store has gone
+ * back: they must be made again.
  */
 void nb_site_forget(struct nb_site *s, int64_t revision);
 
 /*
  * nb_site_lost returns true if the store has lost the record of which entry @i
  * has a copy. nb_site_missing: the store has no such record.
- * nb_site_suspect: the store has gone back to an earlier revision, so it may
- * have lost the outcome of each armed record.
+ * nb_site_suspect: the store has gone back to an earlier revision. It may have
+ * lost the outcome of an armed record, so all sites write what they have copied
+ * again. nb_site_outcome_lost returns true if the copy is such an armed record,
+ * until it gets an outcome.
  */
 bool nb_site_lost(const struct nb_site *s, uint32_t i);
+bool nb_site_outcome_lost(const struct nb_site *s, uint32_t i);
 void nb_site_missing(struct nb_site *s, uint32_t i);
 void nb_site_suspect(struct nb_site *s);
 
@@ -85,6 +90,19 @@ void nb_site_measure(struct nb_site *s);
  */
 bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record, int64_t made,
 		  int64_t mod);
+/*
+ * Returns the record that the site has copied, for a store that has lost it or
+ * its outcome. @over: id of the armed record that it replaces; 0: none.
+ *
+ * An outcome keeps its id. An armed record gets another one, so that an answer
+ * for it is newer than the loss: a site that knows the outcome writes the
+ * outcome again, instead of answering. If all sites answer, nobody knows it, and
+ * the coordinator rolls the record back (nb_target_answered).
+ *
+ * Returns NULL if the copy is armed and another fence is, which ends by itself,
+ * or if the agent before this one died while it wrote the copy.
+ */
+json_t *nb_site_again(const struct nb_site *s, uint32_t i, int64_t over);
 /*
  * Run membarrier(2) after writing copies. Returns false if the kernel refuses;
  * the site then must not answer for these copies, and tries again.
@@ -110,8 +128,7 @@ uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from);
  * nb_site_seen: of all communicators, the revision of the copy, the
  * announcements, and the position relative to an armed fence
  * nb_site_describe: of communicator @i, for key comm/COMM/SITE
- * nb_site_self: processes, ranks and baseline of the site, and the PID of the
- *   process that its processes have elected for controllers (0: none)
+ * nb_site_self: processes, ranks and baseline of the site
  */
 json_t *nb_site_seen(const struct nb_site *s);
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i);

@@ -88,6 +88,8 @@ void nb_agent_failed(struct nb_agent *a, const struct nb_err *err)
 	bool told = a->away_ms && code == a->away_code;
 	char text[NB_SEG_TEXT];
 
+	if (a->leaving)
+		return;
 	if (!a->away_ms)
 		a->away_ms = nb_agent_ms();
 	a->away_code = code;

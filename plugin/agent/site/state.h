@@ -62,6 +62,8 @@ struct nb_agent {
 	 * the change that they have staged
 	 */
 	int64_t staging_n, staged_n;
+	/* id of the order of that change */
+	int64_t order_id;
 	/*
 	 * late: number of processes that lack the site's generation; late_ms:
 	 * time since which late is not 0, or 0; late_tried_ms: time of the last
@@ -115,6 +117,7 @@ struct nb_agent {
 	 * coordinates gives up this role
 	 */
 	bool term_over;
+	bool leaving; /* the job has ended: requests that fail tell nothing */
 };
 
 /*

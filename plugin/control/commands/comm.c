@@ -5,6 +5,7 @@
  * agree, and these commands must show it if they do not.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/defs/ctx.h"
@@ -202,10 +203,12 @@ static void put_steps(struct nb_json *j, const struct nb_explain *e)
 		const struct nb_explain_step *s = &e->step[e->order.at[i]];
 
 		nb_json_obj(j);
-		nb_json_kstr(j, "name", s->policy);
+		nb_json_kstr(j, "name", s->policy->name);
 		comm_put_word(j, "algo", nb_nccl_algo(s->algo), s->algo);
 		comm_put_word(j, "proto", nb_nccl_proto(s->proto), s->proto);
 		nb_json_ku64(j, "channels", s->channels);
+		if (s->chunk_size)
+			nb_json_ku64(j, "chunk_size", s->chunk_size);
 		nb_json_kbool(j, "changed", s->changed);
 		nb_json_end_obj(j);
 	}
@@ -213,12 +216,15 @@ static void put_steps(struct nb_json *j, const struct nb_explain *e)
 }
 
 /*
- * The last policies that set the algorithm, the protocol and the channels; NULL
- * if no policy set them.
+ * The last policies that set the algorithm, the protocol, the channels and the
+ * chunk size; NULL if no policy set them.
  */
 struct said {
-	const char *algo, *proto, *choice, *channels;
-	struct nb_explain_step last;
+	const char *algo, *proto, *choice, *channels, *chunk_size;
+	struct {
+		int algo, proto;
+		uint32_t channels, chunk_size;
+	} last;
 };
 
 static struct said last_words(const struct nb_explain *e)
@@ -231,12 +237,17 @@ static struct said last_words(const struct nb_explain *e)
 		if (!s->changed)
 			continue;
 		if (s->algo != by.last.algo)
-			by.algo = by.choice = s->policy;
+			by.algo = by.choice = s->policy->name;
 		if (s->proto != by.last.proto)
-			by.proto = by.choice = s->policy;
+			by.proto = by.choice = s->policy->name;
 		if (s->channels != by.last.channels)
-			by.channels = s->policy;
-		by.last = *s;
+			by.channels = s->policy->name;
+		if (s->chunk_size != by.last.chunk_size)
+			by.chunk_size = s->policy->name;
+		by.last.algo = s->algo;
+		by.last.proto = s->proto;
+		by.last.channels = s->channels;
+		by.last.chunk_size = s->chunk_size;
 	}
 	return by;
 }
@@ -262,6 +273,11 @@ static void refusal_text(char *to, size_t size, const struct nb_comm *c, const s
 			 by.last.channels, c->max_channels);
 	else if (why == NB_REFUSED_CHANNELS_ALGO && by.channels)
 		snprintf(to, size, "%s: %s answered %u", text, by.channels, by.last.channels);
+	else if (why == NB_REFUSED_CHUNK_RANGE && by.chunk_size)
+		snprintf(to, size, "%s: %s answered %u, allowed are %d to %d", text, by.chunk_size,
+			 by.last.chunk_size, NCCL_CHUNK_LEAST, NCCL_CHUNK_MOST);
+	else if (why == NB_REFUSED_CHUNK_OFFER && by.chunk_size)
+		snprintf(to, size, "%s: %s answered %u", text, by.chunk_size, by.last.chunk_size);
 	else if (by.choice)
 		snprintf(to, size, "%s: %s answered it", text, by.choice);
 	else
@@ -286,11 +302,36 @@ static void put_note(struct nb_json *j, const struct nb_comm *c, const struct nb
 	nb_json_kstr(j, "note", text);
 }
 
-static int put_explanation(struct nb_call *call, const struct nb_comm *c, int coll, uint64_t bytes,
-			   const struct nb_explain *e)
+/* Write the name of the policy that made the answer @d, or null. */
+static void put_by(struct nb_json *j, const struct nb_explain *e, const struct nb_decision *d)
+{
+	nb_json_kstr(j, "by",
+		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES ? e->step[d->by].policy->name
+							       : NULL);
+	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
+}
+
+static void put_offers(struct nb_json *j, const struct nb_explain *e)
+{
+	nb_json_karr(j, "offers");
+	for (uint32_t i = 0; i < e->noffers; i++) {
+		const struct nb_decision *d = &e->to_offer[i];
+
+		nb_json_obj(j);
+		nb_json_ku64(j, "usable", e->offer[i].usable);
+		nb_json_ku64(j, "decisions", e->offer[i].decisions);
+		nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
+		nb_cmd_answer(j, "answer", d);
+		put_by(j, e, d);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+static void put_explanation(struct nb_json *j, const struct nb_comm *c, int coll, uint64_t bytes,
+			    const struct nb_explain *e)
 {
 	const struct nb_decision *d = &e->answer;
-	struct nb_json *j = call->out;
 
 	nb_json_kstr(j, "coll", nb_nccl_coll(coll));
 	nb_json_ku64(j, "bytes", bytes);
@@ -299,20 +340,19 @@ static int put_explanation(struct nb_call *call, const struct nb_comm *c, int co
 	nb_json_kbool(j, "seen", e->seen);
 	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
 	nb_json_kstr(j, "wrapped", c->chained ? nb_wrapped[NB_WRAPPED_TUNER].name : NULL);
-	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
-	nb_json_kstr(j, "by",
-		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES ? e->step[d->by].policy : NULL);
-	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
+	nb_cmd_answer(j, "answer", d);
+	put_by(j, e, d);
+	put_offers(j, e);
 	put_steps(j, e);
 	nb_json_ku64(j, "generation", nb_history_number(e->generation));
 	put_note(j, c, e);
-	return nb_explain_json(j, c, e, bytes, call->err);
+	nb_explain_json(j, c, e);
 }
 
 int nb_cmd_explain(struct nb_call *call)
 {
 	const struct nb_comm *c = NULL;
-	struct nb_explain e;
+	struct nb_explain *e;
 	uint64_t bytes = 0;
 	int coll, rc = parse_coll(call, &coll);
 
@@ -320,7 +360,14 @@ int nb_cmd_explain(struct nb_call *call)
 		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE", call->err);
 	if (!rc)
 		rc = pick_comm(call, coll, bytes, &c);
+	if (rc)
+		return rc;
+	e = malloc(sizeof(*e));
+	if (!e)
+		return nb_fail(call->err, NB_E_NOMEM, 0, "explain: no memory");
+	rc = nb_comm_explain(c, coll, bytes, e, call->err);
 	if (!rc)
-		rc = nb_comm_explain(c, coll, bytes, &e, call->err);
-	return rc ? rc : put_explanation(call, c, coll, bytes, &e);
+		put_explanation(call->out, c, coll, bytes, e);
+	free(e);
+	return rc;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handlers of policy add|remove|move, which change the order of policies by one
+ * Handlers of policy add|remove|move|replace, which change the order of policies by one
  * policy. Each is a change like policy use. Every process of a job computes the
  * new order from the same baseline, so all get the same generation.
  */
@@ -67,4 +67,13 @@ int nb_cmd_policy_move(struct nb_call *call)
 	int rc = parse_position(call, &edit, true);
 
 	return rc ? rc : stage_edit(call, &edit);
+}
+
+int nb_cmd_policy_replace(struct nb_call *call)
+{
+	struct nb_edit edit = { .what = NB_COMPOSE_REPLACE,
+				.name = call->req->arg[0],
+				.with = call->req->arg[1] };
+
+	return stage_edit(call, &edit);
 }

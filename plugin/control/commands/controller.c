@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handlers of controller status|pause|resume for the controllers of the job on
- * this host; of controller export|import, which carry their change to all sites
- * of a fleet; and of controller maps, which carries maps to the site that runs
- * them.
+ * this host, and of controller export|import, which carry their change to all
+ * sites of a fleet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include "plugin/control/sealed.h"
 #include "plugin/controller/controller.h"
 #include "plugin/controller/proposal.h"
-#include "plugin/runtime/clock.h"
 #include "plugin/runtime/digest.h"
 
 static void controller_put_all(struct nb_json *j, const struct nb_controllers_info *i)
@@ -28,9 +26,6 @@ static void controller_put_all(struct nb_json *j, const struct nb_controllers_in
 	nb_json_ku64(j, "incomplete", s->incomplete);
 	nb_json_ku64(j, "missing", s->missing);
 	nb_json_ku64(j, "lost", s->lost);
-	nb_json_ku64(j, "other_sites", s->away.sites);
-	nb_json_ku64(j, "missing_sites", s->away.missing_sites);
-	nb_json_kstr(j, "away", s->away.text[0] ? s->away.text : NULL);
 	nb_json_ku64(j, "interval_us", s->interval_ns / 1000);
 	nb_json_ku64(j, "run_ns", s->run_ns);
 	nb_json_ku64(j, "elected_us", s->elected_us);
@@ -88,23 +83,6 @@ int nb_cmd_controller_export(struct nb_call *call)
 		nb_cmd_digest(call->out, "change", from);
 	nb_buf_fini(&bytes);
 	return rc;
-}
-
-int nb_cmd_controller_maps(struct nb_call *call)
-{
-	const struct nb_controllers_site *s = nb_controllers_site_maps();
-
-	if (!s)
-		return nb_fail(call->err, NB_E_NOENT, 0,
-			       "this process has not merged the maps of its site");
-	call->fd_out = nb_wire_object_file(s->maps.data, s->maps.size);
-	if (call->fd_out < 0)
-		return nb_fail(call->err, NB_E_IO, 0, "memory file for the maps: %s",
-			       strerror(errno));
-	nb_json_ku64(call->out, "age_us", nb_clock_system() / 1000 - s->at_ms * 1000);
-	nb_json_ku64(call->out, "processes", s->processes);
-	nb_json_ku64(call->out, "missing", s->missing);
-	return 0;
 }
 
 int nb_cmd_controller_import(struct nb_call *call)

@@ -31,6 +31,7 @@
 #include "plugin/policies/load.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/nccl.h"
+#include "plugin/runtime/nccl_doubt.h"
 #include "plugin/runtime/params.h"
 #include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
@@ -71,6 +72,31 @@ static void check_nccl_env(struct nb_json *j, const char *name, const char *vari
 		check(j, name, OK, NULL, "%s is not set", variable);
 }
 
+/* Report NCCL's version, and whether ncclbpf knows the rules of that version. */
+static void check_nccl(struct nb_json *j)
+{
+	enum { RCCL_ALGOS = 8 };
+	char text[400];
+	uint64_t tables;
+	uint32_t algos = nb_nccl_odd_tables(&tables);
+	bool rccl = nb_nccl_is_rccl(), usual = rccl && algos == RCCL_ALGOS;
+
+	if (nb_nccl_doubt(text, sizeof(text)))
+		check(j, "nccl", WARN,
+		      "look for a newer ncclbpf; changes reach running communicators if "
+		      "NCCL_PROFILER_PLUGIN names ncclbpf for all ranks, too",
+		      "%s", text);
+	else if (nb_nccl_version() ? !rccl : nb_comms.abi || nb_events_abi())
+		check(j, "nccl", OK, NULL, "%s", text);
+	if (algos)
+		check(j, "cost_table", usual ? OK : WARN,
+		      usual ? NULL
+			    : "look for a newer ncclbpf; what NCCL itself chooses stays as it is",
+		      "%s has %u algorithms, and ncclbpf knows %d: "
+		      "policies can choose only these (%llu decisions)",
+		      rccl ? "RCCL" : "NCCL", algos, NCCL_NUM_ALGOS, (unsigned long long)tables);
+}
+
 static void check_tuner(struct nb_json *j)
 {
 	const char *plugin = nb_params.nccl_tuner_plugin;
@@ -84,10 +110,16 @@ static void check_tuner(struct nb_json *j)
 		check(j, "tuner", WARN,
 		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which tuner NCCL takes",
 		      "NCCL has not called the tuner yet (%s)", named);
+	else if (nb_comms.abi < 5 && nb_events_abi() >= NB_PROFILER_NAMES)
+		check(j, "tuner", OK, NULL,
+		      "NCCL calls tuner interface %u, and the profiler identifies communicators",
+		      nb_comms.abi);
 	else if (nb_comms.abi < 5)
-		check(j, "tuner", WARN, "NCCL 2.28 and later use interface 5 or 6",
+		check(j, "tuner", WARN,
+		      "NCCL 2.28 and later use interface 5 or 6; "
+		      "with NCCL 2.27 or RCCL, set NCCL_PROFILER_PLUGIN like NCCL_TUNER_PLUGIN",
 		      "NCCL calls tuner interface %u, which gives communicators no identity: "
-		      "communicators keep their initial policies",
+		      "they keep the policies of NCCLBPF_POLICY",
 		      nb_comms.abi);
 	else
 		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u", nb_comms.abi);
@@ -123,7 +155,31 @@ static void check_chains(struct nb_json *j)
 			check(j, name, OK, NULL,
 			      "the %s %.200s (%s, interface v%u) is called first", noun,
 			      c->file.path, c->name, c->version);
+		if (__atomic_load_n(&c->edited, __ATOMIC_RELAXED))
+			check(j, name, WARN, "wrap a tuner that was built for this RCCL",
+			      "the %s %.200s has edited RCCL's constants, "
+			      "whose layout is not NCCL's",
+			      noun, c->file.path);
 	}
+}
+
+/* Report RCCL, and what the plugin costs it without a policy. */
+static void check_rccl(struct nb_json *j)
+{
+	bool policies = nb_gens.baseline && nb_gens.baseline->npolicies;
+	char library[NB_NCCL_TEXT];
+
+	if (!nb_nccl_is_rccl())
+		return;
+	nb_nccl_text(library);
+	check(j, "rccl", OK,
+	      policies ? NULL
+		       : "use a policy (gfx950_allreduce has the rules of this table), or unset "
+			 "NCCL_TUNER_PLUGIN on such GPUs",
+	      "the library is %s%s", library,
+	      policies ? ""
+		       : ": no policy is in use, and beside a tuner plugin RCCL does not use "
+			 "its own table for gfx950");
 }
 
 static void check_net(struct nb_json *j)
@@ -259,33 +315,6 @@ static void check_verbs_stalled(struct nb_json *j)
 }
 
 /*
- * Warn that NCCL 2.28 may crash in its GIN set-up with this adapter, unless a
- * variable prevents that.
- */
-static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
-{
-	int version = nb_nccl_version();
-	const char *name;
-
-	for (uint32_t i = 0; (name = tap->adapter(i)); i++) {
-		enum nb_gin_crash crash = nb_verbs_gin_crash(name);
-
-		if (crash == NB_GIN_CRASH_NONE)
-			continue;
-		if (crash == NB_GIN_CRASH_EXPECTED)
-			check(j, "gin_crash", WARN, "set NCCL_GIN_TYPE=0, or use NCCL 2.29",
-			      "adapter %s is not mlx5: NCCL %d.%d.%d crashes in its GIN set-up",
-			      name, version / 10000, version / 100 % 100, version % 100);
-		else
-			check(j, "gin_crash", OK, NULL,
-			      "NCCL_GIN_TYPE keeps NCCL %d.%d.%d from a crash in its GIN set-up: "
-			      "adapter %s is not mlx5",
-			      version / 10000, version / 100 % 100, version % 100, name);
-		return;
-	}
-}
-
-/*
  * Check whether the tap observes NCCL's own InfiniBand transport, and report
  * its errors.
  */
@@ -320,7 +349,6 @@ static void check_verbs(struct nb_json *j)
 	      (unsigned long long)s.unseen);
 	check_verbs_stalled(j);
 	check_verbs_unseen(j, tap, &s);
-	check_gin_crash(j, tap);
 }
 
 /* Report the events that the profiler has lost. */
@@ -353,17 +381,66 @@ static void check_events(struct nb_json *j)
 	      word ? ")" : "", (unsigned long long)rest);
 }
 
-/* Report that NCCL is not asked for kernels, for lack of room. */
+/* Write the words of events as "coll, p2p"; "none" if there are none. */
+static void name_events(char *to, size_t size, uint32_t events)
+{
+	size_t at = 0;
+
+	snprintf(to, size, "none");
+	for (unsigned i = 0; i < NB_NEVENTS && at < size; i++)
+		if (events >> i & 1)
+			at += (size_t)snprintf(to + at, size - at, "%s%s", at ? ", " : "",
+					       nb_event_word(i));
+}
+
+/* Report that somebody else has chosen the events that NCCL reports. */
+static void check_mask(struct nb_json *j)
+{
+	struct nb_mask_override o;
+	char asked[200], told[200];
+
+	if (!nb_mask_overridden(&o))
+		return;
+	name_events(asked, sizeof(asked), o.wrote);
+	name_events(told, sizeof(told), o.is);
+	check(j, "event_mask", WARN,
+	      "CONTROL PROFILER_MASK of NCCL's RAS (2.31 and later) sets it for the whole job; "
+	      "telemetry on and telemetry off set ncclbpf's again",
+	      "somebody else has set NCCL's event mask: asked for %s, NCCL reports %s", asked,
+	      told);
+}
+
+/* Write who times RCCL's kernels. */
+static void write_ticks(char *to, size_t size)
+{
+	uint64_t ns = nb_gpu_clock_measured();
+
+	*to = '\0';
+	if (ns)
+		snprintf(to, size, "; a tick of RCCL's GPU clock is %llu ns",
+			 (unsigned long long)ns);
+	else if (nb_nccl_is_rccl())
+		snprintf(to, size,
+			 "; the CPU times kernels "
+			 "until a tick of RCCL's GPU clock is measured");
+}
+
+/*
+ * Report that NCCL is not asked for kernels, for lack of room, or who times
+ * them.
+ */
 static void check_kernels(struct nb_json *j)
 {
 	struct nb_err why;
+	char ticks[96];
 
 	if (!nb_events_abi())
 		return;
+	write_ticks(ticks, sizeof(ticks));
 	if (nb_events_refused(&why))
 		check(j, "gpu_times", WARN, why.hint, "%s", why.text);
 	else
-		check(j, "gpu_times", OK, NULL, "NCCL has room for its profiler channels");
+		check(j, "gpu_times", OK, NULL, "NCCL has room for its profiler channels%s", ticks);
 }
 
 /* Report variables with an invalid value. Their default applies. */
@@ -425,6 +502,7 @@ static void check_settings(struct nb_json *j)
 
 static void check_policy(struct nb_json *j)
 {
+	const struct nb_seg_proc *other = NULL;
 	/* some error messages already contain the file's name */
 	bool named = !strncmp(nb_load.err.text, nb_load.what, strcspn(nb_load.what, "@"));
 
@@ -438,6 +516,14 @@ static void check_policy(struct nb_json *j)
 		check(j, "policy", OK, NULL, "%u in use, %u held, generation %llu",
 		      nb_gens.baseline->npolicies, nb_held.n,
 		      (unsigned long long)nb_history_number(nb_gens.baseline_number));
+	if (nb_self.seg && nb_comms.abi && nb_comms.abi < 5)
+		other = nb_startup_other(nb_self.seg);
+	if (other)
+		check(j, "policy", BAD,
+		      "give NCCLBPF_POLICY the same value and files in all processes",
+		      "process %llu of the job started with another NCCLBPF_POLICY: if it shares "
+		      "a communicator with this one, their ranks may choose apart",
+		      (unsigned long long)other->pid);
 	if (nb_gens.baseline && nb_gen_uncompiled(nb_gens.baseline))
 		check(j, "engine", WARN, NB_GENS_UNCOMPILED_HINT,
 		      "the interpreter runs the policies, several times slower: %.300s",
@@ -453,7 +539,7 @@ static unsigned check_comms(struct nb_json *j)
 	unsigned shown = 0, odd = 0;
 
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
-		bool mismatch = __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED);
+		bool mismatch = nb_comm_differs(c);
 		char why[NB_STARTUP_WHY], text[320] = "";
 
 		if (mismatch && c->seg)
@@ -465,10 +551,9 @@ static unsigned check_comms(struct nb_json *j)
 		if (mismatch)
 			check(j, "ranks", BAD, c->seg ? nb_startup_remedy(c->seg) : NULL,
 			      "communicator %016llx rank slot %u: "
-			      "ranks started with different policies or settings, "
-			      "so no policy is used%s%s",
+			      "ranks started with different policies or settings, so %s%s%s",
 			      (unsigned long long)c->init.comm_id, c->slot_index,
-			      text[0] ? ": " : "", text);
+			      nb_comm_differs_so(c), text[0] ? ": " : "", text);
 		else
 			check(j, "communicator", WARN, NULL,
 			      "communicator %016llx rank slot %u cannot be changed: %s",
@@ -489,7 +574,7 @@ static void check_divergence(struct nb_json *j)
 {
 	unsigned apart = 0;
 
-	for (uint32_t i = 0; nb_self.seg && i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0; nb_self.seg && i < nb_seg_ncomms(nb_self.seg->mem); i++) {
 		const struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 		uint64_t seq = nb_divergence_diverged(c);
 
@@ -661,9 +746,12 @@ int nb_cmd_doctor(struct nb_call *call)
 	nb_json_karr(j, "checks");
 	check_nccl_env(j, "nccl_algo", "NCCL_ALGO", nb_params.nccl_algo);
 	check_nccl_env(j, "nccl_proto", "NCCL_PROTO", nb_params.nccl_proto);
+	check_nccl(j);
 	check_tuner(j);
 	check_chains(j);
+	check_rccl(j);
 	check_events(j);
+	check_mask(j);
 	check_kernels(j);
 	check_net(j);
 	check_gin(j);

@@ -232,7 +232,7 @@ int nb_cmd_gin(struct nb_call *call)
 {
 	struct listing l = {
 		.j = call->out,
-		.now = nb_clock_ns(),
+		.now = nb_clock_system(),
 		.contexts = nb_request_yes(call->req, "contexts", false),
 	};
 	int devices, rc = nb_page_options(call, &l.page);

@@ -39,7 +39,7 @@ static void put_host(struct nb_json *j, const struct nb_map *m)
 {
 	uint32_t unfinished;
 	uint64_t written = nb_map_host_written(m, &unfinished);
-	uint64_t now = nb_clock_ns();
+	uint64_t now = nb_clock_system();
 
 	nb_json_kbool(j, "attached", nb_map_host_attached(m));
 	nb_json_ku64_if(j, "age_ns", written != 0, now > written ? now - written : 0);

@@ -96,7 +96,7 @@ static bool put_connection(const struct nb_net_conn *c, void *arg)
 
 int nb_cmd_net(struct nb_call *call)
 {
-	struct listing l = { .j = call->out, .now = nb_clock_ns() };
+	struct listing l = { .j = call->out, .now = nb_clock_system() };
 	int devices, rc = nb_page_options(call, &l.page);
 	const char *transport = nb_net_used(&devices);
 

@@ -5,18 +5,17 @@
  * bytes while we read them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/base/utc.h"
 #include "core/job/wire/object.h"
 
+#include "core/bpf/image/param.h"
 #include "core/bpf/isa/insn.h"
 #include "plugin/change/change.h"
+#include "plugin/change/compose.h"
 #include "plugin/change/sync.h"
 #include "plugin/change/selector.h"
 #include "plugin/change/stage.h"
@@ -28,8 +27,6 @@
 #include "plugin/policies/held.h"
 #include "plugin/policies/history.h"
 #include "plugin/runtime/lock.h"
-
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 static void put_name(struct nb_json *j, const struct nb_policy *p)
 {
@@ -99,6 +96,11 @@ static void put_program(struct nb_json *j, const struct nb_policy *p, uint32_t i
 	nb_json_end_obj(j);
 }
 
+static uint32_t most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 /*
  * Write the cost of verification: sums over the programs, and the maxima of
  * stack size, loop iterations and iterator steps.
@@ -111,12 +113,12 @@ static void put_effort(struct nb_json *j, const struct nb_policy *p)
 	for (uint32_t i = 0; i < p->img->nprogs; i++) {
 		const struct nb_policy_effort *e = &p->effort[i];
 
-		insns += e->insns_walked;
-		time_ns += e->time_ns;
-		states = e->states_peak > states ? e->states_peak : states;
-		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
-		iteration = e->iteration > iteration ? e->iteration : iteration;
-		iter_steps = e->iter_steps > iter_steps ? e->iter_steps : iter_steps;
+		insns += e->stats.insns_walked;
+		time_ns += e->stats.time_ns;
+		states = most(states, e->stats.states_peak);
+		stack = most(stack, e->stats.stack_depth);
+		iteration = most(iteration, e->runs.iteration);
+		iter_steps = most(iter_steps, e->runs.iter_steps);
 	}
 	nb_json_kobj(j, "verify");
 	nb_json_ku64(j, "insns_walked", insns);
@@ -126,6 +128,25 @@ static void put_effort(struct nb_json *j, const struct nb_policy *p)
 	nb_json_ku64(j, "iterator_steps", iter_steps);
 	nb_json_ku64(j, "time_us", time_ns / 1000);
 	nb_json_end_obj(j);
+}
+
+static void put_params(struct nb_json *j, const struct nb_image *img)
+{
+	struct nb_image_param p[NB_IMAGE_MAX_PARAMS];
+	uint32_t n;
+
+	nb_json_karr(j, "params");
+	(void)nb_image_params(img, p, &n, NULL); /* the image was checked when it was read */
+	for (uint32_t i = 0; i < n; i++) {
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", p[i].name);
+		nb_json_ki64(j, "value", p[i].value);
+		nb_json_ki64(j, "default", p[i].preset);
+		nb_json_ki64(j, "min", p[i].min);
+		nb_json_ki64(j, "max", p[i].max);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
 }
 
 /*
@@ -167,6 +188,7 @@ static void put_held(struct nb_json *j, const struct nb_held *h)
 	for (uint32_t i = 0; i < p->img->nmaps; i++)
 		nb_json_str(j, p->img->maps[i].name);
 	nb_json_end_arr(j);
+	put_params(j, p->img);
 	nb_json_karr(j, "programs");
 	for (uint32_t i = 0; i < p->img->nprogs; i++)
 		put_program(j, p, i);
@@ -414,7 +436,8 @@ int nb_cmd_policy_use(struct nb_call *call)
 	if (rc)
 		return rc;
 	if (common)
-		rc = nb_change_stage_common(&reach, digest, call->err);
+		rc = nb_change_stage_edit(&(struct nb_edit){ .what = NB_COMPOSE_COMMON }, &reach,
+					  digest, call->err);
 	else
 		rc = nb_change_stage_for(&reach, req->arg, none ? 0 : req->narg, digest, call->err);
 	return rc ? rc : nb_cmd_finish_change(call, digest);

@@ -26,6 +26,7 @@
 #include "plugin/policies/load.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/wrap/wrapped.h"
 
@@ -205,7 +206,7 @@ static uint64_t count_diverged(void)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; nb_self.seg && i < NB_SEG_COMMS; i++) {
+	for (uint32_t i = 0; nb_self.seg && i < nb_seg_ncomms(nb_self.seg->mem); i++) {
 		const struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
 
 		n += __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) && nb_divergence_diverged(c);
@@ -264,7 +265,7 @@ static void put_notice(struct nb_json *j)
 	char text[320] = "", why[NB_STARTUP_WHY];
 
 	for (const struct nb_comm *c = nb_comms.first; c && !*text; c = c->next)
-		if (c->seg && __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
+		if (c->seg && nb_comm_differs(c))
 			nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 		else if (nb_params_fleet() && !nb_comm_changeable(c, why))
 			snprintf(text, sizeof(text), "%s", why);
@@ -278,6 +279,7 @@ int nb_cmd_status(struct nb_call *call)
 	struct nb_control *control = nb_conn_control(call->conn);
 	struct nb_json *j = call->out;
 	struct nb_controllers_info loop;
+	char library[NB_NCCL_TEXT];
 
 	/* nb_controllers_status takes the lock itself */
 	nb_controllers_status(&loop);
@@ -292,6 +294,8 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_kstr(j, "socket", nb_control_path(control));
 	nb_json_ku64(j, "uptime_s", uptime_s());
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
+	nb_nccl_text(library);
+	nb_json_kstr(j, "library", library[0] ? library : NULL);
 	nb_json_kstr(j, "coherence", nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
 	nb_cmd_times_json(j);
 	session_put_generation(j);

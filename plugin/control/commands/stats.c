@@ -34,15 +34,31 @@ void nb_cmd_refused_json(struct nb_json *j)
 	nb_json_kstr(j, "no_gpu_times", refused ? text : NULL);
 }
 
+/*
+ * Adds the API calls for which NCCL has reported no collective: it does not for
+ * symmetric kernels up to 2.30 and, since 2.29, for broadcasts of several roots in
+ * a group.
+ */
+static void add_unreported(struct nb_pcomm *pc, void *arg)
+{
+	uint64_t calls = GET(pc->calls), tasks = GET(pc->tasks), *n = arg;
+
+	if (calls > tasks)
+		*n += calls - tasks;
+}
+
 static void put_telemetry(struct nb_json *j)
 {
 	unsigned tel = nb_tel_wanted(), mask = nb_events_mask();
+	uint64_t unreported = 0;
 
 	nb_json_kbool(j, "telemetry", tel & NB_TEL_ON);
 	nb_json_kbool(j, "gpu", tel & NB_TEL_GPU);
 	nb_json_kbool(j, "proxy", tel & NB_TEL_PROXY);
 	nb_json_ku64(j, "profiler_abi", nb_events_abi());
 	nb_json_ku64(j, "unconnected", nb_events_unconnected());
+	nb_events_each(add_unreported, &unreported);
+	nb_json_ku64(j, "unreported", unreported);
 	nb_cmd_refused_json(j);
 	nb_json_karr(j, "events");
 	for (unsigned i = 0; i < NB_NEVENTS; i++)
@@ -56,6 +72,8 @@ static void clear_one(struct nb_pcomm *pc, void *arg)
 {
 	(void)arg;
 	nb_tel_clear(&pc->tel);
+	SET(pc->calls, 0);
+	SET(pc->tasks, 0);
 }
 
 static void telemetry_clear(void)
@@ -154,7 +172,7 @@ static void stats_put_row(struct listing *l, const struct nb_pcomm *pc, const st
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
 	nb_json_ku64(j, "bytes_to", (UINT64_C(2) << bucket) - 1);
 	nb_json_ku64(j, "bytes_last", GET(r->bytes_last));
-	nb_json_kstr(j, "algo", nb_nccl_algo((int)(key >> 8 & 255)));
+	nb_json_kstr(j, "algo", nb_tel_algo_word((uint32_t)(key >> 8) & 255));
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(key & 255)));
 	nb_json_ku64(j, "channels", GET(r->channels_last));
 	nb_json_ku64(j, "count", GET(r->time[NB_TEL_ENQUEUE].count));
@@ -183,6 +201,37 @@ static void put_rows(struct nb_pcomm *pc, void *arg)
 	}
 }
 
+static void stats_put_tag(struct listing *l, const struct nb_pcomm *pc, uint64_t tag,
+			  const struct nb_tel_tagged *r)
+{
+	struct nb_json *j = l->j;
+
+	nb_json_obj(j);
+	stats_put_owner(j, pc);
+	nb_json_ku64(j, "tag", tag);
+	nb_json_ku64(j, "count", GET(r->enqueue.count));
+	nb_json_ku64(j, "bytes", GET(r->bytes_sum));
+	nb_cmd_time_json(j, "enqueue", &r->enqueue);
+	nb_cmd_time_json(j, "exec", &r->exec);
+	nb_json_end_obj(j);
+}
+
+static void put_tags(struct nb_pcomm *pc, void *arg)
+{
+	struct listing *l = arg;
+
+	if (!nb_comm_wanted(&l->comm, GET(pc->comm_id)))
+		return;
+	l->full += GET(pc->tel.tags_full);
+	for (uint32_t i = 0; i < NB_TEL_TAGS && !l->page.more; i++) {
+		uint64_t tag = GET(pc->tel.tag[i]);
+		const struct nb_tel_tagged *r = &pc->tel.tagged[i];
+
+		if (tag && GET(r->enqueue.count) && nb_page_takes(&l->page, l->j))
+			stats_put_tag(l, pc, tag, r);
+	}
+}
+
 void nb_cmd_times_json(struct nb_json *j)
 {
 	const char *times = nb_params.str[NB_P_TIMES];
@@ -195,6 +244,7 @@ int nb_cmd_stats(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 	struct listing l = { .j = j };
+	const bool tags = nb_request_yes(call->req, "tags", false);
 	int rc = nb_page_options(call, &l.page);
 
 	if (!rc)
@@ -206,8 +256,8 @@ int nb_cmd_stats(struct nb_call *call)
 	nb_cmd_times_json(j);
 	nb_cmd_gin_json(j);
 	nb_cmd_verbs_json(j);
-	nb_json_karr(j, "rows");
-	nb_events_each(put_rows, &l);
+	nb_json_karr(j, tags ? "tags" : "rows");
+	nb_events_each(tags ? put_tags : put_rows, &l);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "rows_missing", l.full);
 	nb_page_end(j, &l.page);
@@ -221,7 +271,7 @@ static void put_sample(struct nb_json *j, const struct nb_tel_recent *r)
 	nb_json_obj(j);
 	nb_json_kstr(j, "coll", nb_tel_func_word((uint32_t)(r->key >> 24) & 255));
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
-	nb_json_kstr(j, "algo", nb_nccl_algo((int)(r->key >> 8 & 255)));
+	nb_json_kstr(j, "algo", nb_tel_algo_word((uint32_t)(r->key >> 8) & 255));
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(r->key & 255)));
 	nb_json_ku64(j, "seq", r->seq);
 	nb_json_ku64(j, "exec_ns", r->ns);

@@ -25,7 +25,7 @@ static const char *const trace_fields[] = { "event", "start_ns", "end_ns", "comm
 					    "peer",  "id",	 "parent", "seq",     "bytes",
 					    "coll",  "algo",	 "proto",  "channel", "send",
 					    "x0",    "x1",	 "x2",	   "x3",      "decision",
-					    "error", "device" };
+					    "error", "device",	 "tag" };
 
 static uint64_t span_byte(const struct nb_trace_span *s, int at)
 {
@@ -38,7 +38,8 @@ static void trace_put_decision(struct nb_json *j, const struct nb_trace_span *s)
 	struct nb_decision d;
 
 	memcpy(packed.word, &s->word[NB_SPAN_DECISION], sizeof(packed.word));
-	if (!s->word[NB_SPAN_DECIDED] || !nb_unpack(&packed, s->word[NB_SPAN_DECIDED] - 1, &d)) {
+	if (!s->word[NB_SPAN_DECIDED] ||
+	    !nb_unpack(&packed, &s->word[NB_SPAN_CHUNK], s->word[NB_SPAN_DECIDED] - 1, &d)) {
 		nb_json_null(j);
 		return;
 	}
@@ -46,7 +47,7 @@ static void trace_put_decision(struct nb_json *j, const struct nb_trace_span *s)
 	nb_json_ku64(j, "seq", d.seq);
 	nb_json_ku64(j, "bytes", d.bytes);
 	nb_cmd_choice(j, "nccl", d.nccl_algo, d.nccl_proto);
-	nb_cmd_answer(j, "answer", d.algo, d.proto, d.channels);
+	nb_cmd_answer(j, "answer", &d);
 	nb_json_kstr(j, "by", nb_gens_policy_name(d.generation, d.by));
 	nb_json_ku64(j, "generation", nb_history_number(d.generation));
 	nb_cmd_cost(j, "cost_us", d.cost_us);
@@ -84,7 +85,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 	nb_json_u64(j, s->word[NB_SPAN_SEQ]);
 	nb_json_u64(j, s->word[NB_SPAN_BYTES]);
 	nb_json_str(j, nb_tel_func_word((uint32_t)span_byte(s, NB_SPAN_AT_FUNC)));
-	nb_json_str(j, nb_nccl_algo((int)span_byte(s, NB_SPAN_AT_ALGO)));
+	nb_json_str(j, nb_tel_algo_word((uint32_t)span_byte(s, NB_SPAN_AT_ALGO)));
 	nb_json_str(j, nb_nccl_proto((int)span_byte(s, NB_SPAN_AT_PROTO)));
 	nb_json_u64(j, span_byte(s, NB_SPAN_AT_CHANNELS));
 	nb_json_bool(j, s->word[NB_SPAN_WHAT] >> NB_SPAN_AT_SEND & 1);
@@ -103,8 +104,12 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 		nb_json_i64(j, (int64_t)s->word[NB_SPAN_ERROR]);
 	else
 		nb_json_null(j);
-	if (1u << event & NB_TRACE_VERBS)
+	if (1u << event & NB_TRACE_VERBS) {
 		put_adapter(j, (uint32_t)(s->word[NB_SPAN_WHO] >> 32));
+	} else if (is_task(event) && s->word[NB_SPAN_TAG]) {
+		nb_json_null(j);
+		nb_json_u64(j, s->word[NB_SPAN_TAG]);
+	}
 	nb_json_end_arr(j);
 }
 

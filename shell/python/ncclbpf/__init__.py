@@ -3,15 +3,16 @@
 
     import ncclbpf as nb
     with nb.attach(job="train") as t:
-        print(t.status()["generation"], [p["name"] for p in t.policies()])
+        print(t.status()["generation"], [p["name"] for p in t.policy_list()["policies"]])
         t.policy_load("mid_rings.bpf.c")
         t.policy_use("mid_rings")
         print(t.explain("allreduce", "8M")["answer"])
-        t.undo()
+        t.policy_undo()
 
-The names are those of the Lua interface (docs/lua.md); the fields of answers are those of
-docs/protocol.md. Failures raise `Error`. Reading asks the lowest rank; changes go to all
-processes of the job on this host, or to none. Needs nothing but Python's library.
+Each command that the job serves is a method. The names are those of the Lua interface
+(docs/lua.md); the fields of answers are those of docs/protocol.md. Failures raise `Error`. Reading
+asks the lowest rank; changes go to all processes of the job on this host, or to none. Needs nothing
+but Python's library.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def attach(*, job: Optional[str] = None, pid: Optional[int] = None, socket: Opti
         raise Error("usage", f"{len(found)} processes have PID {pid}, in several PID namespaces",
                     hint="name one by its socket: socket=" + found[0].path)
     if len(jobs) > 1:
-        raise Error("usage", "several jobs: " + ", ".join(jobs), hint="name one: job=")
+        raise Error("usage", "several jobs: " + ", ".join(jobs), hint="select one with job=")
     connections: List[Connection] = []
     try:
         for s in found:
@@ -105,49 +106,65 @@ def _image(path: str, name: Optional[str]) -> bytes:
 _NOT_COMMANDS = {"hello", "cancel", "policy load", "policy export", "map load", "map attach",
                  "map detach", "change check", "change commit", "change abort"}
 
+# The lists of a reply that comes in pages (docs/protocol.md). The other members describe one page.
+_PAGED = {"comms", "connections", "entries", "peers", "programs", "queue_pairs", "rows"}
 
-class Command:
-    """A command that the job's processes serve, or the noun of several: `t.commands.comm` has
-    `list` and `show`. Arguments are the words after the command's, keywords its options:
-    `t.commands.comm.list(limit=10)`. `rows` has the job's answer to the request help."""
 
-    def __init__(self, target: "Target", rows: Dict[str, Data], words: str = "") -> None:
-        self._target, self._rows, self._words = target, rows, words
-        self.__doc__ = f"`{words} {rows[words]['syntax']}`: {rows[words]['help']}" \
-            if words in rows else type(self).__doc__
-
-    def __dir__(self) -> List[str]:
-        place = len(self._words.split())
-        return sorted({w.split()[place] for w in self._rows if w.startswith(self._words + " ")
-                       or not place})
-
-    def __getattr__(self, word: str) -> "Command":
-        if word.startswith("_"):
-            raise AttributeError(word)
-        words = f"{self._words} {word}".strip()
-        if not any((r + " ").startswith(words + " ") for r in self._rows):
-            raise AttributeError(f"{words}: the job {self._target.job} has no such command")
-        return Command(self._target, self._rows, words)
-
-    def __call__(self, *arguments: object, **options: object) -> Data:
-        row = self._rows.get(self._words)
-        if row is None:
-            raise TypeError(f"{self._words}: a noun; its commands are {', '.join(dir(self))}")
-        change = "if_generation=" in row["syntax"]
-        ask = self._target._change if change else \
-            self._target._write if row["role"] == "control" else self._target._read
-        return ask(line(self._words, *arguments, **options))
+def _append(data: Data, page: Data) -> None:
+    """Append the next page of a reply to the pages so far."""
+    for k in _PAGED & set(data):
+        for x in page[k]:
+            if k == "programs" and data[k] and data[k][-1]["name"] == x["name"]:
+                data[k][-1]["lines"] += x["lines"]  # the page began in the middle of a program
+            else:
+                data[k].append(x)
+    data.update(more=page["more"], next=page.get("next"))
 
 
 class Target:
-    """The processes of a job that are attached to; made by attach()."""
+    """The processes of a job that are attached to; made by attach(). Each command that the process
+    of the lowest rank serves is a method, with _ for blanks: `t.comm_show(id)`. Its arguments are
+    the words behind the command's, its keywords are options; `dir()` and `help()` show them."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
         known = [c for c in connections if c.hello.get("rank") is not None]
         self._all = sorted(known, key=lambda c: int(c.hello["rank"])) + [
             c for c in connections if c.hello.get("rank") is None]
         self.job: str = str(self._all[0].hello.get("job"))
-        self._served: Optional[Dict[str, Data]] = None
+        self._served: Dict[str, Data] = {}
+
+    def _commands(self) -> Dict[str, Data]:
+        """The rows of the job's answer to the request help, by the names of their methods."""
+        if not self._served:
+            for row in self._read("help").get("commands", []):
+                words = row["words"]
+                if words not in _NOT_COMMANDS and not re.search(r" (im|ex)port$", words):
+                    self._served[words.replace(" ", "_")] = row
+        return self._served
+
+    def __dir__(self) -> List[str]:
+        return sorted({*super().__dir__(), *self._commands()})
+
+    def __getattr__(self, name: str) -> Callable[..., Data]:
+        row = None if name.startswith("_") else self._commands().get(name)
+        if row is None:
+            raise AttributeError(f"{name}: the job has no such command")
+        words, syntax, role = row["words"], row["syntax"], row["role"]
+
+        def call(*arguments: object, **options: object) -> Data:
+            text = line(words, *arguments, **options)
+            if "if_generation=" in syntax:
+                return self._change(text)
+            if role == "control":
+                return self._write(text)
+            data = self._read(text)
+            whole = _PAGED & set(data) and not {"limit", "after"} & set(options)
+            while whole and data.get("more"):
+                _append(data, self._read(f"{text} after={_wire.quote(data['next'])}"))
+            return data
+
+        call.__name__, call.__doc__ = name, f"`{words} {syntax}`: {row['help']}"
+        return call
 
     def __repr__(self) -> str:
         return f"<ncclbpf.Target: job {self.job}, {len(self._all)} processes>"
@@ -271,72 +288,14 @@ class Target:
 
     # ---- reading ----
 
-    @property
-    def commands(self) -> Command:
-        """Every command that the process of the lowest rank serves, under its words, as in
-        `t.commands.comm.list()`; `dir()` and `help()` show them."""
-        if self._served is None:
-            rows = self._read("help").get("commands", [])
-            self._served = {r["words"]: r for r in rows if r["words"] not in _NOT_COMMANDS
-                            and not re.search(r" (im|ex)port$", r["words"])}
-        return Command(self, self._served)
-
     def processes(self) -> List[Data]:
         """The processes that are attached to."""
         return [dict(c.hello) for c in self._all]
-
-    def status(self) -> Data:
-        return self._read("status")
-
-    def doctor(self) -> List[Data]:
-        """Checks: [{name, level, text, hint}]."""
-        return _list(self._read("doctor").get("checks", []))
-
-    def policies(self) -> List[Data]:
-        return _list(self._read("policy list").get("policies", []))
-
-    def policy(self, name: str) -> Data:
-        return self._read(line("policy show", name))
-
-    def maps(self) -> List[Data]:
-        return _list(self._read("map list").get("maps", []))
 
     def map(self, name: str, key: Optional[str] = None, value: Optional[str] = None) -> "Map":
         """A map. `key` and `value` are formats of the module struct, such as "iiII"; without them
         elements of 1, 2, 4 and 8 bytes are numbers, others bytes."""
         return Map(self, name, key, value)
-
-    def comms(self) -> List[Data]:
-        return self._pages("comm list", "comms")
-
-    def comm(self, id: str) -> Data:  # noqa: A002
-        return self._read(line("comm show", id))
-
-    def history(self) -> List[Data]:
-        return _list(self._read("policy history").get("history", []))
-
-    def stats(self, comm: Optional[str] = None) -> List[Data]:
-        """What telemetry has measured in the lowest rank's process."""
-        return self._pages(line("stats", comm=comm), "rows")
-
-    def explain(self, collective: str, bytes: Union[int, str],  # noqa: A002
-                comm: Optional[str] = None) -> Data:
-        return self._read(line("explain", collective, bytes, comm=comm))
-
-    def decisions(self, count: Optional[int] = None, comm: Optional[str] = None) -> List[Data]:
-        """The last decisions, oldest first; follow("decision tail", "decisions") has each that
-        comes."""
-        return _list(self._read(line("decision tail", count=count, comm=comm))["decisions"])
-
-    def _pages(self, text: str, field: str) -> List[Data]:
-        found: List[Data] = []
-        after: Any = None
-        while True:
-            d = self._read(text + (f" after={_wire.quote(after)}" if after is not None else ""))
-            found += d.get(field, [])
-            after = d.get("next")
-            if not d.get("more") or after is None:
-                return found
 
     # ---- changing ----
 
@@ -362,34 +321,29 @@ class Target:
             raise error
         return answers[0][1] or {}
 
-    def _in_steps(self, text: str, descriptor: Optional[int] = None) -> Data:
-        """A change of what host maps show, in all processes or in none."""
-        for step, content in (("stage", descriptor), ("commit", None)):
-            answers = self._ask_all(f"{text} step={step}", content)
-            error = next((e for _, _, e in answers if e), None)
-            if error:
-                # A process whose answer is missing may still commit.
-                self._ask_all(text + " step=undo")
-                raise error
-        self._ask_all(text + " step=done")
+    def _show(self, text: str, descriptor: Optional[int] = None) -> Data:
+        """Change what host maps show, in each process that accepts it."""
+        answers = self._ask_all(text, descriptor)
+        error = next((e for _, _, e in answers if e), None)
+        if error:
+            raise error
         return answers[0][1] or {}
 
     def map_attach(self, name: str, source: Union[str, int]) -> Data:
-        """Make memory of this host the contents of the host maps of this name, in all
-        processes or in none. `source`: a descriptor of a frozen BPF array or of a sealed memory
-        file, its path, or "id:N"."""
+        """Make memory of this host the contents of the host maps of this name. `source`: a
+        descriptor of a frozen BPF array or of a sealed memory file, its path, or "id:N"."""
         text = line("map attach", name)
         if isinstance(source, int):
-            return self._in_steps(text, source)
+            return self._show(text, source)
         descriptor = _wire.host_memory(source)
         try:
-            return self._in_steps(text, descriptor)
+            return self._show(text, descriptor)
         finally:
             os.close(descriptor)
 
     def map_detach(self, name: str) -> Data:
-        """Detach the memory from the host maps of this name, in all processes or in none."""
-        return self._in_steps(line("map detach", name))
+        """Detach the memory from the host maps of this name."""
+        return self._show(line("map detach", name))
 
     def policy_image(self, name: str) -> bytes:
         """Bytes of a policy's image, as the job holds it."""
@@ -406,26 +360,6 @@ class Target:
             raise errors[0]
         return done[0]
 
-    def policy_use(self, *names: str, comm: Optional[str] = None,
-                   if_generation: Optional[int] = None) -> Data:
-        """Decide with these policies, in this order, from a fence on; "none": NCCL alone."""
-        return self._change(line("policy use", *names, comm=comm, if_generation=if_generation))
-
-    def policy_add(self, name: str, *, before: Optional[str] = None,
-                   position: Optional[str] = None, comm: Optional[str] = None) -> Data:
-        return self._change(line("policy add", name, before=before, position=position, comm=comm))
-
-    def policy_move(self, name: str, *, before: Optional[str] = None,
-                    position: Optional[str] = None, comm: Optional[str] = None) -> Data:
-        return self._change(line("policy move", name, before=before, position=position, comm=comm))
-
-    def policy_remove(self, name: str, *, comm: Optional[str] = None) -> Data:
-        return self._change(line("policy remove", name, comm=comm))
-
-    def undo(self, to: Optional[int] = None, if_generation: Optional[int] = None) -> Data:
-        """Return to the generation before the last change, or to one of the last 16."""
-        return self._change(line("policy undo", to=to, if_generation=if_generation))
-
 
 Element = Union[int, bytes, Tuple[Any, ...]]
 
@@ -437,7 +371,7 @@ class Map:
     def __init__(self, target: Target, name: str, key: Optional[str], value: Optional[str]) -> None:
         self._target = target
         self.name = name
-        self.info: Data = target._read(line("map show", name))
+        self.info: Data = target.map_show(name)
         self._key = self._codec(key, int(self.info["key_size"]), "key")
         self._value = self._codec(value, int(self.info["value_size"]), "value")
 
@@ -471,7 +405,7 @@ class Map:
     def get(self, key: Element) -> Any:
         """The value of a key (per-CPU maps: a list); None: there is no such element."""
         try:
-            d = self._target._read(line("map get", self.name, self._key[0](key)))
+            d = self._target.map_get(self.name, self._key[0](key))
         except Error as e:
             if e.code == "no_such_key":
                 return None
@@ -495,24 +429,16 @@ class Map:
                if_generation: Optional[int] = None) -> Data:
         """Store elements, at most 31; in a coherent map all of them at one fence, or none."""
         words = [w for k, v in values.items() for w in (self._key[0](k), self._value[0](v))]
-        return self._target._change(line("map set", self.name, *words, flags=flags,
-                                         if_generation=if_generation))
+        return self._target.map_set(self.name, *words, flags=flags, if_generation=if_generation)
 
     def delete(self, key: Element) -> Data:
-        return self._target._change(line("map remove", self.name, self._key[0](key)))
+        return self._target.map_remove(self.name, self._key[0](key))
 
     def entries(self) -> List[Tuple[Any, Any]]:
         """All elements: [(key, value)]."""
-        found: List[Tuple[Any, Any]] = []
-        after = None
-        while True:
-            d = self._target._read(line("map dump", self.name, after=after))
-            n = int(d.get("ncpus") or 1)
-            found += [(self._key[1](e["key"]), self._values(e["value"], n))
-                      for e in d.get("entries", [])]
-            after = d.get("next")
-            if not d.get("more") or after is None:
-                return found
+        d = self._target.map_dump(self.name)
+        n = int(d.get("ncpus") or 1)
+        return [(self._key[1](e["key"]), self._values(e["value"], n)) for e in d["entries"]]
 
     def __iter__(self) -> Iterator[Any]:
         return iter([k for k, _ in self.entries()])

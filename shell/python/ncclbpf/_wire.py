@@ -14,7 +14,7 @@ import re
 import socket
 import struct
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 MAX_REPLY = (1 << 20) + 1
 MAX_OBJECT = 8 << 20
@@ -56,7 +56,7 @@ def quote(word: object) -> str:
     """A word of a request line."""
     text = str(word)
     if re.search(r"[\x00\r\n]", text):
-        raise ValueError("a word of a request holds no line breaks")
+        raise ValueError("a word of a request may not contain a line break")
     if re.fullmatch(r"[\w./:=,+@%-]+", text, re.ASCII):
         return text
     return '"' + re.sub(r'[\\"]', r"\\\g<0>", text) + '"'
@@ -255,7 +255,7 @@ class Connection:
         try:
             reply = json.loads(text)
         except ValueError as e:
-            raise Error("protocol", f"{self.path}: a line that is no JSON") from e
+            raise Error("protocol", f"{self.path}: a line that is not JSON") from e
         if not isinstance(reply, dict) or not isinstance(reply.get("ok"), bool):
             raise Error("protocol", f"{self.path}: JSON that is not a reply")
         return reply
@@ -287,6 +287,3 @@ class Connection:
         with os.fdopen(self._fds.pop(0), "rb") as f:
             f.seek(0)
             return f.read(MAX_OBJECT)
-
-
-Reply = Tuple[Optional[Dict[str, Any]], Optional[Error]]

@@ -4,7 +4,7 @@
 #include "ncclbpf_policy.h"
 
 struct seen {
-	__u64 count, bytes, ns, comm_id;
+	__u64 count, bytes, ns, comm_id, tag;
 	__u32 rank, what, ranks, channels;
 };
 
@@ -48,6 +48,7 @@ int on_coll(struct ncclbpf_coll_done *ctx)
 	s->what = ctx->coll << 16 | ctx->algo << 8 | ctx->proto;
 	s->ranks = ctx->ranks;
 	s->channels = ctx->channels;
+	s->tag = ctx->tag;
 	return 0;
 }
 
@@ -65,6 +66,7 @@ int on_p2p(struct ncclbpf_p2p_done *ctx)
 	s->what = ctx->send << 8 | ctx->peer;
 	s->ranks = ctx->ranks;
 	s->channels = ctx->channels;
+	s->tag = ctx->tag;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ struct {
 /* What the last run saw, for the test. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4);
+	__uint(max_entries, 6);
 	__type(key, __u32);
 	__type(value, __u64);
 } saw SEC(".maps");
@@ -73,6 +73,8 @@ int loop(struct ncclbpf_controller *ctx)
 	note(1, max ? *max : 0);
 	note(2, ctx->processes - ctx->missing);
 	note(3, ctx->ranks);
+	note(4, bpf_ktime_get_ns() - ctx->now_ns);
+	note(5, ctx->wall_ns);
 	if (!what)
 		return 0;
 	if (*what == TOO_MANY) {

@@ -50,9 +50,9 @@ for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' 2>/
 done
 B=$dir/o qemu-aarch64 "$A/test_agreement" >"$dir/agreement.out" 2>&1 ||
 	{ failed=1; echo "not ok 1 - agreement" >>"$dir/agreement.out"; }
-for t in interp interp_calls callbacks perf_map compile_all jit_inline jit \
+for t in interp callbacks perf_map compile_all jit_inline jit \
 		jit_control jit_maps jit_pages jit_random; do
-	GROUP_COUNT=${ARM64_GROUPS:-100} JIT_PROGRAMS=${ARM64_PROGRAMS:-3000} \
+	JIT_PROGRAMS=${ARM64_PROGRAMS:-2000} \
 		qemu-aarch64 "$A/test_$t" >"$dir/$t.out" 2>&1 ||
 		{ failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done

@@ -14,13 +14,12 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "core/bpf/exec/jit/compile.h"
-#include "core/bpf/exec/jit/jit.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/exec/run/interp.h"
 #include "core/ncclbpf.h"
 #include "core/bpf/verify/verify.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };
 enum via {
@@ -295,7 +294,7 @@ static const struct nb_image img = {
 };
 static struct nb_map *maps[NMAPS];
 static struct nb_exec *exec;
-static struct nb_policy_effort effort;
+static struct nb_run_bounds runs;
 
 static void make_maps(void)
 {
@@ -324,8 +323,8 @@ static bool accepted(void)
 	yes = v->accepted;
 	if (yes) {
 		ck_assert(!nb_exec_new(&exec, &img, 0, maps, NULL, &err));
-		nb_exec_bound(exec, v->iteration, v->iter_steps);
-		effort = nb_policy_effort_of(v);
+		nb_exec_bound(exec, v->runs.iteration, v->runs.iter_steps);
+		runs = v->runs;
 	}
 	nb_verdict_free(v);
 	return yes;
@@ -376,7 +375,7 @@ static uint64_t longest(const struct nb_exec *x)
 /* What run_limit.c adds up for a chain of this policy alone. */
 static uint64_t sure(uint64_t iteration)
 {
-	return nb_effort_path(&effort, iteration) + nb_effort_loops(&effort, iteration);
+	return nb_runs_path(&runs, iteration) + nb_runs_loops(&runs, iteration);
 }
 
 /* The error of a generation that may take @limit; 0, and the steps of its
@@ -446,8 +445,8 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then, enum 
 		check_length();
 	taken += yes;
 	taken_local += yes && field == LOCAL;
-	for (int jit = 0; yes && jit < (nb_jit_available() ? 2 : 1); jit++) {
-		ck_assert(!jit || !nb_exec_compile(exec, NULL, NULL));
+	for (int jit = 0; yes && jit < (jit_available() ? 2 : 1); jit++) {
+		ck_assert(!jit || !compile_one(exec, NULL, NULL));
 		agree = ranks_agree();
 		ck_assert_msg(agree,
 			      "ranks disagree (engine %d): spends %d by %d, "

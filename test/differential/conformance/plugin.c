@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/bpf/exec/run/exec.h"
-#include "core/bpf/exec/jit/jit.h"
+#include "test/unit/compile_one.h"
 
 /* What follows the memory on the command line. */
 struct options {
@@ -201,18 +201,6 @@ static int check(const struct nb_slot *slots, size_t n, struct nb_err *err)
 	return rc;
 }
 
-static int run_compiled(const struct nb_exec *x, struct bytes mem, uint64_t *r0, struct nb_err *err)
-{
-	struct nb_jit *j;
-	int rc = nb_jit_compile(&j, x, NULL, err);
-
-	if (rc)
-		return rc;
-	*r0 = j->entry(x, mem.p, mem.n);
-	nb_jit_free(j);
-	return 0;
-}
-
 /* A program that belongs to no policy, as the one program of an image. */
 static int run(const struct nb_slot *slots, size_t n, struct bytes mem, const struct options *o,
 	       struct nb_err *err)
@@ -227,16 +215,13 @@ static int run(const struct nb_slot *slots, size_t n, struct bytes mem, const st
 	const struct nb_image img = { .name = "conformance", .progs = &prog, .nprogs = 1 };
 	struct nb_exec *x = NULL;
 	int rc = check(slots, n, err);
-	uint64_t r0;
 
 	if (!rc)
 		rc = nb_exec_new(&x, &img, 0, NULL, NULL, err);
 	if (!rc && o->jit)
-		rc = run_compiled(x, mem, &r0, err);
-	else if (!rc)
-		r0 = nb_exec_run(x, mem.p, mem.n);
+		rc = compile_one(x, NULL, err);
 	if (!rc)
-		printf("%" PRIx64 "\n", r0);
+		printf("%" PRIx64 "\n", nb_exec_run(x, mem.p, mem.n));
 	nb_exec_free(x);
 	return rc;
 }

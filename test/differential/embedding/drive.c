@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The program at hand is judged, and run if it is accepted: first walked so
-// that every state of every run is among those walked (opts.exact), then as
+// that every state of every run is among those walked (exact), then as
 // it is for a job, where what did not matter may lie outside of every state
 // and only faults, lengths and answers show.
 #include "test/differential/embedding/embed.h"
@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bpf/verify/state/subsume.h"
 #include "core/bpf/verify/verify.h"
 
 enum { MAX_STEPS = 30000, MOST_OUT = EM_CTX + 8 };
 
 uint32_t em_iter_steps;
 
-/* What one walk says of a program. */
+/* What one walk says of a program, and of each slot (NB_AUX_*). */
 struct said {
 	bool yes;
 	uint32_t iteration, first, iter_steps;
+	uint8_t aux[EM_SLOTS];
 };
 
 static void dump(const char *what)
@@ -54,6 +56,48 @@ static bool lost(struct em_trial *t)
 	return failed(t, "outside every state walked here");
 }
 
+/* What the machine code relies on, of the instruction that the machine is at. */
+static const char *denied(const struct said *said, uint64_t divisor)
+{
+	const struct nb_insn *in = &em_prog.insns[em.pc];
+	uint8_t aux = said->aux[em.pc];
+	bool divides = in->fn == NB_FN_DIV || in->fn == NB_FN_MOD || in->fn == NB_FN_SDIV ||
+		       in->fn == NB_FN_SMOD;
+
+	if (!(aux & NB_AUX_REACHED))
+		return "a slot that no path reaches";
+	if (in->kind == NB_KIND_ALU && divides && aux & NB_AUX_NONZERO &&
+	    !(in->width == 64 ? divisor : (uint32_t)divisor))
+		return "a divisor that is never 0 is 0";
+	return NULL;
+}
+
+static const char *denied_jump(const struct said *said, uint32_t at)
+{
+	const struct nb_insn *in = &em_prog.insns[at];
+	bool taken = em.pc != at + 1;
+
+	if (in->kind != NB_KIND_JMP || !in->off ||
+	    said->aux[at] & (taken ? NB_AUX_BRANCH_TAKEN : NB_AUX_BRANCH_FALLS))
+		return NULL;
+	return taken ? "a jump that no path takes" : "a jump that all paths take";
+}
+
+/* One instruction, held against what is said of it; the same as em_step. */
+static bool step_said(const struct said *said)
+{
+	const struct nb_insn *in = &em_prog.insns[em.pc];
+	uint32_t at = em.pc;
+	bool reg = in->operand == NB_OPND_REG, more;
+	const char *why;
+
+	why = denied(said, reg ? em_top()->reg[in->src] : (uint64_t)in->imm);
+	more = em_step();
+	if (!why && more)
+		why = denied_jump(said, at);
+	return why ? em_fault(why) : more;
+}
+
 enum end { RIGHT, WRONG, CUT };
 
 /* CUT: it is long or takes more than there is. @said: NULL: of no length. */
@@ -68,7 +112,7 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 		if (em.steps++ == (t->max_steps ? t->max_steps : MAX_STEPS))
 			em.over = true;
 		if (!em.over)
-			more = em_step();
+			more = said ? step_said(said) : em_step();
 		if (em.over) {
 			t->lacks |= em.lacks;
 			t->cut++;
@@ -82,23 +126,46 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 	return RIGHT;
 }
 
+/*
+ * Prune a path only if an explored state subsumes the whole state, imprecise
+ * scalars included. The walked states then contain every state of every run.
+ */
+static bool all_values;
+
+bool __real_nb_state_subsumes(const struct nb_saved *old, const struct nb_state *st,
+			      const struct nb_live *live, struct nb_subsume *in);
+bool __wrap_nb_state_subsumes(const struct nb_saved *old, const struct nb_state *st,
+			      const struct nb_live *live, struct nb_subsume *in);
+
+bool __wrap_nb_state_subsumes(const struct nb_saved *old, const struct nb_state *st,
+			      const struct nb_live *live, struct nb_subsume *in)
+{
+	in->all = in->all || all_values;
+	return __real_nb_state_subsumes(old, st, live, in);
+}
+
 /* false: it could not be judged. */
 static bool walk(struct em_trial *t, bool coherence_off, bool watch, struct said *said)
 {
 	struct nb_verify_opts o = { .coherence_off = coherence_off,
 				    .max_insns = t->max_insns,
-				    .allow_wide_shift = t->wide_shift,
 				    .plain_mem = em_prog.plain,
-				    .exact = watch,
 				    .observe = watch ? em_observe : NULL };
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
 
+	all_values = watch;
+	said->yes = false;
 	if (nb_verify(&v, &em_prog.img, t->prog, &o, &err)) {
 		snprintf(t->why, sizeof(t->why), "%s", err.text);
 		return false;
 	}
-	*said = (struct said){ v->accepted, v->iteration, v->first, v->iter_steps };
+	said->yes = v->accepted;
+	said->iteration = v->runs.iteration;
+	said->first = v->runs.first;
+	said->iter_steps = v->runs.iter_steps;
+	if (v->accepted)
+		memcpy(said->aux, v->aux, em_prog.n);
 	if (!v->accepted && getenv("EMBED_REFUSALS"))
 		printf("# refused at %u: %u %s | %s\n", v->finding.pc, v->finding.cls,
 		       v->finding.required, v->finding.known);
@@ -162,8 +229,9 @@ static bool compare_ranks(struct em_trial *t, const struct said *job, uint64_t p
 bool em_try(struct em_trial *t, uint64_t seed)
 {
 	const bool watched = em_prog.hook->coherent && !em_prog.plain;
-	struct said exact, job = { 0 };
+	static struct said exact, job;
 
+	job.yes = false;
 	t->why[0] = '\0';
 	t->runs = t->cut = t->apart = 0;
 	t->accepted = t->coherent = t->lacks = false;
@@ -180,4 +248,16 @@ bool em_try(struct em_trial *t, uint64_t seed)
 	em_iter_steps =
 		t->held && exact.iter_steps > job.iter_steps ? exact.iter_steps : job.iter_steps;
 	return run_all(t, &job, seed) && (!t->coherent || compare_ranks(t, &job, seed));
+}
+
+bool em_runs_clean(uint64_t seed, uint32_t times)
+{
+	for (uint64_t k = 0; k < times; k++) {
+		em_prepare(seed * 131 + k, seed * 17 + k);
+		while (!em.over && em.steps++ < MAX_STEPS && em_step())
+			;
+		if (em.fault)
+			return false;
+	}
+	return true;
 }

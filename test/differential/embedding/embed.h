@@ -17,7 +17,7 @@
  * One program and one machine a process; not thread-safe.
  */
 
-/* ---- the program (gen.c, gen_use.c, maps.c) ---- */
+/* ---- the program (gen*.c, take.c) ---- */
 
 enum {
 	EM_SLOTS = 4096,
@@ -38,14 +38,13 @@ enum em_map {
 	EM_RODATA,
 	EM_BSS,
 	EM_CONFIG,
+	EM_SINK,
 	EM_PERCPU,
-	EM_LRU,
 	EM_RING,
-	EM_MAPS
+	EM_LRU
 };
 
-/* Those of generated programs, and those of the program at hand. */
-extern const struct nb_map_spec em_made_maps[EM_MAPS];
+/* Those of the program at hand; generated ones have case_maps (verify_image.h). */
 extern const struct nb_map_spec *em_maps;
 extern uint32_t em_nmaps;
 
@@ -62,8 +61,11 @@ struct em_prog {
 
 extern struct em_prog em_prog;
 
-/* Make the program of @seed; false: it does not decode. */
-bool em_generate(uint64_t seed);
+/*
+ * Make the program of @seed; false: it does not decode. @kernel: only what a
+ * kernel's verifier knows as well, and nothing is written to the context.
+ */
+bool em_generate(uint64_t seed, bool kernel);
 /*
  * Take program @prog of @img, which is borrowed. false: the machine has no
  * room for it, or for its maps.
@@ -99,6 +101,7 @@ enum {
 	EM_LENT = 4096,
 	EM_OBJECTS = 1024,
 	EM_POOL = 32 << 10,
+	EM_NEAR = 64,
 	EM_HELD = 64
 };
 
@@ -169,6 +172,9 @@ struct em_machine {
 	uint32_t nobjects;
 	uint8_t pool[EM_POOL];
 	uint32_t pool_used;
+	/* what the program compares with: inputs are often near it */
+	int64_t near[EM_NEAR];
+	uint32_t nnear;
 	struct em_held held[EM_HELD];
 	uint32_t nheld;
 	bool over;  /* more than this machine has room for */
@@ -241,7 +247,7 @@ uint32_t em_outputs(uint8_t to[EM_CTX]);
 /* ---- the states (holds.c) ---- */
 
 /* Collect the states of a walk: for nb_verify_opts.observe. */
-void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc);
+void em_observe(void *arg, struct nb_env *env, const struct nb_state *st, uint32_t pc);
 void em_forget(void);
 /* Is the machine inside one of them? Yes where there were too many. */
 bool em_embedded(void);
@@ -253,7 +259,7 @@ void em_dump_states(void);
 struct em_trial {
 	uint32_t prog, max_insns, times; /* how often it runs */
 	uint32_t max_steps;		 /* of a run; 0: what is usual */
-	bool wide_shift, unlabelled;
+	bool unlabelled;
 	/* out: accepted for a job; with all states known; as coherent, and
 	 * runs of two ranks that took different ways; a helper is lacking */
 	bool accepted, held, coherent, lacks;
@@ -266,5 +272,7 @@ struct em_trial {
  * promise does not hold (t->why; what is known of it is printed).
  */
 bool em_try(struct em_trial *t, uint64_t seed);
+/* Do @times runs of it end without a fault? Held against no verdict. */
+bool em_runs_clean(uint64_t seed, uint32_t times);
 
 #endif

@@ -7,23 +7,13 @@
 
 #include <string.h>
 
+#include "test/differential/embedding/mutate.h"
+#include "test/unit/verify_image.h"
+
 struct em_prog em_prog;
 struct gen g;
 
 enum { MANY = 400, LATEST = 2048 - 64, STACK = 200, MOST_FUNCS = 8 };
-
-uint64_t g_rnd(void)
-{
-	g.seed ^= g.seed << 13;
-	g.seed ^= g.seed >> 7;
-	g.seed ^= g.seed << 17;
-	return g.seed * 2685821657736338717ull;
-}
-
-unsigned g_below(unsigned n)
-{
-	return (unsigned)(g_rnd() >> 33) % n;
-}
 
 void g_slot(uint8_t opcode, unsigned dst, unsigned src, int off, int64_t imm)
 {
@@ -94,7 +84,8 @@ int32_t g_constant(void)
 					 16,  31,  32,	63, 64,	 65,	    127,       128,
 					 255, 256, 511, -8, -64, INT32_MIN, INT32_MAX, 0xffff };
 
-	return g_below(4) ? edges[g_below(sizeof(edges) / sizeof(edges[0]))] : (int32_t)g_rnd();
+	return g_below(4) ? edges[g_below(sizeof(edges) / sizeof(edges[0]))]
+			  : (int32_t)rng_next(&g.rng);
 }
 
 unsigned g_number(void)
@@ -124,7 +115,8 @@ static void gen_number(unsigned r)
 		g_slot(g_below(2) ? 0x79 : 0x71, r, 10, -8 * (int)(1 + g_below(G_DATA / 8)), 0);
 		break;
 	case 2:
-		g_lddw(r, 0, (uint32_t)g_rnd(), g_below(2) ? (uint32_t)g_rnd() : 0);
+		g_lddw(r, 0, (uint32_t)rng_next(&g.rng),
+		       g_below(2) ? (uint32_t)rng_next(&g.rng) : 0);
 		break;
 	default:
 		g_imm(r, g_constant());
@@ -192,11 +184,6 @@ void g_bound(unsigned r, unsigned limit)
 		break;
 	}
 }
-
-static const uint8_t st_ops[] = { 0x72, 0x6a, 0x62, 0x7a };
-static const uint8_t stx_ops[] = { 0x73, 0x6b, 0x63, 0x7b };
-static const uint8_t ldx_ops[] = { 0x71, 0x69, 0x61, 0x79 };
-static const uint8_t ldxs_ops[] = { 0x91, 0x89, 0x81 };
 
 /* A bounded number, spilled, filled and used: of any size and place. */
 static void gen_narrow(void)
@@ -339,7 +326,7 @@ static void gen_output(void)
 {
 	unsigned r = g_number();
 
-	if (!g.ctx)
+	if (!g.ctx || g.kernel)
 		return;
 	if (g_below(2))
 		g_slot(0x63, G_CTX, r, 68 + 4 * (int)g_below(3), 0);
@@ -349,7 +336,7 @@ static void gen_output(void)
 
 static void gen_helper(void)
 {
-	if (g.ctx && g_below(3) == 0) {
+	if (g.ctx && !g.kernel && g_below(3) == 0) {
 		int32_t id = 0x20001 + (int32_t)g_below(4);
 
 		g_mov(1, G_CTX);
@@ -374,7 +361,7 @@ static void gen_flow(void)
 	int k = (int)g_below(4), off = -8 * (int)(1 + g_below(8));
 	unsigned how = g_below(5);
 
-	if (!g.ctx)
+	if (!g.ctx || g.kernel)
 		return;
 	g_slot(0x61, 2, G_CTX, g_below(3) ? 64 : 28, 0);
 	if (how == 0)
@@ -408,13 +395,12 @@ static void gen_flow(void)
 /* A jump over a block that is generated now. */
 static void gen_if(unsigned depth)
 {
-	static const uint8_t ops[] = { 0x10, 0x20, 0x30, 0x40, 0x50, 0x60,
-				       0x70, 0xa0, 0xb0, 0xc0, 0xd0 };
 	bool reg = g_below(3) == 0;
 	uint32_t at, other;
 
-	at = g_jump((uint8_t)(ops[g_below(sizeof(ops))] | (g_below(2) ? 5 : 6) | (reg ? 8 : 0)),
-		    g_number(), reg ? g_number() : 0, reg ? 0 : g_constant());
+	at = g_jump(
+		(uint8_t)(jmp_ops[g_below(sizeof(jmp_ops))] | (g_below(2) ? 5 : 6) | (reg ? 8 : 0)),
+		g_number(), reg ? g_number() : 0, reg ? 0 : g_constant());
 	g_block(1 + g_below(4), depth + 1);
 	if (g_below(2)) {
 		other = g_jump(0x05, 0, 0, 0);
@@ -430,7 +416,7 @@ static void gen_loop(unsigned depth)
 {
 	int off = g_take(8);
 	uint32_t head, exit_at = 0;
-	bool budget = g_below(4) == 0;
+	bool budget = !g.kernel && g_below(4) == 0;
 
 	if (!off)
 		return;
@@ -453,7 +439,11 @@ static void gen_loop(unsigned depth)
 void g_block(unsigned n, unsigned depth)
 {
 	while (n-- && em_prog.n < MANY) {
-		switch (g_below(22)) {
+		switch (g_below(24)) {
+		case 22:
+		case 23:
+			g_meet();
+			break;
 		case 16:
 			if (g_below(3) == 0)
 				gen_flow();
@@ -684,46 +674,16 @@ static void add_function(uint32_t start)
 	*n = (struct nb_func){ .name = names[em_prog.nfuncs++], .start = start };
 }
 
-/* Now and then something near the edge. */
-static void change(void)
-{
-	for (unsigned n = g_below(4) ? 0 : 1 + g_below(2); n; n--) {
-		struct nb_slot *s = &em_prog.slots[g_below(em_prog.n)];
-
-		if (s->opcode == 0x18 || s->opcode == 0)
-			continue;
-		switch (g_below(4)) {
-		case 0:
-			if (s->imm)
-				s->imm = (int32_t)((uint32_t)s->imm + g_below(3) - 1);
-			break;
-		case 1:
-			if (s->off)
-				s->off = (int16_t)(s->off + (int)g_below(17) - 8);
-			break;
-		case 2:
-			s->opcode ^= (uint8_t)(0x10 << g_below(4));
-			break;
-		default:
-			s->regs = (uint8_t)((s->regs & 0xf0) | g_below(10));
-			break;
-		}
-	}
-}
-
-static const struct nb_ctx_field newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };
-
-bool em_generate(uint64_t seed)
+bool em_generate(uint64_t seed, bool kernel)
 {
 	struct em_prog *p = &em_prog;
 	struct nb_err err;
 
-	memset(&g, 0, sizeof(g));
-	g.seed = seed | 1;
+	g = (struct gen){ .rng = { seed }, .kernel = kernel };
 	p->n = p->nfuncs = p->plain = 0;
 	p->hook = nb_spec_hook(NB_HOOK_TUNER);
-	em_maps = em_made_maps;
-	em_nmaps = EM_MAPS;
+	em_maps = case_maps;
+	em_nmaps = CASE_MAPS;
 	add_function(0);
 	entry();
 	for (uint32_t i = 0; i < g.nfuncs; i++) {
@@ -734,7 +694,8 @@ bool em_generate(uint64_t seed)
 		function(&f);
 	}
 	p->funcs[p->nfuncs - 1].end = p->n;
-	change();
+	/* now and then something near the edge */
+	slots_mutate(p->slots, p->n, g_below(4) ? 0 : 1 + g_below(2), &g.rng);
 	p->prog = (struct nb_prog){ .name = "decide",
 				    .section = "tuner",
 				    .hook = NB_HOOK_TUNER,
@@ -744,10 +705,10 @@ bool em_generate(uint64_t seed)
 				    .nfuncs = p->nfuncs };
 	p->img = (struct nb_image){ .name = "embed",
 				    .maps = em_maps,
-				    .nmaps = EM_MAPS,
+				    .nmaps = CASE_MAPS,
 				    .progs = &p->prog,
 				    .nprogs = 1,
-				    .ctx_fields = newer,
+				    .ctx_fields = case_newer,
 				    .nctx_fields = 1 };
 	return !nb_decode(p->insns, p->slots, p->n, &err);
 }

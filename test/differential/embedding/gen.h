@@ -3,6 +3,7 @@
 #define NB_TEST_EMBED_GEN_H
 
 #include "test/differential/embedding/embed.h"
+#include "test/differential/embedding/rng.h"
 
 /*
  * The generator's parts. In a function r6 is the context (where there is
@@ -35,9 +36,10 @@ struct g_func {
 };
 
 struct gen {
-	uint64_t seed;
-	int sp;	  /* bytes of the frame that are taken */
-	int held; /* things that have to be given back: no exits */
+	struct rng rng;
+	bool kernel; /* a kernel's verifier is to judge it as well */
+	int sp;	     /* bytes of the frame that are taken */
+	int held;    /* things that have to be given back: no exits */
 	bool ctx;
 	bool budgets;	/* the program is about budgets alone */
 	unsigned level; /* of calls */
@@ -47,8 +49,18 @@ struct gen {
 
 extern struct gen g;
 
-uint64_t g_rnd(void);
-unsigned g_below(unsigned n);
+static const uint8_t st_ops[] = { 0x72, 0x6a, 0x62, 0x7a };
+static const uint8_t stx_ops[] = { 0x73, 0x6b, 0x63, 0x7b };
+static const uint8_t ldx_ops[] = { 0x71, 0x69, 0x61, 0x79 };
+static const uint8_t ldxs_ops[] = { 0x91, 0x89, 0x81 };
+static const uint8_t jmp_ops[] = {
+	0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xb0, 0xc0, 0xd0
+};
+
+static inline unsigned g_below(unsigned n)
+{
+	return rng_below(&g.rng, n);
+}
 static inline bool g_chance(unsigned percent)
 {
 	return g_below(100) < percent;
@@ -88,6 +100,9 @@ void g_resource(unsigned depth);
 void g_calls(unsigned depth);
 /* A pointer that leaves its memory and is then compared with NULL. */
 void g_far_pointer(void);
+
+/* gen_meet.c: paths that differ, meet, and what follows from it. */
+void g_meet(void);
 
 /* gen_budget.c: spend what a run has by local data; let an output depend on
  * what is left of it. */

@@ -3,9 +3,6 @@
 // stack, maps that are not looked up, and calls of every kind.
 #include "test/differential/embedding/gen.h"
 
-static const uint8_t stx_ops[] = { 0x73, 0x6b, 0x63, 0x7b };
-static const uint8_t ldx_ops[] = { 0x71, 0x69, 0x61, 0x79 };
-
 /* Access @size bytes at r@p: loads, stores, an atomic, a computed offset. */
 static void use_memory(unsigned p, unsigned size)
 {
@@ -58,7 +55,7 @@ void g_far_pointer(void)
 		g_slot(0x07, p, 0, 0, g_constant() % (1 << 20));
 	}
 	other = g_jump(g_below(2) ? 0x15 : 0x55, p, 0, 0);
-	if (g.ctx && g_chance(5))
+	if (g.ctx && !g.kernel && g_chance(5))
 		g_slot(0x62, G_CTX, 0, 68, (int32_t)g_below(8));
 	else
 		g_imm(v, 0);
@@ -257,7 +254,7 @@ static void gen_update(void)
 
 static void gen_text(void)
 {
-	unsigned how = g_below(4);
+	unsigned how = g_below(g.kernel ? 3 : 4);
 
 	if (how == 0) {
 		g_lddw(1, 1, EM_RING, 0);
@@ -286,14 +283,13 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(6)) {
+	switch (g.kernel ? 2 + g_below(3) : g_below(7)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
 		break;
-	case 9:
-		if (g_below(2))
-			gen_counter();
+	case 6:
+		gen_counter();
 		break;
 	case 2:
 		gen_record(depth);
@@ -401,7 +397,7 @@ static void call_back(bool each)
 void g_calls(unsigned depth)
 {
 	(void)depth;
-	switch (g_below(G_SMALL ? 9 : 7)) {
+	switch (g_below(g.kernel ? 4 : G_SMALL ? 9 : 7)) {
 	case 0:
 	case 1:
 		call_static();

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/state/saved.h"
 
 enum { MAX_STATES = 6000, ARENA = 24 << 20 };
@@ -77,13 +77,13 @@ static void append(uint32_t pc)
 	seen.tail[pc] = id;
 }
 
-void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st, uint32_t pc)
+void em_observe(void *arg, struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	struct nb_live live;
 	void *p;
 
 	(void)arg;
-	if (env->walk.how.labels || env->walk.how.seek)
+	if (env->walk.how.labels)
 		return;
 	if (!seen.n)
 		memcpy(seen.live, env->program.cfg.live, env->program.n * sizeof(seen.live[0]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The machine: instructions and calls. Written from RFC 9669 and apart from
-// core/bpf/exec; every register knows whether it was set.
+// The machine: instructions and calls. Written apart from core/bpf/exec, with
+// the arithmetic of test/unit/rfc9669.h; every register knows whether it was set.
 #include "test/differential/embedding/embed.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "core/bpf/verify/feature/callback.h"
 #include "core/bpf/verify/feature/iter.h"
+#include "test/unit/rfc9669.h"
 
 enum { BUDGET = 64, TURNS = 48 };
 
@@ -17,119 +18,6 @@ void em_charge(void)
 {
 	em.charged = true;
 	em.since = 0;
-}
-
-/* ---- numbers ---- */
-
-static uint64_t alu(const struct nb_insn *in, uint64_t a, uint64_t b)
-{
-	bool w = in->width == 64;
-	uint32_t a32 = (uint32_t)a, b32 = (uint32_t)b;
-	int64_t sa = w ? (int64_t)a : (int32_t)a, sb = w ? (int64_t)b : (int32_t)b;
-	uint64_t r = 0;
-
-	switch ((int)in->fn) {
-	case NB_FN_ADD:
-		r = a + b;
-		break;
-	case NB_FN_SUB:
-		r = a - b;
-		break;
-	case NB_FN_MUL:
-		r = a * b;
-		break;
-	case NB_FN_DIV:
-		r = w ? (b ? a / b : 0) : (b32 ? a32 / b32 : 0);
-		break;
-	case NB_FN_MOD:
-		r = w ? (b ? a % b : a) : (b32 ? a32 % b32 : a32);
-		break;
-	case NB_FN_SDIV:
-		r = !sb ? 0 : sb == -1 ? 0 - (uint64_t)sa : (uint64_t)(sa / sb);
-		break;
-	case NB_FN_SMOD:
-		r = !sb ? (uint64_t)sa : sb == -1 ? 0 : (uint64_t)(sa % sb);
-		break;
-	case NB_FN_OR:
-		r = a | b;
-		break;
-	case NB_FN_AND:
-		r = a & b;
-		break;
-	case NB_FN_XOR:
-		r = a ^ b;
-		break;
-	case NB_FN_LSH:
-		r = w ? a << (b & 63) : (uint64_t)a32 << (b & 31);
-		break;
-	case NB_FN_RSH:
-		r = w ? a >> (b & 63) : a32 >> (b & 31);
-		break;
-	case NB_FN_ARSH:
-		r = w ? (uint64_t)(sa >> (b & 63)) : (uint64_t)((int32_t)a32 >> (b & 31));
-		break;
-	case NB_FN_NEG:
-		r = 0 - a;
-		break;
-	case NB_FN_MOV:
-		r = b;
-		break;
-	case NB_FN_MOVSX8:
-		r = (uint64_t)(int8_t)b;
-		break;
-	case NB_FN_MOVSX16:
-		r = (uint64_t)(int16_t)b;
-		break;
-	case NB_FN_MOVSX32:
-		r = (uint64_t)(int32_t)b;
-		break;
-	case NB_FN_LE:
-		return in->width == 16 ? (uint16_t)a : in->width == 32 ? a32 : a;
-	case NB_FN_BE:
-	case NB_FN_BSWAP:
-		return in->width == 16	 ? __builtin_bswap16((uint16_t)a)
-		       : in->width == 32 ? __builtin_bswap32(a32)
-					 : __builtin_bswap64(a);
-	default:
-		abort();
-	}
-	return w ? r : (uint32_t)r;
-}
-
-static bool jumps(const struct nb_insn *in, uint64_t a, uint64_t b)
-{
-	int64_t sa = (int64_t)a, sb = (int64_t)b;
-
-	if (in->width == 32) {
-		a = (uint32_t)a;
-		b = (uint32_t)b;
-		sa = (int32_t)a;
-		sb = (int32_t)b;
-	}
-	switch ((int)in->fn) {
-	case NB_FN_JEQ:
-		return a == b;
-	case NB_FN_JNE:
-		return a != b;
-	case NB_FN_JGT:
-		return a > b;
-	case NB_FN_JGE:
-		return a >= b;
-	case NB_FN_JLT:
-		return a < b;
-	case NB_FN_JLE:
-		return a <= b;
-	case NB_FN_JSGT:
-		return sa > sb;
-	case NB_FN_JSGE:
-		return sa >= sb;
-	case NB_FN_JSLT:
-		return sa < sb;
-	case NB_FN_JSLE:
-		return sa <= sb;
-	default:
-		return (a & b) != 0;
-	}
 }
 
 /* ---- memory ---- */
@@ -413,7 +301,7 @@ static bool compute(const struct nb_insn *in, uint64_t b)
 	if (in->fn == NB_FN_SUB && in->width == 64 && a == b && em_region(a) >= EM_R_VALUE &&
 	    in->src != in->dst)
 		em.ran[EM_F_NULLED] = true;
-	em_set(in->dst, alu(in, a, b));
+	em_set(in->dst, rfc_alu(in->fn, in->width, a, b));
 	return true;
 }
 
@@ -425,7 +313,7 @@ static bool jump(const struct nb_insn *in, uint64_t b)
 	if (in->kind == NB_KIND_JMP) {
 		if (!em_need(in->dst))
 			return false;
-		em.pc = jumps(in, em_top()->reg[in->dst], b) ? to : em.pc + 1;
+		em.pc = rfc_jump(in->fn, in->width, em_top()->reg[in->dst], b) ? to : em.pc + 1;
 		return true;
 	}
 	em.pc = to;
@@ -504,6 +392,31 @@ static uint64_t shared(void)
 	return em_mix(shared_state++, em.shared);
 }
 
+/* Random, or small, or close to what the program compares with. */
+static uint64_t input(uint64_t r)
+{
+	switch (r % 4) {
+	case 0:
+		return r >> 8 & 0xff;
+	case 1:
+		return em.nnear ? (uint64_t)em.near[(r >> 8) % em.nnear] + (r >> 40) % 3 - 1 : r;
+	default:
+		return r;
+	}
+}
+
+static void collect_near(void)
+{
+	em.nnear = 0;
+	for (uint32_t pc = 0; pc < em_prog.n && em.nnear < EM_NEAR; pc++) {
+		const struct nb_insn *in = &em_prog.insns[pc];
+
+		if (in->operand == NB_OPND_IMM &&
+		    (in->kind == NB_KIND_JMP || in->kind == NB_KIND_ALU))
+			em.near[em.nnear++] = in->imm;
+	}
+}
+
 /* Coherent content is the same whenever it is looked at. */
 struct em_value *em_element(uint32_t map, uint32_t e)
 {
@@ -517,10 +430,8 @@ struct em_value *em_element(uint32_t map, uint32_t e)
 	v->used = (here ? em_local() : state) >> 9 & 1;
 	v->key = e % 8;
 	for (unsigned i = 0; i < em_maps[map].value_size; i += 8) {
-		uint64_t r = here ? em_local() : em_mix(state, i);
+		uint64_t r = input(here ? em_local() : em_mix(state, i));
 
-		if (r % 4 == 0)
-			r = r >> 8 & 0xff;
 		memcpy(v->bytes + i, &r, 8);
 	}
 	if (em_maps[map].origin == NB_ORIGIN_RODATA && em_maps[map].init && !e)
@@ -547,9 +458,10 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	em.fault = NULL;
 	em.shared = em_mix(coherent, 1);
 	shared_state = 0;
-	for (unsigned i = 0; i < EM_CTX; i++) {
-		v = shared();
-		em.ctx[i] = v & 1 ? (uint8_t)(v >> 8 & 3) : (uint8_t)(v >> 8);
+	collect_near();
+	for (unsigned i = 0; i < EM_CTX; i += 4) {
+		v = input(shared());
+		memcpy(em.ctx + i, &v, 4);
 	}
 	em.local = em_mix(local, 2) | 1;
 	em.salt = em_local() % 1024 * 4096;

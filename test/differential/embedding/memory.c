@@ -177,6 +177,10 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size, bool writ
 		em_fault("store into a read-only map");
 		return NULL;
 	}
+	if (!write && size && s->flags & NB_F_WRONLY_PROG) {
+		em_fault("read of a write-only map");
+		return NULL;
+	}
 	/* Others write local maps at any time. */
 	if (size && em_map_is_local(map) && em_local() % 4 == 0)
 		p[off] = (uint8_t)em_local();

@@ -8,6 +8,8 @@ $(B)/test/fuzz/fuzz_embed: $(call o,test/differential/embedding/*.c)
 EMBEDDING_SMALL := $(B)/test/unit/test_verify_embedding_small
 tests-full: $(EMBEDDING_SMALL)
 
+$(EMBEDDING_SMALL): NB_LDFLAGS += -Wl,--wrap=nb_state_subsumes
+$(B)/test/fuzz/fuzz_embed: LDFLAGS += -Wl,--wrap=nb_state_subsumes
 $(EMBEDDING_SMALL): $(call small,$(B)/test/unit/test_verify_embedding.o \
 		$(call o,test/differential/embedding/*.c) $(ASM) $(CORE))
 	@mkdir -p $(@D)

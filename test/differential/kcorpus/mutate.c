@@ -8,7 +8,7 @@
 
 #include "core/bpf/isa/insn.h"
 #include "test/differential/kcorpus/kcorpus.h"
-#include "test/differential/oracle/gen.h"
+#include "test/differential/embedding/mutate.h"
 
 enum { MAX_WORDS = 256 };
 
@@ -95,7 +95,7 @@ void kc_mutants(const struct kc_prog *p, const struct kc_code *c, unsigned n)
 		int kernel;
 
 		memcpy(slots, c->insns, c->n * sizeof(*slots));
-		gen_mutate(slots, c->n, 1 + rng_below(&rng, 3), &rng);
+		slots_mutate(slots, c->n, 1 + rng_below(&rng, 3), &rng);
 		mutant.insns = (const struct bpf_insn *)slots;
 		done.tried++;
 		if (!kc_accepts(p, &mutant, aux))

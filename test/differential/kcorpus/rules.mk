@@ -3,9 +3,10 @@
 KCORPUS := $(B)/test/differential/kcorpus/kcorpus
 
 $(KCORPUS): $(filter-out %/arrays.o,$(call o,test/differential/kcorpus/*.c)) $(B)/test/differential/oracle/kernel.o \
-		$(call o,test/differential/oracle/gen*.c) $(CORE) $(LOADER)
+		$(B)/test/differential/embedding/mutate.o $(CORE) $(LOADER)
 	$(ld) -o $@ $^ $(LOAD_LIBS) -lpthread
 
+$(KCORPUS): NB_LDFLAGS += -Wl,--wrap=nb_spec_helper -Wl,--wrap=nb_check_written
 tests-full: $(KCORPUS)
 
 .PHONY: check-kernel-corpus

@@ -6,7 +6,7 @@
 # addresses are randomised widely.
 fixed=
 setarch "$(uname -m)" -R true 2>/dev/null && fixed="setarch $(uname -m) -R"
-TSAN_OPTIONS=halt_on_error=0:exitcode=66 timeout 120 $fixed \
+TSAN_OPTIONS=halt_on_error=0:exitcode=66 timeout 550 $fixed \
 	"$B/test/differential/map/map_stress" 5
 rc=$?
 [ $rc -eq 66 ] && echo "not ok 5 - no data race"

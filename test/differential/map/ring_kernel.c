@@ -17,12 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/bpf/exec/jit/compile.h"
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/isa/insn.h"
 #include "core/bpf/map/ringbuf.h"
 #include "test/differential/map/sequence.h"
 #include "test/unit/asm.h"
+#include "test/unit/compile_one.h"
 
 enum { RING = 4096, STEPS = 24, SLOTS = 2048, ANSWERS = 3 * STEPS };
 enum { KERNEL, INTERPRETER, CODE, NSIDES };
@@ -325,7 +325,7 @@ static void ours_run(const struct ours *o, struct nb_slot *s, size_t n, bool com
 	if (nb_exec_new(&x, &img, 0, o->map, NULL, &err))
 		die("our program", err.text);
 	if (compile) /* where there is no compiler, interpreted again */
-		nb_exec_compile(x, NULL, &err);
+		compile_one(x, NULL, &err);
 	nb_exec_run(x, out, 0);
 	nb_exec_free(x);
 	memcpy(out, nb_map_array_base(o->map[1]), 8 * ANSWERS);

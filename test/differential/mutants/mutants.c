@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #define TEST(name) static __attribute__((unused)) void name(__attribute__((unused)) int _i)
 #define TEST_EACH(name, from, to) TEST(name)
-#define UNIT_MAIN_WITH(...)
+#define UNIT_MAIN_IN_ONE(...)
 #define ck_assert_ptr_nonnull(p) holds((p) != NULL)
 #define ck_assert_int_ge(a, b) holds((a) >= (b))
 #define ck_assert_uint_ge(a, b) holds((a) >= (b))

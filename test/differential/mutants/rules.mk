@@ -23,6 +23,7 @@ $(MUTANTS)/mutants.o: NB_CFLAGS += -Wno-unused-function
 $(MUTANTS)/mutants: $(MUTANTS)/mutants.o $(MUTANT_REST)
 	$(ld) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 
+$(MUTANTS)/test_verify: NB_LDFLAGS += -Wl,--wrap=nb_spec_helper
 $(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
 	$(ld) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 

@@ -5,31 +5,35 @@
 // under an exception named below, or it fails the test. What the kernel
 // accepts and we refuse is counted by finding: that list is about precision.
 //
-//   ORACLE_SEED, ORACLE_SECONDS, ORACLE_PROGRAMS, ORACLE_ONLY:
-//                  as in oracle_shadow.c
-//   ORACLE_SHOWN:  most programs printed
+//   ORACLE_SEED=n       first seed; the default is the time
+//   ORACLE_SECONDS=n    how long to go on after the programs (default 0)
+//   ORACLE_PROGRAMS=n   how many programs, from fixed seeds
+//   ORACLE_ONLY=seed    just the program of that seed
+//   ORACLE_SHOWN=n      most programs printed
 #include <dirent.h>
 #include <inttypes.h>
 #include <time.h>
 
-#include "test/differential/oracle/gen.h"
-#include "test/differential/oracle/kernel.h"
-#include "test/differential/oracle/shadow.h"
 #include "core/bpf/verify/report/say.h"
+#include "test/differential/embedding/embed.h"
+#include "test/differential/embedding/mutate.h"
+#include "test/differential/oracle/kernel.h"
 #include "test/unit/verify_image.h"
+#include "test/unit/verify_near.h"
 
-enum { FIXED = 1500, MAX_SAMPLES = 512, TRIES = 6, SHOWN = 8, RUNS = 60, MAX_WALK = 20000 };
+enum { FIXED = 1500, MAX_SAMPLES = 2048, TRIES = 6, SHOWN = 8, RUNS = 60, MAX_WALK = 20000 };
 
 /*
  * Where we accept and the kernel does not, on purpose. @text: in the kernel's
- * reason. @shadow: a refusal for bounds, which our ranges are tighter for: the
- * program must also keep within bounds in the shadow interpreter.
+ * reason. @runs: a refusal for bounds, which our ranges are tighter for: the
+ * program must also keep within bounds in the machine that trusts nothing
+ * (test/differential/embedding).
  */
 #define BROKE_OFF "(broke off)"
 
 static const struct exception {
 	const char *name, *text;
-	bool shadow;
+	bool runs;
 } exceptions[] = {
 	/* The tuner's outputs may be written, a raw tracepoint's context not.
 	 */
@@ -82,10 +86,9 @@ static struct case_image *samples[MAX_SAMPLES];
 static uint32_t nsamples, chosen;
 static struct case_image job;
 static struct kernel kernel;
-static struct shadow *shadow;
 
 /* Coherent maps are as others here: the kernel knows no such thing. */
-static struct nb_map_spec maps[CASE_PLAIN];
+static struct nb_map_spec maps[CASE_MAPS];
 
 /* Helpers with numbers of our own the kernel cannot judge. */
 static bool calls_ours(const struct case_image *c)
@@ -98,22 +101,33 @@ static bool calls_ours(const struct case_image *c)
 	return false;
 }
 
-static void add_file(const char *path)
+static void add_sample(const char *text)
 {
-	static char text[64 << 10];
 	struct case_image *c = malloc(sizeof(*c));
-	FILE *f = fopen(path, "r");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
 	struct nb_err err;
 
-	text[n] = '\0';
-	if (f)
-		fclose(f);
-	if (c && n && !strstr(text, "# opts:") && !case_asm(c, text, &err) && !calls_ours(c) &&
+	if (c && !strstr(text, "# opts:") && !case_asm(c, text, &err) && !calls_ours(c) &&
 	    nsamples < MAX_SAMPLES)
 		samples[nsamples++] = c;
 	else
 		free(c);
+}
+
+/* A refused program, and the accepted one in the same file. */
+static void add_file(const char *path)
+{
+	static char text[64 << 10], twin[64 << 10];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	if (!n)
+		return;
+	add_sample(text);
+	if (near_twin(twin, sizeof(twin), text))
+		add_sample(twin);
 }
 
 static void add_folder(const char *path)
@@ -135,14 +149,15 @@ static void add_folder(const char *path)
 		free(names);
 }
 
+static void init_job(uint32_t n)
+{
+	case_init(&job, n);
+	job.img.maps = maps;
+}
+
 static void make(uint64_t seed)
 {
 	struct rng r = { seed };
-	const struct gen_opts o = { .maps = maps,
-				    .nmaps = CASE_PLAIN,
-				    .kernel = true,
-				    .ctx_size = 80,
-				    .max_stmts = 3 + rng_below(&r, 20) };
 	uint32_t n;
 
 	chosen = MAX_SAMPLES;
@@ -154,15 +169,15 @@ static void make(uint64_t seed)
 
 		n = s->prog.nslots;
 		memcpy(job.slots, s->slots, n * sizeof(struct nb_slot));
-		gen_mutate(job.slots, n, rng_below(&r, 4), &r);
+		slots_mutate(job.slots, n, rng_below(&r, 4), &r);
 	} else {
-		n = gen_program(job.slots, &o, &r);
-		if (rng_percent(&r, 60))
-			gen_mutate(job.slots, n, 1 + rng_below(&r, 3), &r);
+		em_generate(seed, true);
+		n = em_prog.n;
+		memcpy(job.slots, em_prog.slots, n * sizeof(struct nb_slot));
+		if (rng_percent(&r, 40))
+			slots_mutate(job.slots, n, 1 + rng_below(&r, 3), &r);
 	}
-	case_init(&job, n);
-	job.img.maps = maps;
-	job.img.nmaps = CASE_PLAIN;
+	init_job(n);
 }
 
 static void print_program(void)
@@ -182,35 +197,9 @@ static void print_program(void)
 }
 
 /* Does the program keep its promises as far as random inputs tell? */
-static bool shadow_agrees(const struct nb_verdict *v, uint64_t seed)
+static bool runs_agree(uint64_t seed)
 {
-	static struct nb_insn insns[CASE_SLOTS];
-	struct rng r = { seed };
-	struct sh_result out;
-	int64_t pool[SH_POOL];
-	struct nb_err err;
-	uint32_t n = 0;
-
-	if (nb_decode(insns, job.slots, job.prog.nslots, &err))
-		return false;
-	for (uint32_t pc = 0; pc < job.prog.nslots && n < SH_POOL; pc++)
-		if (insns[pc].operand == NB_OPND_IMM)
-			pool[n++] = insns[pc].imm;
-	for (int i = 0; i < RUNS; i++) {
-		struct sh_input in = { .coherent = rng_next(&r),
-				       .local = rng_next(&r),
-				       .passes = 3,
-				       .max_steps = 1000000,
-				       .pool = pool,
-				       .npool = n,
-				       .aux = v->aux,
-				       .returns_any = true };
-
-		shadow_run(shadow, &job.img, &job.prog, insns, &in, &out);
-		if (out.fault && out.fault != SH_STEPS)
-			return false;
-	}
-	return true;
+	return em_take(&job.img, 0, 0) && em_runs_clean(seed, RUNS);
 }
 
 /* Do our ranges prove that what it complains of is never reached? */
@@ -293,19 +282,19 @@ static void laxer(const struct nb_verdict *v, uint64_t seed)
 	if (broke_off(reason))
 		snprintf(reason, sizeof(reason), BROKE_OFF);
 	we_laxer++;
-	if (dead_here(v) && shadow_agrees(v, seed)) {
+	if (dead_here(v) && runs_agree(seed)) {
 		dead++;
 		return;
 	}
 	for (int i = 0; i < NEXCEPTIONS; i++) {
 		if (!strstr(reason, exceptions[i].text))
 			continue;
-		if (exceptions[i].shadow && !shadow_agrees(v, seed))
+		if (exceptions[i].runs && !runs_agree(seed))
 			break;
 		excused[i]++;
 		return;
 	}
-	if (weak_numbers(v) && shadow_agrees(v, seed)) {
+	if (weak_numbers(v) && runs_agree(seed)) {
 		weak++;
 		return;
 	}
@@ -379,7 +368,7 @@ static void one(uint64_t seed, bool say)
 			       theirs ? "takes it" : kernel_reason(&kernel, text, sizeof(text)));
 			print_program();
 		}
-		more = !v->accepted && gen_repair(job.slots, job.prog.nslots, &v->finding, &r);
+		more = !v->accepted && slots_repair(job.slots, job.prog.nslots, &v->finding, &r);
 		nb_verdict_free(v);
 		if (!more)
 			break;
@@ -419,6 +408,7 @@ static const struct {
 	{ NB_FIND_POINTER_STORE,
 	  "addresses may stand somewhere in the stack, if nobody says where" },
 	{ NB_FIND_PTR_OP, "negated and swapped addresses are numbers" },
+	{ NB_FIND_RESERVE_SIZE, "records of 512 MiB and more" },
 	/* Of this it may lose patience, see kernel_judge. */
 	{ NB_FIND_COMPLEXITY, "long walks" },
 };
@@ -445,9 +435,7 @@ static unsigned corpus(void)
 
 		job.prog.nslots = samples[i]->prog.nslots;
 		memcpy(job.slots, samples[i]->slots, job.prog.nslots * sizeof(struct nb_slot));
-		case_init(&job, job.prog.nslots);
-		job.img.maps = maps;
-		job.img.nmaps = CASE_PLAIN;
+		init_job(job.prog.nslots);
 		theirs = kernel_judge(&kernel, job.slots, job.prog.nslots);
 		if (nb_verify(&v, &job.img, 0, &o, &err))
 			continue;
@@ -493,14 +481,13 @@ static uint32_t around(struct nb_slot insn, bool pointer)
 
 static bool encoding_differs(struct nb_slot insn, bool pointer)
 {
-	const struct nb_verify_opts o = { .coherence_off = true };
+	/* Jumps back are endless here, and refused at any limit. */
+	const struct nb_verify_opts o = { .coherence_off = true, .max_insns = 1000 };
 	uint64_t was = unexplained;
 	struct nb_verdict *v;
 	struct nb_err err;
 
-	case_init(&job, around(insn, pointer));
-	job.img.maps = maps;
-	job.img.nmaps = CASE_PLAIN;
+	init_job(around(insn, pointer));
 	if (nb_verify(&v, &job.img, 0, &o, &err))
 		return true;
 	if (v->accepted && kernel_judge(&kernel, job.slots, job.prog.nslots) == 0)
@@ -571,19 +558,16 @@ int main(int argc, char **argv)
 	int rc;
 
 	memcpy(maps, case_maps, sizeof(maps));
-	for (int i = 0; i < CASE_PLAIN; i++)
+	for (int i = 0; i < CASE_MAPS; i++)
 		maps[i].tags = 0;
 	shown = number_of("ORACLE_SHOWN", SHOWN);
-	rc = kernel_open(&kernel, maps, CASE_PLAIN);
+	rc = kernel_open(&kernel, maps, CASE_MAPS);
 	if (rc < 0) {
 		printf("1..0 # SKIP verdicts as the kernel's: bpf() is not "
 		       "permitted\n# %s\n",
 		       strerror(-rc));
 		return 0;
 	}
-	shadow = shadow_new();
-	if (!shadow)
-		return 70;
 	if (argc > 1)
 		add_folder(argv[1]);
 	printf("# ORACLE_SEED=%" PRIu64 ", %u samples\n", seed, nsamples);
@@ -592,10 +576,10 @@ int main(int argc, char **argv)
 		return summary();
 	}
 	n = corpus();
+	bad = n || nsamples < 1000;
 	printf("%sok 3 - each case of the corpus as the kernel, or for a named "
 	       "reason (%u cases)\n",
-	       n ? "not " : "", nsamples);
-	bad = n;
+	       bad ? "not " : "", nsamples);
 	n = encodings();
 	printf("%sok 4 - no encoding accepted that the kernel refuses\n1..4\n", n ? "not " : "");
 	bad += n;
@@ -604,6 +588,5 @@ int main(int argc, char **argv)
 	for (; now() < end; seed++)
 		one(seed, false);
 	kernel_close(&kernel);
-	shadow_free(shadow);
 	return summary() || bad;
 }

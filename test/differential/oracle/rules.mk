@@ -1,22 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The verifier against a shadow interpreter, and against the kernel's.
-ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/bpf/isa/*.c core/bpf/map/*.c \
-	core/bpf/image/*.c core/bpf/verify/*.c core/bpf/verify/*/*.c)
-ORACLE_GEN := $(call o,test/differential/oracle/gen*.c)
-ORACLE_SHADOW := $(call o,test/differential/oracle/shadow*.c)
+# The verifier against the kernel's.
+ORACLE := $(B)/test/differential/oracle/oracle_kernel
+tests-full: $(ORACLE)
 
-tests-full: $(B)/test/differential/oracle/oracle_shadow $(B)/test/differential/oracle/oracle_kernel \
-	$(B)/test/differential/oracle/oracle_held
-
-$(B)/test/differential/oracle/oracle_shadow: $(B)/test/differential/oracle/oracle_shadow.o \
-		$(ASM) $(ORACLE_SHADOW) $(ORACLE_GEN) $(ORACLE_CORE)
-	$(ld) -o $@ $^ -lpthread
-
-$(B)/test/differential/oracle/oracle_kernel: $(B)/test/differential/oracle/oracle_kernel.o \
-		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_SHADOW) \
-		$(ORACLE_GEN) $(ORACLE_CORE)
-	$(ld) -o $@ $^ -lpthread
-
-$(B)/test/differential/oracle/oracle_held: $(B)/test/differential/oracle/oracle_held.o \
-		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_CORE)
+$(ORACLE): NB_LDFLAGS += -Wl,--wrap=nb_state_subsumes
+$(ORACLE): $(call o,test/differential/oracle/*.c test/differential/embedding/*.c) $(ASM) $(CORE)
 	$(ld) -o $@ $^ -lpthread

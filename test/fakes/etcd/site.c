@@ -99,7 +99,8 @@ int main(int argc, char **argv)
 	snprintf(value, sizeof(value),
 		 "{\"host\":\"%s\",\"version\":\"" NCCLBPF_VERSION "\",\"address\":\"%s\"}",
 		 argv[3], nb_relay_address(relay));
-	nb_store_lease_grant(store, 5, granted, (void *)(uintptr_t)nb_relay_address(relay), &err);
+	nb_store_lease_grant(store, 3600, granted, (void *)(uintptr_t)nb_relay_address(relay),
+			     &err);
 	check("lease", &err);
 	while (!stop)
 		nb_http_wait(http, 200);

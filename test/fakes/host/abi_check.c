@@ -140,6 +140,29 @@ static int only_channels(int abi)
 	return 0;
 }
 
+/* NCCL asks from v6 on; the algorithm of the same policy is taken in all. */
+static int chunks(int abi)
+{
+	struct host_choice c;
+
+	NEED(!decide(abi, 64 * MIB, &c));
+	NEED(c.algo == RING && c.proto == SIMPLE);
+	NEED(c.chunk_size == (abi < 6 ? 0 : 256 << 10));
+	NEED(c.nccl_chunk_size == (abi < 6 ? 0 : 2 * MIB));
+	return 0;
+}
+
+/* NCCL would round this size down to 0. */
+static int small_chunks(int abi)
+{
+	struct host_choice c;
+
+	NEED(!decide(abi, 64 * MIB, &c));
+	NEED(c.algo == RING && c.proto == SIMPLE);
+	NEED(c.chunk_size == (abi < 6 ? 0 : 2 * MIB));
+	return 0;
+}
+
 /* Entries that NCCL ignores must be left exactly as they were. */
 static int ignored_stay(int abi)
 {
@@ -173,6 +196,7 @@ static int absurd(int abi)
 	float *table = calloc(1000 * 1000, sizeof(*table));
 	struct host_plugin p;
 	struct host_comm c;
+	size_t chunk = MIB;
 	int channels = 0;
 
 	NEED(table != NULL);
@@ -187,6 +211,9 @@ static int absurd(int abi)
 			NEED(!p.u.v3->get(c.ctx, dims[i], MIB, 1, t, n, 3, &channels));
 		else
 			NEED(!p.u.v4->get(c.ctx, dims[i], 0, -1, t, n, n, 7, &channels));
+		if (abi >= 6)
+			NEED(!p.u.v6->chunk(c.ctx, dims[i], 0, dims[i], -1, dims[i], &chunk) &&
+			     chunk == MIB);
 	}
 	free(table);
 	return host_fini(&c);
@@ -460,6 +487,8 @@ static const struct abi_case cases[] = {
 	{ "algorithm alone", "only_tree", only_algo },
 	{ "protocol alone", "only_ll128", only_proto },
 	{ "channels alone", "two_channels", only_channels },
+	{ "chunk sizes, where NCCL asks for them", "chunks_of_256k", chunks },
+	{ "chunk sizes that are too small", "chunks_of_256", small_chunks },
 	{ "ignored entries stay ignored", "ring_ll_four", ignored_stay },
 	{ "absurd table sizes and kinds", "ring_ll_four", absurd },
 	{ "NULL everywhere", "ring_ll_four", nulls },
@@ -503,7 +532,7 @@ int main(int argc, char **argv)
 	}
 	plugin_path = argv[1];
 	images = argv[2];
-	for (int abi = 2; abi <= 6; abi++)
+	for (int abi = 2; abi <= 7; abi++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 			one(&cases[i], abi, "");
 	for (int abi = 1; abi <= 2; abi++)

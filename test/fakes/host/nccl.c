@@ -17,6 +17,7 @@ enum { LL, LL128, SIMPLE };
 enum { SUCCESS = 0, INTERNAL = 3, INVALID_USAGE = 5 };
 
 int host_version = 22809;
+bool host_rccl;
 
 /* Programs export this function, because they are NCCL to their plugins. */
 int __attribute__((visibility("default"))) ncclGetVersion(int *version);
@@ -71,14 +72,17 @@ int host_open(struct host_plugin *p, int abi)
 /* NCCL's defaults are in the constants before init: any numbers will do. */
 static int init_v5(struct host_comm *c, host_logger *log)
 {
-	double constants[144];
+	double constants[HOST_CONSTANTS_RCCL];
+	int n = host_rccl	      ? HOST_CONSTANTS_RCCL - 1
+		: c->plugin->abi >= 7 ? HOST_CONSTANTS_V7
+				      : HOST_CONSTANTS;
 	int rc, per_node = (int)(c->ranks / c->nodes);
 	struct host_nvl_domain_info nvl = { (int)c->nodes, per_node, per_node };
 
-	for (int i = 0; i < 144; i++)
+	for (int i = 0; i <= n; i++)
 		constants[i] = 1.0 + i;
 	rc = c->plugin->u.v5->init(&c->ctx, c->id, c->ranks, c->nodes, log, &nvl, constants);
-	for (int i = 0; i < 144; i++)
+	for (int i = 0; i <= n; i++)
 		if (constants[i] != 1.0 + i)
 			fprintf(stderr, "stand-in: constant %d edited\n", i);
 	return rc;
@@ -116,6 +120,8 @@ int host_fini(struct host_comm *c)
 
 static bool usable(const struct host_comm *c, int coll, int algo, int proto)
 {
+	if (host_rccl && proto == LL128)
+		return false; /* it depends on the links */
 	switch (algo) {
 	case RING:
 		return true;
@@ -158,7 +164,9 @@ static void fill(const struct host_comm *c, int coll, size_t bytes, float table[
 {
 	for (int a = 0; a < c->algos; a++)
 		for (int p = 0; p < HOST_PROTOS; p++)
-			table[a * HOST_PROTOS + p] = host_cost(c, coll, bytes, a, p);
+			table[a * HOST_PROTOS + p] = c->select && !(c->select >> a & 1)
+							     ? -1.0f
+							     : host_cost(c, coll, bytes, a, p);
 }
 
 /*
@@ -234,6 +242,26 @@ static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff, float 
 	return rc;
 }
 
+static bool has_zero(const float table[HOST_TABLE])
+{
+	for (int i = 0; i < HOST_TABLE; i++)
+		if (table[i] >= 0.0f && table[i] <= 0.0f)
+			return true;
+	return false;
+}
+
+/*
+ * RCCL's rule depends on the GPU and the collective; here, LL takes the place of
+ * Simple up to 1 MiB.
+ */
+static void change_protocol(const struct host_comm *c, int coll, size_t bytes,
+			    const float table[HOST_TABLE], struct host_choice *out)
+{
+	if (!has_zero(table) && out->proto == SIMPLE && bytes <= 1 << 20 &&
+	    host_cost(c, coll, bytes, out->algo, LL) >= 0.0f)
+		out->proto = LL;
+}
+
 /* What n becomes; 0 keeps NCCL's number. */
 static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 {
@@ -243,24 +271,64 @@ static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 	return by_size < (size_t)most ? (int)by_size : most;
 }
 
-/* NCCL rounds down what it is told, and does not look. */
-static int ask_chunk(struct host_comm *c, int coll, size_t bytes, const struct host_choice *choice)
+/* Bytes of a slot of the protocol's buffers, and of four where rings use four. */
+static size_t buffer_of(int coll, int algo, int proto)
 {
-	size_t chunk = 128 << 10;
-	int rc;
+	static const size_t slot[HOST_PROTOS] = { 32 << 10, 576000, 512 << 10 };
 
-	if (c->plugin->abi < 6 || !c->plugin->u.v6->chunk)
-		return SUCCESS;
-	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, choice->algo, choice->proto,
-				    choice->channels, &chunk);
-	if (!rc && chunk / 2048 == 0) {
-		fprintf(stderr, "stand-in: chunks of %zu bytes\n", chunk);
+	return slot[proto] * (algo == RING && proto == SIMPLE && coll > REDUCE ? 4 : 1);
+}
+
+/* NCCL's own size: NVLS has small buffers, and PAT wants chunks enough. */
+static size_t own_chunk(int coll, size_t bytes, int algo, int proto)
+{
+	size_t chunk = buffer_of(coll, algo, proto);
+
+	if (algo == NVLS || algo == NVLS_TREE)
+		return bytes < 2 << 20 ? 16 << 10 : 128 << 10;
+	while (algo == PAT && chunk * 32 > bytes && chunk > 64 << 10)
+		chunk /= 2;
+	return chunk;
+}
+
+static int ask_chunk(struct host_comm *c, int coll, size_t bytes, const struct host_choice *choice,
+		     size_t *chunk)
+{
+	static const size_t line[HOST_PROTOS] = { 16, 1920, 512 };
+	int algo = choice->algo, proto = choice->proto, rc;
+	size_t own = own_chunk(coll, bytes, algo, proto);
+
+	*chunk = own;
+	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, algo, proto, 1, chunk);
+	if (*chunk > buffer_of(coll, algo, proto))
+		*chunk = buffer_of(coll, algo, proto);
+	*chunk = *chunk / line[proto] * line[proto];
+	if (!rc && (!*chunk || ((algo == NVLS || algo == NVLS_TREE) && *chunk > own))) {
+		fprintf(stderr, "stand-in: chunks of %zu bytes\n", *chunk);
 		return INTERNAL;
 	}
 	return rc;
 }
 
-int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out)
+int host_chunks(struct host_comm *c, int coll, size_t bytes, struct host_choice *choice)
+{
+	size_t part = bytes / (size_t)choice->channels, other;
+	int rc;
+
+	choice->chunk_size = choice->nccl_chunk_size = 0;
+	if (c->plugin->abi < 6 || !c->plugin->u.v6->chunk)
+		return SUCCESS;
+	choice->nccl_chunk_size = own_chunk(coll, part, choice->algo, choice->proto);
+	rc = ask_chunk(c, coll, part, choice, &choice->chunk_size);
+	if (!rc && choice->channels > 1)
+		rc = ask_chunk(c, coll, bytes - part * (size_t)(choice->channels - 1), choice,
+			       &other);
+	if (!rc && choice->channels > 2)
+		rc = ask_chunk(c, coll, part, choice, &other);
+	return rc;
+}
+
+int host_probe(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out)
 {
 	float table[HOST_TABLE], plain[HOST_TABLE];
 	int channels = 0, rc;
@@ -268,9 +336,18 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struc
 	fill(c, coll, bytes, table);
 	memcpy(plain, table, sizeof(plain));
 	cheapest(c, plain, plain, &out->nccl_algo, &out->nccl_proto);
+	if (out->nccl_algo < 0 && c->select) {
+		struct host_comm all = *c;
+
+		all.select = 0;
+		rc = host_ask_nothing(c, coll, bytes);
+		return rc ? rc : host_probe(&all, coll, bytes, reg_buff, out);
+	}
 	rc = ask(c, coll, bytes, reg_buff, table, &channels, out);
 	if (rc)
 		return rc;
+	if (host_rccl)
+		change_protocol(c, coll, bytes, table, out);
 	if (out->algo < 0)
 		return getenv("NCCL_ALGO") ? INVALID_USAGE : INTERNAL;
 	if (out->algo >= c->algos || out->proto < 0 || out->proto >= HOST_PROTOS ||
@@ -286,7 +363,15 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struc
 	out->channels = clamp_channels(c, bytes, channels);
 	out->us = plain[out->algo * HOST_PROTOS + out->proto];
 	out->nccl_us = plain[out->nccl_algo * HOST_PROTOS + out->nccl_proto];
-	return ask_chunk(c, coll, bytes, out);
+	out->chunk_size = out->nccl_chunk_size = 0;
+	return SUCCESS;
+}
+
+int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out)
+{
+	int rc = host_probe(c, coll, bytes, reg_buff, out);
+
+	return rc ? rc : host_chunks(c, coll, bytes, out);
 }
 
 int host_ask_nothing(struct host_comm *c, int coll, size_t bytes)

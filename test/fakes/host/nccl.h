@@ -54,6 +54,9 @@ struct host_tuner_v5 {
 	int (*finalize)(void *ctx);
 };
 
+/* v7 differs in the constants alone. */
+enum { HOST_CONSTANTS = 144, HOST_CONSTANTS_V7 = 159, HOST_CONSTANTS_RCCL = 204 };
+
 struct host_tuner_v6 {
 	struct host_tuner_v5 v5;
 	int (*chunk)(void *ctx, int coll, size_t bytes, int algo, int proto, int channels,
@@ -63,7 +66,7 @@ struct host_tuner_v6 {
 /* The tuner as one release of NCCL found it in a library. */
 struct host_plugin {
 	void *handle;
-	int abi; /* 2..6 */
+	int abi; /* 2..7 */
 	union {
 		const void *sym;
 		const struct host_tuner_v2 *v2;
@@ -83,6 +86,8 @@ struct host_comm {
 	int max_channels; /* of the communicator */
 	bool nvls;
 	int algos; /* rows of the table this release has: 6 or 7 */
+	/* bits of the algorithms that this call's configuration selects; 0: all */
+	unsigned select;
 };
 
 struct host_choice {
@@ -90,10 +95,14 @@ struct host_choice {
 	float us; /* what the untouched table said of it */
 	int nccl_algo, nccl_proto;
 	float nccl_us;
+	/* chunks of the first part of the collective; NCCL's own */
+	size_t chunk_size, nccl_chunk_size;
 };
 
 /* What ncclGetVersion tells plugins: 22809 for 2.28.9, unless it is changed. */
 extern int host_version;
+/* RCCL decides; see host_decide. */
+extern bool host_rccl;
 
 /*
  * Find and open a tuner by NCCL's rules (NCCL_TUNER_PLUGIN). @abi: the newest
@@ -109,8 +118,24 @@ int host_fini(struct host_comm *c);
 /*
  * One decision as that release takes it: build the cost table, ask, read
  * the answer back by NCCL's rules. 0, or a result code as NCCL would return.
+ * RCCL takes an entry of exactly 0; otherwise it chooses the cheapest one, and
+ * then changes its protocol.
+ * A selection that leaves nothing is asked about, and then given up, as with
+ * forceAlgSelection 0. From v6 on the tuner is then asked for chunk sizes, as
+ * in host_chunks.
  */
 int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out);
+/* The same, and nothing follows from the answer, so no chunk size is asked for. */
+int host_probe(struct host_comm *c, int coll, size_t bytes, int reg_buff, struct host_choice *out);
+
+/*
+ * Ask for the chunk sizes of a collective, as NCCL does from tuner v6 on: once
+ * for each kind of its channels, first, last and those between, with their
+ * bytes. NCCL lowers the answer to the size of the protocol's buffers and rounds
+ * it down to whole lines. 0, or a result code; 3 if chunks of 0 bytes were left,
+ * or chunks that NVLS has no room for.
+ */
+int host_chunks(struct host_comm *c, int coll, size_t bytes, struct host_choice *choice);
 
 /*
  * Ask the tuner with a table that offers nothing. 0, or 3 if the plugin has

@@ -7,21 +7,20 @@
 
 /*
  * What the stand-in host knows of NCCL's net interface: declarations of our
- * own of versions 5 to 12, each as it stands in that version, made apart from
+ * own of versions 6 to 12, each as it stands in that version, made apart from
  * the plugin's table of unions on purpose, so that a mistake there is not
  * repeated here.
  */
 typedef void host_net_logger(int level, unsigned long flags, const char *file, int line,
 			     const char *fmt, ...);
 
-enum { HOST_NET_OLDEST = 5, HOST_NET_NEWEST = 12, HOST_HANDLE = 128 };
+enum { HOST_NET_OLDEST = 6, HOST_NET_NEWEST = 12, HOST_HANDLE = 128 };
 
 /* clang-format off */
 #define HEAD char *name; char *pciPath; uint64_t guid; int ptrSupport;
 #define TAIL int speed; int port; float latency; int maxComms; int maxRecvs;
 #define TYPE int netDeviceType; int netDeviceVersion;
 
-struct host_props_v5 { HEAD TAIL };
 struct host_props_v6 { HEAD TAIL };
 struct host_props_v7 { HEAD TAIL TYPE };
 struct host_props_v8 { HEAD int regIsGlobal; TAIL TYPE };
@@ -86,8 +85,6 @@ struct host_net_attr { int32_t send[4], recv[4]; uint32_t op, algo, proto; };
 #define REST_11 int (*finalize)(void *ctx); \
 	int (*setNetAttr)(void *ctx, struct host_net_attr *attr);
 
-struct host_net_v5 { NAME INIT_OLD DEVICES(5) LISTEN_OLD CONNECT_OLD REG(int)
-	DEREG DATA_OLD REST };
 struct host_net_v6 { NAME INIT_OLD DEVICES(6) LISTEN_OLD CONNECT_OLD REG(int)
 	DMABUF DEREG DATA_OLD REST };
 struct host_net_v7 { NAME INIT_OLD DEVICES(7) LISTEN_OLD CONNECT_7 ACCEPT_7

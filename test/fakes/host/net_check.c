@@ -85,21 +85,19 @@ static int h_connect(struct host *h, void *handle, void **comm)
 		return h->u.v11->connect(h->ctx, 0, handle, comm, &d);
 	if (h->abi == 10)
 		return h->u.v10->connect(0, &config, handle, comm, &d);
-	return h->abi >= 7 ? h->u.v7->connect(0, handle, comm, &d)
-			   : h->u.v6->connect(0, handle, comm);
+	return h->u.v7->connect(0, handle, comm, &d);
 }
 
 static int h_accept(struct host *h, void *listener, void **comm)
 {
 	void *d = &d;
 
-	return h->abi >= 7 ? h->u.v7->accept(listener, comm, &d) : h->u.v6->accept(listener, comm);
+	return h->u.v7->accept(listener, comm, &d);
 }
 
 static int h_reg(struct host *h, void *comm, void *data, size_t n, int type, void **mh)
 {
-	return h->abi >= 8 ? h->u.v8->regMr(comm, data, n, type, mh)
-			   : h->u.v6->regMr(comm, data, (int)n, type, mh);
+	return h->u.v8->regMr(comm, data, n, type, mh);
 }
 
 static int h_isend(struct host *h, void *comm, void *data, size_t n, void *mh, void **req)
@@ -166,10 +164,7 @@ static int properties(const struct host *h)
 		return 0;
 	}
 	NEED(p.v6.guid == 4711);
-	NEED(p.v6.ptrSupport == (h->bare || h->inner == 5 ? 1 : 5));
-	if (h->abi <= 7)
-		NEED(p.v6.speed == 400000 && p.v6.port == 3 && p.v6.latency == 1.5f &&
-		     p.v6.maxComms == 77 && p.v6.maxRecvs == 1);
+	NEED(p.v6.ptrSupport == (h->bare ? 1 : 5));
 	if (h->abi == 8)
 		NEED(p.v8.speed == 400000 && p.v8.latency == 1.5f &&
 		     p.v8.regIsGlobal == (h->inner >= 8) &&
@@ -199,13 +194,11 @@ static int optional(struct host *h, void *comm)
 	void *mh = NULL, *ptr = NULL;
 	int dev = 0;
 
-	NEED(!!h->u.v6->regMrDmaBuf == (some && h->inner >= 6));
+	NEED(!!h->u.v6->regMrDmaBuf == some);
 	if (h->u.v6->regMrDmaBuf) {
 		NEED(!h->u.v6->regMrDmaBuf(comm, &dev, 4, 1, 0, 3, &mh) && mh);
 		NEED(h->calls->dmabuf == 1);
 	}
-	if (h->abi < 7)
-		return 0;
 	NEED(!!h->u.v7->getDeviceMr == (some && h->inner >= 7));
 	NEED(!!h->u.v7->irecvConsumed == (some && h->inner >= 7));
 	if (h->u.v7->getDeviceMr)
@@ -262,7 +255,7 @@ static int exchange(struct host *h, struct pair *p, char *from, char *to, size_t
 			if (!done)
 				continue;
 			NEED(got == (int)size);
-			if (h->abi >= 7 && h->u.v7->irecvConsumed)
+			if (h->u.v7->irecvConsumed)
 				NEED(!h->u.v7->irecvConsumed(p->recv, 1, recv[i]));
 			recv[i] = NULL;
 			left--;
@@ -307,7 +300,7 @@ static int forwarded(const struct host *h)
 	NEED(c->connect && c->accept && c->reg == 2 && c->dereg == 2);
 	NEED(c->isend && c->irecv && c->test && c->close == 3);
 	NEED(h->bare || c->flush == 1);
-	if (h->abi >= 7 && h->inner >= 7 && !h->bare)
+	if (h->inner >= 7 && !h->bare)
 		NEED(c->consumed == 4 * WINDOW && c->device_mr == 1);
 	/* a hint goes only where both know of it */
 	if (h->inner >= 9)
@@ -437,7 +430,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: net_check PLUGIN.so [FOLDER]\n");
 		return 64;
 	}
-	for (int abi = 6; abi <= HOST_NET_NEWEST; abi++) {
+	for (int abi = 8; abi <= HOST_NET_NEWEST; abi++) {
 		struct host h = { .abi = abi };
 
 		if (argc == 2) {
@@ -449,7 +442,7 @@ int main(int argc, char **argv)
 			h.bare = false;
 			one(h, argv[1], argv[2], false);
 			h.bare = true;
-			if (h.inner == abi || h.inner == 5)
+			if (h.inner == abi || h.inner == HOST_NET_OLDEST)
 				one(h, argv[1], argv[2], false);
 		}
 	}

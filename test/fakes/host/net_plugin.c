@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A net plugin as others write them, one library a version: -DABI=5 to 12. Its
+// A net plugin as others write them, one library a version: -DABI=6 to 12. Its
 // bytes go over our TCP; each call is counted for whoever looks.
 //
 //	NET_PLUGIN_FAIL=init|devices|none|isend|test|listen  fails there
@@ -213,14 +213,12 @@ static int dereg(void *comm, void *mh)
 	return rc;
 }
 
-#if ABI >= 6
 static int dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd, void **mh)
 {
 	(void)offset, (void)fd;
 	calls.dmabuf++;
 	return reg_region(comm, data, size, type, mh);
 }
-#endif
 
 #if ABI >= 10
 static int isend(void *comm, void *data, size_t size, int tag, void *mh, void *ph, void **req)
@@ -353,9 +351,7 @@ EXPORT struct CAT(host_net_v, ABI) TABLE = {
 	.closeSend = close_it,
 	.closeRecv = close_it,
 	.closeListen = close_listen,
-#if ABI >= 6
 	.regMrDmaBuf = dmabuf,
-#endif
 #if ABI >= 7
 	.getDeviceMr = device_mr,
 	.irecvConsumed = consumed,
@@ -374,9 +370,7 @@ static __attribute__((constructor)) void bare(void)
 	if (!getenv("NET_PLUGIN_BARE"))
 		return;
 	TABLE.iflush = NULL;
-#if ABI >= 6
 	TABLE.regMrDmaBuf = NULL;
-#endif
 #if ABI >= 7
 	TABLE.getDeviceMr = NULL;
 	TABLE.irecvConsumed = NULL;

@@ -4,6 +4,7 @@
 #include "test/fakes/host/prof.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,9 +21,12 @@ static const char *const types[] = { "ncclInt8",     "Unknown",	       "ncclInt3
 				     "ncclUint32",   "ncclInt64",      "ncclUint64",
 				     "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
 				     "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2" };
+static const char *const phases[] = { "initial_sync", "compute", "final_sync" };
 
 int host_prof_since(uint64_t type)
 {
+	if (type >= HOST_KERNEL_PHASE)
+		return 7;
 	if (type >= HOST_CE_COLL)
 		return 6;
 	if (type >= HOST_GROUP_API)
@@ -204,10 +208,63 @@ static void *start_v5(struct host_prof *c, const struct host_event *e)
 		d.u.coll_api.func = funcs[e->func];
 		d.u.coll_api.count = e->count;
 		d.u.coll_api.datatype = types[e->datatype];
+		d.u.coll_api.root = e->peer;
 	} else if (e->type == HOST_P2P_API) {
 		d.u.p2p_api.func = funcs[e->func];
 		d.u.p2p_api.count = e->count;
 		d.u.p2p_api.datatype = types[e->datatype];
+	}
+	c->p->start(c->ctx, &h, &d);
+	return h;
+}
+
+static void coll_v7(struct descr_v7 *d, const struct host_event *e)
+{
+	COLL_TEXTS(&d->u.coll);
+	d->u.coll.group = e->group;
+	d->u.coll.variant = e->symmetric ? "AllReduce_AGxLL_R" : NULL;
+	d->u.coll.symmetric = e->symmetric;
+	d->u.coll.tag = e->tag;
+	if (e->symmetric) { /* words that are no algorithm and no protocol */
+		d->u.coll.algo = "AGxLL_R";
+		d->u.coll.proto = "";
+	}
+}
+
+static void *start_v7(struct host_prof *c, const struct host_event *e)
+{
+	struct descr_v7 d;
+	void *h = (void *)-1;
+
+	memset(&d, 0xab, sizeof(d));
+	HEAD(&d);
+	PROXY(&d);
+	if (e->type == HOST_COLL) {
+		coll_v7(&d, e);
+	} else if (e->type == HOST_P2P) {
+		P2P_TEXTS(&d.u.p2p);
+		d.u.p2p.channels = (uint8_t)e->channels;
+		d.u.p2p.group = e->group;
+		d.u.p2p.tag = e->tag;
+	} else if (e->type == HOST_KERNEL_CH) {
+		d.u.kernel.channel = (uint8_t)e->channel;
+		d.u.kernel.timer = e->timer;
+	} else if (e->type == HOST_KERNEL_PHASE) {
+		d.u.phase.channel = (uint8_t)e->channel;
+		d.u.phase.phase = (uint8_t)e->phase;
+		d.u.phase.name = phases[e->phase];
+		d.u.phase.timer = e->timer;
+	} else if (e->type == HOST_COLL_API) {
+		d.u.coll_api.func = funcs[e->func];
+		d.u.coll_api.count = e->count;
+		d.u.coll_api.datatype = types[e->datatype];
+		d.u.coll_api.root = e->peer;
+		d.u.coll_api.tag = e->tag;
+	} else if (e->type == HOST_P2P_API) {
+		d.u.p2p_api.func = funcs[e->func];
+		d.u.p2p_api.count = e->count;
+		d.u.p2p_api.datatype = types[e->datatype];
+		d.u.p2p_api.tag = e->tag;
 	}
 	c->p->start(c->ctx, &h, &d);
 	return h;
@@ -224,8 +281,11 @@ void *host_prof_start(struct host_prof *c, const struct host_event *e)
 		return start_v3(c, e);
 	case 4:
 		return start_v4(c, e);
+	case 5:
+	case 6:
+		return start_v5(c, e);
 	}
-	return start_v5(c, e);
+	return start_v7(c, e);
 }
 
 void host_prof_state(struct host_prof *c, void *handle, int state, uint64_t arg)
@@ -259,6 +319,8 @@ static uint64_t delivered(const struct host_prof *c, uint64_t mask)
 {
 	uint64_t low = HOST_PROXY_STEP | HOST_PROXY_OP | HOST_KERNEL_CH | HOST_NET_PLUGIN;
 
+	if (c->abi >= 7 && mask & HOST_KERNEL_PHASE)
+		mask |= HOST_KERNEL_CH;
 	if (mask & (HOST_PROXY_STEP | HOST_NET_PLUGIN))
 		mask |= HOST_PROXY_OP;
 	if (mask & low)
@@ -267,7 +329,7 @@ static uint64_t delivered(const struct host_prof *c, uint64_t mask)
 		mask |= HOST_GROUP_API;
 	if (mask & (HOST_COLL | HOST_P2P))
 		mask |= HOST_GROUP | HOST_GROUP_API | HOST_COLL_API | HOST_P2P_API;
-	for (uint64_t t = 1; t <= HOST_CE_BATCH; t <<= 1)
+	for (uint64_t t = 1; t <= HOST_LAST; t <<= 1)
 		if (host_prof_since(t) > c->abi)
 			mask &= ~t;
 	return mask;
@@ -313,21 +375,69 @@ static void proxies(struct host_prof *c, uint64_t mask, const struct host_coll *
 	}
 }
 
-static void kernels(struct host_prof *c, uint64_t mask, const struct host_coll *k, void *task)
+/* The phases of a symmetric kernel, when it has ended; a third of its time each. */
+static void kernel_phases(struct host_prof *c, uint64_t mask, const struct host_coll *k,
+			  int channel, void *kernel)
 {
+	uint64_t third = (k->gpu_to - k->gpu_from) / 3;
+
+	if (!(mask & HOST_KERNEL_PHASE) || !k->symmetric)
+		return;
+	for (int i = 0; i < 3; i++) {
+		uint64_t from = k->gpu_from + (uint64_t)i * third;
+		void *h = host_prof_start(c, &(struct host_event){ .type = HOST_KERNEL_PHASE,
+								   .parent = kernel,
+								   .channel = channel,
+								   .phase = i,
+								   .timer = from });
+
+		if (!h)
+			continue;
+		host_prof_state(c, h, 31, from + third);
+		host_prof_stop(c, h);
+	}
+}
+
+/* A collective's kernels; @mask is what the collective was told with. */
+struct kernels {
+	struct host_prof *c;
+	uint64_t mask;
+	const struct host_coll *k;
+	void *task;
+};
+
+static void *kernels(void *arg)
+{
+	const struct kernels *a = arg;
+	struct host_prof *c = a->c;
+	const struct host_coll *k = a->k;
 	void *ch[256] = { NULL };
 
 	for (int i = 0; i < k->channels; i++)
-		ch[i] = begin(c, mask,
+		ch[i] = begin(c, a->mask,
 			      (struct host_event){ .type = HOST_KERNEL_CH,
-						   .parent = task,
+						   .parent = a->task,
 						   .channel = i,
 						   .timer = k->gpu_from });
 	for (int i = 0; i < k->channels; i++) {
+		if (ch[i])
+			kernel_phases(c, a->mask, k, i, ch[i]);
 		if (ch[i] && c->abi >= 4)
 			host_prof_state(c, ch[i], 22, k->gpu_to);
 		end(c, ch[i]);
 	}
+	return NULL;
+}
+
+/* The proxy's thread tells of them, or from 2.31 on another one. */
+static void run_kernels(struct kernels *a)
+{
+	pthread_t t;
+
+	if (a->c->abi < 7 || !(a->mask & HOST_KERNEL_CH) || pthread_create(&t, NULL, kernels, a))
+		kernels(a);
+	else
+		pthread_join(t, NULL);
 }
 
 static uint64_t mask_of(const struct host_prof *c)
@@ -343,6 +453,7 @@ void host_prof_call(struct host_prof *c, struct host_coll *k)
 		.count = k->count,
 		.func = k->func,
 		.datatype = k->datatype,
+		.tag = k->tag,
 	};
 
 	k->called = true;
@@ -365,6 +476,8 @@ void host_prof_coll(struct host_prof *c, const struct host_coll *what)
 				   .proto = k->proto,
 				   .datatype = k->datatype,
 				   .channels = k->channels,
+				   .tag = k->tag,
+				   .symmetric = k->symmetric,
 				   .peer = 0 };
 	void *group, *t;
 
@@ -381,6 +494,6 @@ void host_prof_coll(struct host_prof *c, const struct host_coll *what)
 	end(c, k->group_api);
 	if (t) {
 		proxies(c, mask, k, t);
-		kernels(c, mask, k, t);
+		run_kernels(&(struct kernels){ c, mask, k, t });
 	}
 }

@@ -30,7 +30,9 @@ enum host_event_type {
 	HOST_KERNEL_LAUNCH = 2048,
 	HOST_CE_COLL = 4096,
 	HOST_CE_SYNC = 8192,
-	HOST_CE_BATCH = 16384
+	HOST_CE_BATCH = 16384,
+	HOST_KERNEL_PHASE = 32768,
+	HOST_LAST = HOST_KERNEL_PHASE
 };
 
 struct host_profiler {
@@ -63,9 +65,10 @@ struct host_prof {
 struct host_event {
 	uint64_t type;
 	void *parent, *group;
-	uint64_t seq, count, timer;
+	uint64_t seq, count, timer, tag;
 	int func, algo, proto, datatype; /* NCCL's numbers */
-	int peer, step, steps, channel, channels, send;
+	int peer, step, steps, channel, channels, send, phase;
+	bool symmetric;
 	pid_t pid;
 };
 
@@ -87,7 +90,10 @@ struct host_coll {
 	int func, algo, proto, datatype, channels, ops, steps;
 	uint64_t seq, count;
 	uint64_t gpu_from, gpu_to; /* the GPU's clock */
+	uint64_t tag;		   /* of the application; told from v7 on */
 	bool p2p;
+	/* as 2.31 tells a symmetric kernel, which alone has phases */
+	bool symmetric;
 	/* what host_prof_call made of it; before that, false and NULL */
 	bool called;
 	void *group_api, *coll_api;
@@ -97,7 +103,8 @@ void host_prof_call(struct host_prof *c, struct host_coll *k);
 /*
  * One collective as NCCL tells it, with the events that the mask asks for and
  * their ancestors: group and API calls, the collective, its channels' kernels,
- * proxy operations and steps.
+ * proxy operations and steps. As from 2.31 on, v7 hears of kernels in a thread
+ * of their own.
  */
 void host_prof_coll(struct host_prof *c, const struct host_coll *k);
 

@@ -231,4 +231,111 @@ struct descr_v5 {
 };
 _Static_assert(sizeof(struct descr_v5) == 112, "2.4");
 
+/* v7 appends to those of v6: an application's tag, and what a symmetric kernel is. */
+struct descr_v7 {
+	uint64_t type;
+	void *parent;
+	int rank;
+	union {
+		struct {
+			bool captured;
+			int depth;
+		} group_api;
+		struct {
+			const char *func;
+			size_t count;
+			const char *datatype;
+			int root;
+			void *stream;
+			bool captured;
+			uint64_t tag;
+		} coll_api;
+		struct {
+			const char *func;
+			size_t count;
+			const char *datatype;
+			void *stream;
+			bool captured;
+			uint64_t tag;
+		} p2p_api;
+		struct {
+			void *stream;
+		} launch;
+		struct {
+			uint64_t seq;
+			const char *func;
+			const void *send, *recv;
+			size_t count;
+			int root;
+			const char *datatype;
+			uint8_t channels, warps;
+			const char *algo, *proto;
+			void *group;
+			const char *variant;
+			bool symmetric;
+			uint64_t tag;
+		} coll;
+		struct {
+			const char *func;
+			void *buff;
+			const char *datatype;
+			size_t count;
+			int peer;
+			uint8_t channels;
+			void *group;
+			uint64_t tag;
+		} p2p;
+		struct proxy_op op;
+		struct proxy_step step;
+		struct kernel_v4 kernel;
+		struct net_plugin net;
+		struct {
+			uint64_t seq;
+			const char *func;
+			const void *send, *recv;
+			size_t count;
+			int root;
+			const char *datatype, *sync;
+			bool intra;
+			uint32_t batch, batches, ce_seq;
+			void *stream;
+			uint64_t tag;
+		} ce_coll;
+		struct {
+			bool complete;
+			int ranks;
+		} ce_sync;
+		struct {
+			int ops;
+			size_t bytes;
+			bool intra;
+		} ce_batch;
+		struct {
+			uint8_t channel, phase;
+			const char *name;
+			uint64_t timer;
+		} phase;
+	} u;
+};
+_Static_assert(sizeof(struct descr_v7) == 136, "profiler_v7.h");
+#define AT7(field, at) _Static_assert(offsetof(struct descr_v7, u.field) == (at), "profiler_v7.h")
+AT7(coll_api.captured, 64);
+AT7(coll_api.tag, 72);
+AT7(p2p_api.captured, 56);
+AT7(p2p_api.tag, 64);
+AT7(coll.group, 104);
+AT7(coll.variant, 112);
+AT7(coll.symmetric, 120);
+AT7(coll.tag, 128);
+AT7(p2p.channels, 60);
+AT7(p2p.group, 64);
+AT7(p2p.tag, 72);
+AT7(ce_coll.stream, 104);
+AT7(ce_coll.tag, 112);
+AT7(phase.channel, 24);
+AT7(phase.phase, 25);
+AT7(phase.name, 32);
+AT7(phase.timer, 40);
+#undef AT7
+
 #endif

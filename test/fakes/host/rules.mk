@@ -10,6 +10,15 @@ $(B)/test/fakes/host/standin: $(call o,test/fakes/host/standin.c test/fakes/host
 $(B)/test/fakes/host/abi_check: $(call o,test/fakes/host/abi_check.c test/fakes/host/nccl.c core/base/ascii.c core/spec/spec.c)
 	$(ld) -o $@ $^ -lpthread -ldl -lm
 
+# RCCL as plugins know it, the same without HIP, which is an NCCL, and HIP alone.
+HOST_LIBRARIES := $(addprefix $(B)/test/fakes/host/,librccl.so.1 libnccl_alone.so libamdhip64.so.7)
+tests unit-fakes: $(HOST_LIBRARIES)
+$(B)/test/fakes/host/librccl.so.1: $(call o,test/fakes/host/rccl.c test/fakes/host/hip.c)
+$(B)/test/fakes/host/libnccl_alone.so: $(call o,test/fakes/host/rccl.c)
+$(B)/test/fakes/host/libamdhip64.so.7: $(call o,test/fakes/host/hip.c)
+$(HOST_LIBRARIES):
+	$(ld) -shared -Wl,-soname,$(@F) -o $@ $^
+
 $(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
 	$(ld) -o $@ $^ -lpthread -ldl
 
@@ -26,7 +35,7 @@ $(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.
 tests: $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard test/corpus/answers/*.bpf.c test/corpus/events/*.bpf.c))
 
 # Net plugins of each version over our TCP, and the host that calls them.
-NET_PLUGINS := $(foreach v,5 6 7 8 9 10 11 12,$(B)/test/fakes/host/net_plugin_v$v.so)
+NET_PLUGINS := $(foreach v,6 7 8 9 10 11 12,$(B)/test/fakes/host/net_plugin_v$v.so)
 HOST += $(NET_PLUGINS) $(B)/test/fakes/host/net_check
 tests: $(NET_PLUGINS) $(B)/test/fakes/host/net_check
 
@@ -36,7 +45,7 @@ $(B)/test/fakes/host/net_check: $(B)/test/fakes/host/net_check.o
 $(NET_PLUGINS:.so=.o): $(B)/test/fakes/host/net_plugin_v%.o: test/fakes/host/net_plugin.c
 	@mkdir -p $(@D)
 	$(cc) -DABI=$* -c -o $@ $<
-$(NET_PLUGINS): %.so: %.o $(call o,$(addprefix plugin/tcp/,devices.c join.c link.c log.c net.c) plugin/runtime/clock.c) \
+$(NET_PLUGINS): %.so: %.o $(call o,$(addprefix plugin/tcp/,devices.c join.c link.c log.c net.c) plugin/runtime/clock.c plugin/runtime/nccl.c) \
 		test/fakes/host/net_plugin.map
 	$(ld) -shared -Wl,--version-script=test/fakes/host/net_plugin.map -o $@ $(filter %.o,$^) \
 		-lpthread

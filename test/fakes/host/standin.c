@@ -13,7 +13,7 @@
 // N | --split]
 //[--hang]
 //[--events]
-//	        [--rank-env R:NAME=VALUE]... [--probe R:N]
+//	        [--rank-env R:NAME=VALUE]... [--probe R:N] [--offer [R:]ALGOS]
 //
 // --probe: rank R asks the tuner once more before each N-th collective and does
 // nothing with the answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's
@@ -24,8 +24,12 @@
 // alone, and all ranks run the same symmetric kernel, whatever the tuner
 // answers.
 //
+// --offer: in each second round the calls of rank R, or of all ranks, have a
+// configuration that selects these algorithms (ncclCollConfig_t of NCCL 2.31).
+//
 // --events: the library is a profiler as well, and gets the events of each
-// collective as that release tells them.
+// collective as that release tells them. --tags N: the application tags its
+// calls with 0 to N in turn.
 //
 // --groups: so many communicators at once, each with all ranks, which take
 // turns.
@@ -33,6 +37,9 @@
 // --split: each rank is in two communicators, which take turns: that of all
 // ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
 // ranks ask twice in theirs, so that the halves do not count alike.
+//
+// --rccl: the library that calls is librccl.so.1, it has 112 channels, and its
+// kernels' times are ticks.
 //
 // --noise: times vary by so much, at random but in every run alike. --rank-us:
 // each rank takes so much longer than the one before, that they can be told
@@ -84,6 +91,7 @@ static const uint64_t FIRST_ID = 0xc0ffee0000000000;
 struct answer {
 	uint64_t seq;
 	int algo, proto, channels;
+	size_t chunk_size;
 };
 
 /* Shared by all ranks, threads or processes. */
@@ -132,6 +140,29 @@ static void logger(int level, unsigned long flags, const char *file, int line, c
 	fprintf(stderr, "stand-in: [%d] %s:%d %s\n", getpid(), file, line, text);
 }
 
+/* The logger that plugins get. */
+static host_logger *plugin_log = logger;
+
+/* Be RCCL to plugins, by the library beside this program. */
+static bool load_rccl(void)
+{
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
+	void *library = NULL;
+	char version[16];
+
+	snprintf(version, sizeof(version), "%d", host_version);
+	setenv("RCCL_VERSION", version, 1);
+	if (slash) {
+		strcpy(slash, "/librccl.so.1");
+		library = dlopen(path, RTLD_NOW);
+	}
+	if (library)
+		*(void **)&plugin_log = dlsym(library, "rccl_log");
+	return library && plugin_log;
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -159,7 +190,8 @@ static void compare(int rank, uint64_t seq, const struct host_choice *c)
 			continue;
 		if (__atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != seq + 1)
 			continue;
-		if (a->algo == c->algo && a->proto == c->proto && a->channels == c->channels)
+		if (a->algo == c->algo && a->proto == c->proto && a->channels == c->channels &&
+		    a->chunk_size == c->chunk_size)
 			continue;
 		meet->diverged = 1;
 		if (opt.hang)
@@ -168,10 +200,12 @@ static void compare(int rank, uint64_t seq, const struct host_choice *c)
 			meet->stop = 1;
 		fprintf(stderr,
 			"stand-in: DIVERGENCE at collective %llu: rank %d "
-			"%s/%s %d channels, rank %d %s/%s %d channels\n",
+			"%s/%s %d channels, chunks of %zu, rank %d %s/%s %d channels, chunks of "
+			"%zu\n",
 			(unsigned long long)seq, r, name(nb_nccl_algo(a->algo)),
-			name(nb_nccl_proto(a->proto)), a->channels, rank,
-			name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)), c->channels);
+			name(nb_nccl_proto(a->proto)), a->channels, a->chunk_size, rank,
+			name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)), c->channels,
+			c->chunk_size);
 		return;
 	}
 }
@@ -183,6 +217,7 @@ static void publish(int rank, uint64_t seq, const struct host_choice *c)
 	a->algo = c->algo;
 	a->proto = c->proto;
 	a->channels = c->channels;
+	a->chunk_size = c->chunk_size;
 	__atomic_store_n(&a->seq, seq + 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&meet->done[rank], seq + 1, __ATOMIC_RELEASE);
 	compare(rank, seq, c);
@@ -250,9 +285,9 @@ static void report(FILE *f, long loop, int coll, size_t bytes, const struct host
 	fprintf(f,
 		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
 		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d,"
-		"\"runs\":\"%s/%s\"}\n",
+		"\"runs\":\"%s/%s\",\"chunk_size\":%zu}\n",
 		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us), c->channels,
-		name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)));
+		name(nb_nccl_algo(c->algo)), name(nb_nccl_proto(c->proto)), c->chunk_size);
 	fflush(f);
 }
 
@@ -271,9 +306,21 @@ static size_t count_of(int coll, size_t bytes)
 	return coll == 2 || coll == 3 ? bytes / (size_t)opt.ranks : bytes;
 }
 
+/* The application's tag of a collective. */
+static uint64_t tag_of(uint64_t seq)
+{
+	return opt.tags ? seq % (opt.tags + 1) : 0;
+}
+
 static bool is_odd(const struct odd *o, int rank, uint64_t seq)
 {
 	return o->every && o->rank == rank && seq % (uint64_t)o->every == (uint64_t)o->every - 1;
+}
+
+/* Do the ranks run a symmetric kernel, for which at most one tuner is asked? */
+static bool in_windows(uint64_t seq)
+{
+	return opt.windows.until && seq < __atomic_load_n(&meet->plain_from, __ATOMIC_SEQ_CST);
 }
 
 /* The call of the API, before the tuner is asked. */
@@ -282,7 +329,11 @@ static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes, s
 	uint64_t groups = (uint64_t)opt.groups;
 	struct host_prof *p = &me->prof[i * opt.groups + (int)(seq % groups)];
 
-	*k = (struct host_coll){ .func = coll, .datatype = 1, .count = count_of(coll, bytes) };
+	*k = (struct host_coll){ .func = coll,
+				 .datatype = 1,
+				 .count = count_of(coll, bytes),
+				 .tag = tag_of(seq),
+				 .symmetric = in_windows(seq) };
 	if (is_odd(&opt.calls_only, me->first + i, seq)) {
 		struct host_coll more = *k;
 
@@ -291,6 +342,22 @@ static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes, s
 			host_prof_stop(p, more.group_api);
 	}
 	host_prof_call(p, k);
+}
+
+/*
+ * Stamps of a kernel that takes @ns. NCCL's GPUs count ns from anywhere, RCCL's
+ * have ticks of 10 ns.
+ */
+static void stamp(struct host_coll *k, uint64_t seq, uint64_t ns)
+{
+	enum { TICK_NS = 10 };
+
+	k->gpu_from = 1 + seq * 1000000000;
+	if (opt.rccl) {
+		k->gpu_from = (uint64_t)(now() * 1e9) / TICK_NS;
+		ns /= TICK_NS;
+	}
+	k->gpu_to = k->gpu_from + ns;
 }
 
 /* What the profiler is told of it: the GPU's clock goes on by the time. */
@@ -309,12 +376,13 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 			       .steps = 2,
 			       .seq = seq,
 			       .count = count_of(coll, bytes),
-			       .gpu_from = 1 + seq * 1000000000,
-			       .gpu_to = 1 + seq * 1000000000 + ns,
+			       .tag = called->tag,
+			       .symmetric = called->symmetric,
 			       .called = called->called,
 			       .group_api = called->group_api,
 			       .coll_api = called->coll_api };
 
+	stamp(&k, seq, ns);
 	host_prof_coll(p, &k);
 }
 
@@ -351,12 +419,6 @@ static int decide(struct host_comm *comm, int coll, size_t bytes, struct host_ch
 			  : host_decide(comm, coll, bytes, 0, c);
 }
 
-/* Do the ranks run a symmetric kernel, for which at most one tuner is asked? */
-static bool in_windows(uint64_t seq)
-{
-	return opt.windows.until && seq < __atomic_load_n(&meet->plain_from, __ATOMIC_SEQ_CST);
-}
-
 /*
  * The first rank of all looks for the file. Others are at most opt.ahead
  * collectives ahead of it, so they see the end before they reach it.
@@ -376,16 +438,28 @@ static int choose(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
 
 	if (rank == 0 && meet->plain_from == UINT64_MAX)
 		end_windows(seq);
-	if (is_odd(&opt.probe, rank, seq) || (of_half(seq) && rank & 1))
+	if (is_odd(&opt.probe, rank, seq))
+		rc = host_probe(&me->comm[at], coll, bytes, 0, c);
+	if (!rc && of_half(seq) && rank & 1)
 		rc = decide(&me->comm[at], coll, bytes, c);
 	/* 2.31 looks for a symmetric kernel in this way, on each rank */
 	if (!rc && in_windows(seq) && host_version >= 23100)
 		rc = host_ask_nothing(&me->comm[at], coll, bytes);
-	if (!rc && (!in_windows(seq) || rank == opt.windows.rank))
+	if (!rc && !in_windows(seq))
 		rc = decide(&me->comm[at], coll, bytes, c);
+	else if (!rc && rank == opt.windows.rank)
+		rc = host_probe(&me->comm[at], coll, bytes, 0, c);
 	if (in_windows(seq))
 		*c = (struct host_choice){ .channels = 1, .us = 1 };
 	return rc;
+}
+
+/* What a call's configuration selects. */
+static unsigned selected(int rank, long loop)
+{
+	bool has = loop % 2 && (opt.offer.rank < 0 || opt.offer.rank == rank);
+
+	return has ? opt.offer.algos : 0;
 }
 
 /* One collective on all ranks of this thread, as a group call makes it; the
@@ -403,7 +477,10 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll, size_t
 		uint64_t groups = (uint64_t)opt.groups;
 		int at = i * opt.groups + (int)(seq % groups);
 		struct host_choice c;
-		int rc = choose(me, i, seq, coll, bytes, &c);
+		int rc;
+
+		me->comm[at].select = selected(me->first + i, loop);
+		rc = choose(me, i, seq, coll, bytes, &c);
 
 		if (rc) {
 			fprintf(stderr, "stand-in: rank %d: result %d\n", me->first + i, rc);
@@ -448,9 +525,23 @@ static uint64_t member(int group, int *rank, int *ranks)
 	return (uint64_t)(group + half);
 }
 
-/* @id: of the first group. */
+/* NCCL's own node barrier. */
+static void node_barrier(void)
+{
+	if (opt.procs || opt.threads || opt.meet)
+		pthread_barrier_wait(&meet->all);
+}
+
+/*
+ * @id: of the first group. Up to 2.27, NCCL's barrier comes before the tuner's init, so ranks
+ * decide before others have passed it.
+ */
 static int create(struct rank *me, uint64_t id)
 {
+	bool early = host_version < 22800;
+
+	if (early && !opt.events)
+		node_barrier();
 	for (int i = 0; i < me->count * opt.groups; i++) {
 		int rank = me->first + i / opt.groups, ranks;
 		uint64_t group = member(i % opt.groups, &rank, &ranks);
@@ -459,7 +550,7 @@ static int create(struct rank *me, uint64_t id)
 						  .id = id + group,
 						  .ranks = (size_t)ranks,
 						  .nodes = (size_t)opt.nodes,
-						  .max_channels = 32,
+						  .max_channels = opt.rccl ? 112 : 32,
 						  .nvls = opt.nvls,
 						  .algos = plugin.abi == 2 ? 6 : HOST_ALGOS };
 		if (opt.events) {
@@ -472,15 +563,16 @@ static int create(struct rank *me, uint64_t id)
 				.rank = rank,
 			};
 			if (!host_prof_open(&me->prof[i], plugin.handle, opt.prof_abi) ||
-			    host_prof_init(&me->prof[i], logger))
+			    host_prof_init(&me->prof[i], plugin_log))
 				return 1;
+			if (early)
+				node_barrier();
 		}
-		if (host_init(&me->comm[i], logger))
+		if (host_init(&me->comm[i], plugin_log))
 			return 1;
 	}
-	/* NCCL's own node barrier, which follows the tuner's init */
-	if (opt.procs || opt.threads || opt.meet)
-		pthread_barrier_wait(&meet->all);
+	if (!early)
+		node_barrier();
 	return 0;
 }
 
@@ -665,6 +757,8 @@ int main(int argc, char **argv)
 	if (getenv("STANDIN_LOCALE"))
 		setlocale(LC_ALL, ""); /* as an application may */
 	standin_label(NULL);
+	if (opt.rccl && !load_rccl())
+		return 1;
 	meet = opt.meet ? meet_others(opt.meet)
 			: mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -12,7 +12,7 @@ enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5, MAX_ENV = 128 };
 /* What the stand-in was asked to do; the options' texts are in usage. */
 struct standin_opts {
 	int ranks, nodes, abi, comms, groups;
-	bool procs, threads, nvls, hang, events, split, help, stalls;
+	bool procs, threads, nvls, hang, events, split, help, stalls, rccl;
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
@@ -20,6 +20,7 @@ struct standin_opts {
 	long loops;
 	int pause_ms;
 	uint64_t ahead;
+	uint64_t tags; /* calls have the application's tags 0 to this in turn */
 	char *rank_env[MAX_ENV];
 	int nrank_env;
 	const char *report, *contend;
@@ -33,6 +34,10 @@ struct standin_opts {
 		int rank;
 		const char *until; /* this file exists; NULL: no windows */
 	} windows;
+	struct {
+		unsigned algos; /* bits of algorithms; 0: no call selects any */
+		int rank;	/* whose calls do; -1: those of all */
+	} offer;
 };
 
 extern struct standin_opts opt;

@@ -25,7 +25,8 @@ struct standin_opts opt = { .ranks = 8,
 			    .seconds = 0,
 			    .rank_us = 1,
 			    .loops = 1,
-			    .ahead = 8 };
+			    .ahead = 8,
+			    .offer = { .rank = -1 } };
 
 static size_t size(const char *s)
 {
@@ -53,10 +54,12 @@ static bool collectives(char *list)
 /* Newest tuner interface that a release looks up. */
 static int abi_of(const char *release)
 {
-	int minor = 0;
+	int minor = 0, patch = 0;
 
-	if (sscanf(release, "2.%d", &minor) != 1 || minor < 21)
+	if (sscanf(release, "2.%d.%d", &minor, &patch) < 1 || minor < 21)
 		return 0;
+	if (minor > 32 || (minor == 32 && patch >= 6))
+		return 7;
 	return minor >= 30 ? 6 : minor >= 28 ? 5 : minor >= 24 ? 4 : minor >= 22 ? 3 : 2;
 }
 
@@ -67,7 +70,8 @@ static int prof_abi_of(const char *release)
 
 	if (sscanf(release, "2.%d", &minor) != 1)
 		return 0;
-	return minor >= 29   ? 6
+	return minor >= 31   ? 7
+	       : minor >= 29 ? 6
 	       : minor >= 28 ? 5
 	       : minor >= 27 ? 4
 	       : minor >= 26 ? 3
@@ -97,6 +101,26 @@ static bool windows(char *text)
 	opt.windows.rank = (int)strtol(text, &end, 10);
 	opt.windows.until = end + 1;
 	return end > text && *end == ':' && end[1];
+}
+
+/* [RANK:]ALGORITHM,... */
+static bool offer(char *text)
+{
+	char *end, *save = NULL;
+	long rank = strtol(text, &end, 10);
+
+	if (*end == ':' && end > text) {
+		opt.offer.rank = (int)rank;
+		text = end + 1;
+	}
+	for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+		int algo = nb_nccl_algo_named(w);
+
+		if (algo < 0)
+			return false;
+		opt.offer.algos |= 1u << algo;
+	}
+	return opt.offer.algos;
 }
 
 /* What times there are is known wherever they are shown. */
@@ -141,6 +165,8 @@ static bool option(const char *o, char *v)
 		opt.pause_ms = atoi(v);
 	else if (!strcmp(o, "ahead"))
 		opt.ahead = strtoull(v, NULL, 10);
+	else if (!strcmp(o, "tags"))
+		opt.tags = strtoull(v, NULL, 10);
 	else if (!strcmp(o, "rank-env") && opt.nrank_env < MAX_ENV)
 		opt.rank_env[opt.nrank_env++] = v;
 	else if (!strcmp(o, "probe"))
@@ -149,6 +175,8 @@ static bool option(const char *o, char *v)
 		return odd(&opt.calls_only, v);
 	else if (!strcmp(o, "windows"))
 		return windows(v);
+	else if (!strcmp(o, "offer"))
+		return offer(v);
 	else if (!strcmp(o, "contend"))
 		opt.contend = v;
 	else if (!strcmp(o, "noise"))
@@ -202,8 +230,15 @@ void standin_usage(FILE *f)
 	      "asks the\n"
 	      "                   tuner of rank R alone, and does not use "
 	      "the answer\n"
+	      "  --rccl           ask as RCCL does (2.27.7, or the release of "
+	      "a later --nccl);\n"
+	      "                   librccl.so.1 is loaded\n"
 	      "  --no-nvls        NCCL offers no NVLS\n"
-	      "  --events         profiler events as well\n"
+	      "  --offer [R:]ALGOS  calls of each second round (R: those of rank R alone)\n"
+	      "                   have a configuration that selects these algorithms, as\n"
+	      "                   from 2.31 on\n"
+	      "  --events         profiler events as well; --tags N: calls have the\n"
+	      "                   application's tags 0 to N in turn (from 2.31 on)\n"
 	      "  --hang           ranks that differ stand still until SIGTERM\n"
 	      "  --stalls         at the end: how often and how long ranks "
 	      "waited at fences\n"
@@ -215,39 +250,27 @@ void standin_usage(FILE *f)
 
 bool standin_options(int argc, char **argv)
 {
-	static const struct option names[] = { { "ranks", 1, NULL, 'x' },
-					       { "nodes", 1, NULL, 'x' },
-					       { "comms", 1, NULL, 'x' },
-					       { "nccl", 1, NULL, 'x' },
-					       { "groups", 1, NULL, 'x' },
-					       { "coll", 1, NULL, 'x' },
-					       { "min", 1, NULL, 'x' },
-					       { "max", 1, NULL, 'x' },
-					       { "factor", 1, NULL, 'x' },
-					       { "seconds", 1, NULL, 'x' },
-					       { "loops", 1, NULL, 'x' },
-					       { "pause-ms", 1, NULL, 'x' },
-					       { "ahead", 1, NULL, 'x' },
-					       { "report", 1, NULL, 'x' },
-					       { "table", 1, NULL, 'x' },
-					       { "contend", 1, NULL, 'x' },
-					       { "noise", 1, NULL, 'x' },
-					       { "rank-us", 1, NULL, 'x' },
-					       { "rank-env", 1, NULL, 'x' },
-					       { "probe", 1, NULL, 'x' },
-					       { "rank", 1, NULL, 'x' },
-					       { "meet", 1, NULL, 'x' },
-					       { "calls-only", 1, NULL, 'x' },
-					       { "windows", 1, NULL, 'x' },
-					       { "procs", 0, NULL, 'p' },
-					       { "threads", 0, NULL, 't' },
-					       { "no-nvls", 0, NULL, 'n' },
-					       { "hang", 0, NULL, 'h' },
-					       { "stalls", 0, NULL, 'l' },
-					       { "events", 0, NULL, 'e' },
-					       { "split", 0, NULL, 's' },
-					       { "help", 0, NULL, 'H' },
-					       { NULL, 0, NULL, 0 } };
+	static const struct option names[] = {
+		{ "ranks", 1, NULL, 'x' },   { "nodes", 1, NULL, 'x' },
+		{ "comms", 1, NULL, 'x' },   { "nccl", 1, NULL, 'x' },
+		{ "groups", 1, NULL, 'x' },  { "coll", 1, NULL, 'x' },
+		{ "min", 1, NULL, 'x' },     { "max", 1, NULL, 'x' },
+		{ "factor", 1, NULL, 'x' },  { "seconds", 1, NULL, 'x' },
+		{ "loops", 1, NULL, 'x' },   { "pause-ms", 1, NULL, 'x' },
+		{ "ahead", 1, NULL, 'x' },   { "report", 1, NULL, 'x' },
+		{ "table", 1, NULL, 'x' },   { "contend", 1, NULL, 'x' },
+		{ "noise", 1, NULL, 'x' },   { "rank-us", 1, NULL, 'x' },
+		{ "tags", 1, NULL, 'x' },    { "rank-env", 1, NULL, 'x' },
+		{ "probe", 1, NULL, 'x' },   { "rank", 1, NULL, 'x' },
+		{ "meet", 1, NULL, 'x' },    { "calls-only", 1, NULL, 'x' },
+		{ "windows", 1, NULL, 'x' }, { "offer", 1, NULL, 'x' },
+		{ "procs", 0, NULL, 'p' },   { "threads", 0, NULL, 't' },
+		{ "no-nvls", 0, NULL, 'n' }, { "hang", 0, NULL, 'h' },
+		{ "stalls", 0, NULL, 'l' },  { "rccl", 0, NULL, 'r' },
+		{ "events", 0, NULL, 'e' },  { "split", 0, NULL, 's' },
+		{ "help", 0, NULL, 'H' },    { NULL, 0, NULL, 0 }
+	};
+	static char rccl[] = "2.27.7";
 	int o, at;
 
 	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
@@ -258,12 +281,19 @@ bool standin_options(int argc, char **argv)
 		opt.threads |= o == 't';
 		opt.hang |= o == 'h';
 		opt.stalls |= o == 'l';
+		opt.rccl |= o == 'r';
+		if (o == 'r')
+			option("nccl", rccl);
 		opt.events |= o == 'e';
 		opt.nvls &= o != 'n';
 		opt.split |= o == 's';
 	}
 	if (opt.split)
 		opt.groups = 2;
+	if (opt.rccl) {
+		host_rccl = true;
+		opt.nvls = false;
+	}
 	return optind == argc && opt.rank >= 0 && opt.rank < opt.ranks && opt.ranks > 0 &&
 	       opt.groups > 0 && opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 && opt.abi &&
 	       opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING && opt.min > 0;

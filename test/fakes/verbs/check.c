@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "plugin/runtime/clock.h"
 
 static int number, failed;
 
@@ -54,18 +51,9 @@ bool find_all(void)
 /* ---- a sink that keeps what it is told ---- */
 
 static uint32_t hooks, timed;
-struct nb_clock nb_clock; /* zero: the system's */
 struct check_told told;
 struct ncclbpf_verbs_qp answer;
 bool answering;
-
-uint64_t nb_clock_system(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 #define KEEP(what)                                                     \
 	if (told.n##what < KEPT)                                       \
@@ -105,7 +93,7 @@ static void run_untimed(enum nb_hook hook, void *ctx, uint64_t size)
 	run(hook, ctx, size);
 }
 
-const struct nb_tap_sink sink = { &hooks, &timed, &nb_clock, run, run_untimed };
+const struct nb_tap_sink sink = { &hooks, &timed, run, run_untimed };
 
 void listen_to(uint32_t bits)
 {

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "plugin/runtime/clock.h"
 #include "test/fakes/verbs/check.h"
 
 /* A second context of the adapter has its own number and its own queues. */
@@ -242,8 +241,7 @@ static void count(enum nb_hook hook, void *ctx, uint64_t size)
 	__atomic_fetch_add(&seen[hook == NB_HOOK_VERBS_DONE], 1, __ATOMIC_RELAXED);
 }
 
-static const struct nb_clock no_clock; /* the system's */
-static const struct nb_tap_sink counting = { &wanted, &wanted, &no_clock, count, count };
+static const struct nb_tap_sink counting = { &wanted, &wanted, count, count };
 
 static void *sender(void *arg)
 {

@@ -135,12 +135,14 @@ static void conn_add(struct conn c)
 
 void vg_agent_scan(char *const *peers, int npeers, const int slot_size[2])
 {
-	for (int i = 0; i < npeers * PEER_NCONN; i++) {
-		const char *peer = peers[i / PEER_NCONN];
+	int nconns = 2 * vg_layout->peer_conns; // sends, then receives
+
+	for (int i = 0; i < npeers * nconns; i++) {
+		const char *peer = peers[i / nconns];
 
 		if (!peer)
 			continue;
-		const char *at = peer + (size_t)(CONN_SIZE * (i % PEER_NCONN));
+		const char *at = peer + vg_layout->conn_size * (size_t)(i % nconns);
 		struct conn c = {
 			.buf_ll = ptr_at(at, CONN_BUFS),
 			.buf_ll128 = ptr_at(at, CONN_BUFS + 8),
@@ -149,7 +151,7 @@ void vg_agent_scan(char *const *peers, int npeers, const int slot_size[2])
 			.head = (void *)ptr_at(at, CONN_HEAD),
 			.size_ll = slot_size[0],
 			.size_ll128 = slot_size[1],
-			.send = i % PEER_NCONN < PEER_RECV,
+			.send = i % nconns < vg_layout->peer_conns,
 		};
 		if (c.fifo && c.head && c.tail)
 			conn_add(c);

@@ -160,3 +160,14 @@ void vg_log(const char *fmt, ...)
 	ssize_t done = write(STDERR_FILENO, line, at);
 	(void)done; // nowhere left to complain
 }
+
+void vg_skip(const char *what, const char *why)
+{
+	enum { SKIP_STATUS = 77 };
+	char line[4400];
+	int n = snprintf(line, sizeof line, "vgpu: SKIP: %s%s\n", what, why);
+	ssize_t done = write(STDERR_FILENO, line, (size_t)n);
+
+	(void)done;
+	_exit(SKIP_STATUS);
+}

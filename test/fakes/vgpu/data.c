@@ -5,7 +5,8 @@
 // NCCL's proxy and network carry messages of the sizes that a GPU would send.
 // The order follows the files of NCCL 2.28.9's src/device: sendrecv.h,
 // all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h,
-// prims_simple.h. Any other work makes its launch fail.
+// prims_simple.h, and of 2.29.7's: all_gather_v.h. Any other work makes its
+// launch fail.
 #include "test/fakes/vgpu/vgpu.h"
 
 #include <stdio.h>
@@ -26,6 +27,12 @@ struct op {
 	bool from_peer, from_input, to_peer, to_output;
 };
 
+struct part { // one root's bytes of an AllGatherV, on one channel
+	char *input, *output;
+	size_t bytes, chunk, done;
+	unsigned depth; // how far upstream on the ring the root is
+};
+
 struct task { // a send, a receive, a copy, or one channel of a collective
 	int channel;
 	unsigned stage;
@@ -41,6 +48,8 @@ struct task { // a send, a receive, a copy, or one channel of a collective
 	const char *order; // int [ranks]: this rank, the next one, ...
 	size_t count;	   // elements of all channels
 	bool at_root, before_root, after_root;
+	struct part *parts; // of an AllGatherV, which takes a chunk of each in turn
+	unsigned nparts;
 	unsigned slices; // of a chunk
 	size_t least;	 // elements of a slice, but for the last
 	size_t cursor;	 // what the next op begins with
@@ -73,6 +82,8 @@ struct vg_data *vg_data_new(const char *comm)
 
 void vg_data_free(struct vg_data *d)
 {
+	for (size_t i = 0; d && i < d->ntask; i++)
+		free(d->tasks[i].parts);
 	if (d)
 		free(d->tasks);
 	free(d);
@@ -145,12 +156,24 @@ static const struct half halves[2] = {
 	  PEER_RECV + PEER_P2P },
 };
 
+// Which part of the bytes this channel has.
+static unsigned part_number(const char *work, int channel)
+{
+	unsigned n = u8_at(work, P2P_NCHANNELS); // a power of two
+	unsigned delta = ((unsigned)channel - u8_at(work, P2P_BASE)) & (n - 1u), part = 0;
+
+	if (!vg_layout->p2p_reversed)
+		return delta;
+	for (unsigned bit = 1; bit < n; bit <<= 1)
+		part = part << 1 | ((delta & bit) != 0);
+	return part;
+}
+
 // This channel's part of a work; false: it has none.
 static bool part_of(const struct half *h, const char *work, int channel, struct task *t)
 {
 	unsigned nparts = u8_at(work, h->parts);
-	unsigned part =
-		((unsigned)channel - u8_at(work, P2P_BASE)) & (u8_at(work, P2P_NCHANNELS) - 1u);
+	unsigned part = part_number(work, channel);
 	size_t bytes = u64_at(work, h->bytes);
 
 	if (part >= nparts)
@@ -170,7 +193,7 @@ static bool part_of(const struct half *h, const char *work, int channel, struct 
 void vg_data_p2p(struct vg_data *d, int channel, unsigned stage, const char *work)
 {
 	struct task t = { .channel = channel, .stage = stage, .type = -1, .elem = 1, .slices = 1 };
-	unsigned flags = u8_at(work, P2P_FLAGS);
+	unsigned flags = u8_at(work, vg_layout->p2p_flags);
 
 	if (flags & (P2P_SEND_LL | P2P_RECV_LL | P2P_REGISTERED)) {
 		vg_data_refuse(d, flags & P2P_REGISTERED ? "SendRecv of registered buffers"
@@ -206,15 +229,15 @@ static const size_t elem_size[] = { 1, 1, 4, 4, 8, 8, 0, 4, 8, 0, 0, 0 };
 static void share_of(struct task *t, const char *work, size_t *begin)
 {
 	int lo = u8_at(work, 0), hi = u8_at(work, 1);
-	size_t count_lo = u64_at(work, COLL_COUNT_LO);
-	size_t count_mid = u64_at(work, COLL_COUNT_MID);
+	const char *counts = work + vg_layout->coll_count;
+	size_t count_lo = u64_at(counts, 0), count_mid = u64_at(counts, 8);
 	unsigned field = t->channel == lo ? 0 : t->channel == hi ? 2 : 1;
-	uint64_t grains = u64_at(work, COLL_GRAINS) >> (21 * field);
+	uint64_t grains = u64_at(counts, 24) >> (21 * field);
 
-	t->total = u64_at(work, COLL_COUNT_LO + 8 * (size_t)field);
+	t->total = u64_at(counts, 8 * (size_t)field);
 	t->chunk = (grains & 0x1fffff) * (COLL_GRAIN / t->elem);
 	*begin = field == 0 ? 0 : count_lo + (size_t)(t->channel - lo - 1) * count_mid;
-	t->count = count_lo + u64_at(work, COLL_COUNT_HI);
+	t->count = count_lo + u64_at(counts, 16);
 	if (hi > lo)
 		t->count += (size_t)(hi - lo - 1) * count_mid;
 }
@@ -230,30 +253,32 @@ static bool playable(struct vg_func f, const char *work)
 	return f.op == OP_SUM && f.type >= 0 && elem_size[f.type];
 }
 
-// The ring of a channel; false: memory that holds it is gone.
-static bool ring_of(struct task *t, const char *channel, const char *work)
+// The ring of a channel, with slices of so many slots; false: memory that holds it is gone.
+static bool ring_of(const struct vg_data *d, struct task *t, unsigned steps)
 {
-	unsigned root = u32_at(work, COLL_ROOT);
+	const char *channel = channel_at(d->comm, t->channel);
 
-	t->index = u32_at(channel, CHANNEL_RING_INDEX);
+	t->ranks = u32_at(d->comm, COMM_NRANKS);
+	t->least = u32_at(d->comm, COMM_BUF_SIZES + 4 * VG_SIMPLE) / NSLOT / t->elem * steps / 32;
+	t->send = end_of(d, t->channel, int_at(channel, CHANNEL_RING_NEXT), 0, steps);
+	t->recv = end_of(d, t->channel, int_at(channel, CHANNEL_RING_PREV), PEER_RECV, steps);
+	t->index = u32_at(channel, vg_layout->channel_ring_index);
 	t->order = ptr_at(channel, CHANNEL_RING_ORDER);
-	if (t->index >= t->ranks || !vg_mem_mapped(t->order, 4 * (size_t)t->ranks))
-		return false;
+	return t->send.conn && t->recv.conn && t->index < t->ranks &&
+	       vg_mem_mapped(t->order, 4 * (size_t)t->ranks);
+}
+
+static void place_root(struct task *t, unsigned root)
+{
 	t->at_root = u32_at(t->order, 0) == root;
 	t->before_root = u32_at(t->order, 4 * (size_t)(1 % t->ranks)) == root;
 	t->after_root = u32_at(t->order, 4 * (size_t)(t->ranks - 1)) == root;
-	return true;
 }
 
 void vg_data_coll(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
 		  const char *work)
 {
-	const char *at = channel_at(d->comm, channel);
-	struct task t = { .channel = channel,
-			  .stage = stage,
-			  .type = f.type,
-			  .elem = 1,
-			  .ranks = u32_at(d->comm, COMM_NRANKS) };
+	struct task t = { .channel = channel, .stage = stage, .type = f.type, .elem = 1 };
 	unsigned steps = SLICE_STEPS;
 	size_t begin;
 
@@ -268,16 +293,62 @@ void vg_data_coll(struct vg_data *d, int channel, unsigned stage, struct vg_func
 		t.slices = steps = 1;
 	if (f.type >= 0)
 		t.elem = elem_size[f.type];
-	t.least = u32_at(d->comm, COMM_BUF_SIZES + 4 * VG_SIMPLE) / NSLOT / t.elem * steps / 32;
 	share_of(&t, work, &begin);
 	t.input = ptr_at(work, COLL_SEND_ADDR) + begin * t.elem;
 	t.output = ptr_at(work, COLL_RECV_ADDR) + begin * t.elem;
-	t.send = end_of(d, channel, int_at(at, CHANNEL_RING_NEXT), 0, steps);
-	t.recv = end_of(d, channel, int_at(at, CHANNEL_RING_PREV), PEER_RECV, steps);
-	if (!t.send.conn || !t.recv.conn || !t.chunk || !ring_of(&t, at, work))
+	if (!ring_of(d, &t, steps) || !t.chunk) {
 		vg_data_refuse(d, "a collective on an unknown ring");
-	else
-		add(d, t);
+		return;
+	}
+	place_root(&t, u32_at(work, COLL_ROOT));
+	add(d, t);
+}
+
+// The task of an AllGatherV that this work is a part of; NULL: it is not played.
+static struct task *allgatherv_task(struct vg_data *d, int channel, unsigned stage)
+{
+	struct task t = { .channel = channel,
+			  .stage = stage,
+			  .type = -1,
+			  .elem = 1,
+			  .slices = 1,
+			  .coll = VG_ALLGATHERV };
+	struct task *last = d->ntask ? &d->tasks[d->ntask - 1] : NULL;
+
+	if (last && last->parts && last->channel == channel && last->stage == stage)
+		return last;
+	if (ring_of(d, &t, 1))
+		return add(d, t);
+	vg_data_refuse(d, "an AllGatherV on an unknown ring");
+	return NULL;
+}
+
+void vg_data_bcast(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
+		   const char *work)
+{
+	struct part p = { .input = ptr_at(work, BCAST_SEND_ADDR),
+			  .output = ptr_at(work, BCAST_RECV_ADDR),
+			  .bytes = u64_at(work, BCAST_BYTES),
+			  .chunk = u32_at(work, BCAST_CHUNK),
+			  .depth = u32_at(work, BCAST_DEPTH) };
+
+	if (f.coll != VG_ALLGATHERV || f.algo != VG_RING || f.proto != VG_SIMPLE) {
+		vg_data_refuse(d, "any AllGatherV but RING/SIMPLE");
+		return;
+	}
+	struct task *t = allgatherv_task(d, channel, stage);
+	if (!t)
+		return;
+	if (p.depth >= t->ranks || !p.chunk) {
+		vg_data_refuse(d, "an AllGatherV whose works are not understood");
+		return;
+	}
+	struct part *more = vg_calloc(t->nparts + 1, sizeof *more);
+	if (t->nparts)
+		memcpy(more, t->parts, t->nparts * sizeof *more);
+	free(t->parts);
+	t->parts = more;
+	t->parts[t->nparts++] = p;
 }
 
 // ---- ops of a task
@@ -368,10 +439,34 @@ static unsigned ring_op(struct task *t)
 		t->op.to_peer = !t->at_root;
 		t->op.to_output = t->at_root;
 		return 1;
+	case VG_ALLGATHERV:
 	case VG_NCOLL:
 		break;
 	}
 	return 1;
+}
+
+// One chunk of the next root whose bytes are not complete.
+static bool next_part(struct task *t)
+{
+	for (unsigned i = 0; i < t->nparts; i++) {
+		struct part *p = &t->parts[t->nop++ % t->nparts];
+
+		if (p->done >= p->bytes)
+			continue;
+		t->input = p->input;
+		t->output = p->output;
+		t->op = (struct op){ .in = p->done,
+				     .out = p->done,
+				     .n = least_of(p->chunk, p->bytes - p->done),
+				     .from_peer = p->depth > 0,
+				     .from_input = p->depth == 0,
+				     .to_peer = p->depth < t->ranks - 1,
+				     .to_output = true };
+		p->done += t->op.n;
+		return true;
+	}
+	return false;
 }
 
 static bool next_ring(struct task *t)
@@ -389,7 +484,7 @@ static bool next_ring(struct task *t)
 
 static bool next_op(struct task *t)
 {
-	if (!(t->ranks ? next_ring(t) : next_p2p(t)))
+	if (!(t->parts ? next_part(t) : t->ranks ? next_ring(t) : next_p2p(t)))
 		return false;
 	t->slice = 0;
 	t->offset = 0;

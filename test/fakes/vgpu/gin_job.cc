@@ -70,20 +70,30 @@ struct rank {
 	char *data;
 	ncclWindow_t win;
 	ncclDevComm dev;
+	ncclGinBarrierHandle_t barrier; // of all ranks
 
 	void open(const ncclUniqueId &id)
 	{
-		ncclDevCommRequirements q;
+#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER // since 2.29
+		ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+
+		q.ginConnectionType = NCCL_GIN_CONNECTION_FULL;
+#else
+		ncclDevCommRequirements q{};
+#endif
+		ncclDevResourceRequirements_t need{};
 
 		CHECK(r, cudaSetDevice(r % 8));
 		CHECK(r, ncclCommInitRank(&comm, nranks, id, r));
 		CHECK(r, ncclMemAlloc((void **)&data, BYTES));
 		memset(data, 0, BYTES);
 		CHECK(r, ncclCommWindowRegister(comm, data, BYTES, &win, 0));
-		memset(&q, 0, sizeof(q));
 		q.ginSignalCount = SIGNALS;
 		q.ginCounterCount = COUNTERS;
-		q.railGinBarrierCount = 1;
+		// The rail barrier is one of a rank per node: since 2.29 it has no signals for more.
+		CHECK(r, ncclGinBarrierCreateRequirement(comm, ncclTeamWorld(comm), 1, &barrier,
+							 &need));
+		q.resourceRequirementsList = &need;
 		CHECK(r, ncclDevCommCreate(comm, &q, &dev));
 		NEED(r, dev.ginContextCount > 0);
 		meet();
@@ -216,39 +226,56 @@ static void many_small(rank &k)
 	meet();
 }
 
+// Threads of a kernel that work together.
 struct host_coop {
+	int rank, count;
+	pthread_barrier_t *all;
+
 	int thread_rank() const
 	{
-		return 0;
+		return rank;
 	}
 	int size() const
 	{
-		return 1;
+		return count;
 	}
 	int num_threads() const
 	{
-		return 1;
+		return count;
 	}
 	void sync()
 	{
+		pthread_barrier_wait(all);
 	}
 };
 
-// NCCL's own GIN barrier over all ranks.
+// NCCL's own GIN barrier over all ranks. Since 2.29 a thread waits for a peer's
+// signal before it signals its next peer, so there must be a thread for each peer.
 static void barriers(rank &k)
 {
-	ncclGin gin(k.dev, 0);
+	const int n = nranks > 2 ? nranks - 1 : 1;
+	std::vector<std::thread> threads;
+	pthread_barrier_t all;
 	double from = now_us();
 
-	for (int i = 0; i < times; i++) {
-		ncclGinBarrierSession<host_coop> b(host_coop(), gin,
-						   ncclTeamWorld(k.dev),
-						   k.dev.railGinBarrier, 0);
-		b.sync(host_coop(), cuda::memory_order_acq_rel,
-		       ncclGinFenceLevel::Relaxed);
-	}
+	pthread_barrier_init(&all, nullptr, (unsigned)n);
+	for (int t = 0; t < n; t++)
+		threads.emplace_back([&, t] {
+			host_coop coop{ t, n, &all };
+			ncclGin gin(k.dev, 0);
+
+			for (int i = 0; i < times; i++) {
+				ncclGinBarrierSession<host_coop> b(coop, gin, ncclTeamWorld(k.dev),
+								   k.barrier, 0);
+				b.sync(coop, cuda::memory_order_acq_rel,
+				       ncclGinFenceLevel::Relaxed);
+			}
+		});
+	for (auto &t : threads)
+		t.join();
 	if (k.r == 0)
 		printf("# GIN barrier: %.1f us\n", (now_us() - from) / times);
+	pthread_barrier_destroy(&all);
 	meet();
 }
 
@@ -286,7 +313,7 @@ static void late_windows(rank &k)
 // A second communicator: NCCL gives its connect no context.
 static void second_comm(rank &k)
 {
-	rank other{ k.r, nullptr, nullptr, nullptr, {} };
+	rank other{ k.r, nullptr, nullptr, nullptr, {}, {} };
 
 	other.open(sh->second);
 	all_to_all(other);
@@ -347,7 +374,7 @@ static const struct mode {
 
 static void run_rank(int r, const std::vector<const mode *> &chosen)
 {
-	rank k{ r, nullptr, nullptr, nullptr, {} };
+	rank k{ r, nullptr, nullptr, nullptr, {}, {} };
 
 	k.open(sh->id);
 	for (const mode *m : chosen) {

@@ -255,14 +255,14 @@ static size_t count_of(enum coll c, size_t bytes, int nranks)
 {
 	size_t n = bytes / sizeof(float);
 
-	return c == ALLGATHER || c == REDUCESCATTER ? n / (size_t)nranks : n;
+	return job_in_parts(c) ? n / (size_t)nranks : n;
 }
 
 static double bus_factor(enum coll c, int nranks)
 {
 	if (c == ALLREDUCE)
 		return 2.0 * (nranks - 1) / nranks;
-	if (c == ALLGATHER || c == REDUCESCATTER)
+	if (job_in_parts(c))
 		return (double)(nranks - 1) / nranks;
 	return 1;
 }
@@ -278,11 +278,23 @@ static ncclResult_t sendrecv(const struct rank *r, size_t n, int nranks)
 			    r->stream);
 }
 
+static ncclResult_t broadcasts(const struct rank *r, size_t n, int nranks)
+{
+	ncclResult_t e = ncclSuccess;
+
+	for (int root = 0; root < nranks && !e; root++)
+		e = ncclBroadcast(r->send, (float *)r->recv + (size_t)root * n, n, ncclFloat, root,
+				  r->comm, r->stream);
+	return e;
+}
+
 static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n, int nranks)
 {
 	switch (c) {
 	case SENDRECV:
 		return sendrecv(r, n, nranks);
+	case ALLGATHERV:
+		return broadcasts(r, n, nranks);
 	case ALLREDUCE:
 		return ncclAllReduce(r->send, r->recv, n, ncclFloat, ncclSum, r->comm, r->stream);
 	case ALLGATHER:
@@ -368,7 +380,7 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 		return 0;
 	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin, l->ranks[0].end))
 		return -1;
-	if (c == ALLGATHER || c == REDUCESCATTER)
+	if (job_in_parts(c))
 		n *= (size_t)l->o->nranks;
 	return write_report(l, loop, c, n * sizeof(float), (double)ms * 1e3);
 }

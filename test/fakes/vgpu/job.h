@@ -14,9 +14,10 @@ enum {
 	STOP = 1 << 30, // in shared.go: no loop after those counted there
 };
 
-enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE, SENDRECV };
+// ALLGATHERV: a broadcast of each rank, in one group.
+enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE, SENDRECV, ALLGATHERV };
 
-enum { NCOLL = SENDRECV + 1 };
+enum { NCOLL = ALLGATHERV + 1 };
 
 extern const char *const job_coll_name[NCOLL];
 
@@ -38,6 +39,12 @@ struct opts {
 
 // Read the arguments; a wrong one ends the process with EXIT_USAGE.
 void job_options(struct opts *o, int argc, char **argv);
+
+// Whether a rank's part is its size over the number of ranks.
+static inline bool job_in_parts(enum coll c)
+{
+	return c == ALLGATHER || c == ALLGATHERV || c == REDUCESCATTER;
+}
 
 // Set the variables of --rank-env in the environment of @rank.
 void job_rank_env(const struct opts *o, int rank);

@@ -45,6 +45,7 @@ static float expected(enum coll c, int rank, int nranks, size_t n, size_t i)
 	case BROADCAST:
 		return value(0, i);
 	case ALLGATHER:
+	case ALLGATHERV:
 		return value((int)(i / n), i % n);
 	case REDUCESCATTER:
 		return sum(nranks, (size_t)rank * n + i);
@@ -57,7 +58,7 @@ static float expected(enum coll c, int rank, int nranks, size_t n, size_t i)
 
 size_t job_received(enum coll c, int rank, int nranks, size_t n)
 {
-	if (c == ALLGATHER)
+	if (c == ALLGATHER || c == ALLGATHERV)
 		return n * (size_t)nranks;
 	return c == REDUCE && rank != 0 ? 0 : n;
 }

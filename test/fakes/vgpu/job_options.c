@@ -4,32 +4,36 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <nccl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
-			    "           [--min SIZE] [--max SIZE] [--factor N]\n"
-			    "           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
-			    "           [--check] [--hold] [--rank-env R:NAME=VALUE]...\n"
-			    "  --ranks N      ranks of the job (8)\n"
-			    "  --procs        one process per rank; RANK is in its environment\n"
-			    "  --per-node N   with --procs: N ranks on each pretended node\n"
-			    "  --coll         allreduce, allgather, reducescatter, broadcast,\n"
-			    "                 reduce, sendrecv (allreduce)\n"
-			    "  --min, --max   bytes, with K, M or G (1K, 256M)\n"
-			    "  --factor N     from one size to the next (2)\n"
-			    "  --seconds, --loops  when to end; one loop if neither is given\n"
-			    "  --pause-ms MS  between loops (0)\n"
-			    "  --report FILE  append a JSON line for each collective of rank 0\n"
-			    "  --rank-env     with --procs: a variable of rank R's environment\n"
-			    "  --hold         a rank that fails stays until the job is stopped\n"
-			    "  --check        compare every element that was received; on real\n"
-			    "                 GPUs, or on virtual ones with VGPU_DATA=1\n";
+static const char usage[] =
+	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
+	"           [--min SIZE] [--max SIZE] [--factor N]\n"
+	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
+	"           [--check] [--hold] [--nccl] [--rank-env R:NAME=VALUE]...\n"
+	"  --ranks N      ranks of the job (8)\n"
+	"  --procs        one process per rank; RANK is in its environment\n"
+	"  --per-node N   with --procs: N ranks on each pretended node\n"
+	"  --coll         allreduce, allgather, reducescatter, broadcast,\n"
+	"                 reduce, sendrecv, allgatherv: broadcasts of all ranks\n"
+	"                 in a group (allreduce)\n"
+	"  --min, --max   bytes, with K, M or G (1K, 256M)\n"
+	"  --factor N     from one size to the next (2)\n"
+	"  --seconds, --loops  when to end; one loop if neither is given\n"
+	"  --pause-ms MS  between loops (0)\n"
+	"  --report FILE  append a JSON line for each collective of rank 0\n"
+	"  --rank-env     with --procs: a variable of rank R's environment\n"
+	"  --hold         a rank that fails stays until the job is stopped\n"
+	"  --nccl         print NCCL's version, such as 22809, and end\n"
+	"  --check        compare every element that was received; on real\n"
+	"                 GPUs, or on virtual ones with VGPU_DATA=1\n";
 
 const char *const job_coll_name[NCOLL] = {
-	"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "sendrecv",
+	"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "sendrecv", "allgatherv",
 };
 
 static __attribute__((noreturn, format(printf, 1, 2))) void bad_usage(const char *fmt, ...)
@@ -93,7 +97,7 @@ static void add_coll(struct opts *o, const char *s, size_t len)
 		return;
 	}
 	bad_usage("--coll: \"%.*s\" is none of allreduce, allgather, "
-		  "reducescatter, broadcast, reduce, sendrecv",
+		  "reducescatter, broadcast, reduce, sendrecv, allgatherv",
 		  (int)len, s);
 }
 
@@ -127,6 +131,7 @@ enum opt {
 	RANK_ENV,
 	RANK,
 	SHARED,
+	NCCL,
 	HELP
 };
 
@@ -147,6 +152,7 @@ static const struct option long_opts[] = {
 	{ "rank-env", required_argument, NULL, RANK_ENV },
 	{ "rank", required_argument, NULL, RANK },
 	{ "shared", required_argument, NULL, SHARED },
+	{ "nccl", no_argument, NULL, NCCL },
 	{ "help", no_argument, NULL, HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -170,6 +176,14 @@ void job_rank_env(const struct opts *o, int rank)
 		if (strtol(o->rank_env[i], &set, 10) == rank)
 			putenv(set + 1);
 	}
+}
+
+static void print_version(void)
+{
+	int v = 0;
+
+	ncclGetVersion(&v);
+	printf("%d\n", v);
 }
 
 static void parse_one(struct opts *o, enum opt which, const char *arg)
@@ -225,6 +239,9 @@ static void parse_one(struct opts *o, enum opt which, const char *arg)
 	case SHARED:
 		o->shared_fd = (int)number(name, arg, 0, 1 << 20);
 		break;
+	case NCCL:
+		print_version();
+		exit(0);
 	case HELP:
 		fputs(usage, stdout);
 		exit(0);
@@ -244,7 +261,7 @@ static void check_opts(struct opts *o)
 	for (int i = 0; i < o->ncoll; i++) {
 		size_t least = 4 * (size_t)o->nranks; // a float for each rank
 
-		if ((o->colls[i] == ALLGATHER || o->colls[i] == REDUCESCATTER) && o->min < least)
+		if (job_in_parts(o->colls[i]) && o->min < least)
 			bad_usage("--min %zu: %s on %d ranks needs at least "
 				  "%zu bytes",
 				  o->min, job_coll_name[o->colls[i]], o->nranks, least);

@@ -18,7 +18,7 @@
 #include <strings.h>
 
 const char *const vg_coll_name[VG_NCOLL] = {
-	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce",
+	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "AllGatherV",
 };
 const char *const vg_algo_name[VG_NALGO] = {
 	"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT",
@@ -172,7 +172,7 @@ static double bus_factor(int coll, int ranks)
 {
 	if (coll == VG_ALLREDUCE)
 		return 2.0 * (ranks - 1) / ranks;
-	if (coll == VG_ALLGATHER || coll == VG_REDUCESCATTER)
+	if (coll == VG_ALLGATHER || coll == VG_REDUCESCATTER || coll == VG_ALLGATHERV)
 		return (double)(ranks - 1) / ranks;
 	return 1;
 }

@@ -2,95 +2,33 @@
 // Makes the loaded NCCL call us instead of the CUDA runtime inside it.
 //
 // libnccl.so.2 contains a copy of the CUDA runtime, which would look for a
-// driver. Its .symtab still lists the runtime's functions. Over the entry of
-// each one we write a jump to our function of the same name, or to a stub that
-// says "not supported"; so no code of that runtime ever runs. A program that
-// uses libcudart.so needs none of this: preloaded symbols win; libcudart.so is
-// redirected all the same, for the functions that we lack.
+// driver. Its .symtab lists the runtime's functions, or find.c finds them where
+// the library was stripped. Over the entry of each one we write a jump to our
+// function of the same name, or to a stub that says "not supported"; so no code
+// of that runtime ever runs. A program that uses libcudart.so needs none of
+// this: preloaded symbols win; libcudart.so is redirected all the same, for the
+// functions that we lack.
 //
-// Requires x86-64 and an unstripped NCCL; elsewhere one SKIP line, exit 77.
+// Requires x86-64; elsewhere one SKIP line, exit 77.
 #include "test/fakes/vgpu/vgpu.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/fakes/vgpu/find.h"
+
 int vg_nccl_version;
+bool vg_rccl;
 const int *vg_row_to_id;
 size_t vg_nrows;
 
-enum { JUMP_SIZE = 14, PAGE = 4096, MAX_MODULES = 8, SKIP_STATUS = 77 };
-
-void vg_skip(const char *what, const char *why)
-{
-	char line[4400];
-	int n = snprintf(line, sizeof line, "vgpu: SKIP: %s%s\n", what, why);
-	ssize_t done = write(STDERR_FILENO, line, (size_t)n);
-
-	(void)done;
-	_exit(SKIP_STATUS);
-}
-
-// ---- kernel's host stub -> name
-
-struct kernel {
-	const void *host;
-	char *name;
-};
-
-static struct kernel *kernels;
-static size_t nkernel, ckernel;
-static pthread_mutex_t kernel_mu = PTHREAD_MUTEX_INITIALIZER;
-
-void vg_kernel_add(const void *host, const char *symbol)
-{
-	char *end;
-	size_t len = strlen(symbol);
-
-	if (!strncmp(symbol, "_Z", 2)) { // _Z<length><name><parameters>
-		size_t n = strtoul(symbol + 2, &end, 10);
-
-		if (n > 0 && strlen(end) >= n) {
-			symbol = end;
-			len = n;
-		}
-	}
-	pthread_mutex_lock(&kernel_mu);
-	if (nkernel == ckernel) {
-		ckernel = ckernel ? 2 * ckernel : 256;
-		struct kernel *more = vg_calloc(ckernel, sizeof *more);
-		if (nkernel)
-			memcpy(more, kernels, nkernel * sizeof *more);
-		free(kernels);
-		kernels = more;
-	}
-	kernels[nkernel].host = host;
-	kernels[nkernel++].name = strndup(symbol, len);
-	pthread_mutex_unlock(&kernel_mu);
-}
-
-const char *vg_kernel_name(const void *host)
-{
-	const char *name = "unknown kernel";
-
-	pthread_mutex_lock(&kernel_mu);
-	for (size_t i = 0; i < nkernel; i++) {
-		if (kernels[i].host == host) {
-			name = kernels[i].name;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&kernel_mu);
-	return name;
-}
+enum { JUMP_SIZE = 14, PAGE = 4096, MAX_MODULES = 8 };
 
 // ---- our own functions by name
 
@@ -135,89 +73,15 @@ struct module {
 	char path[PAGE];
 	uintptr_t base;
 	enum module_kind kind;
-	char *file; // the file, mapped
-	size_t size;
-	const Elf64_Shdr *symtab, *dynsym;
+	struct vg_image image;
 	unsigned count; // functions redirected
 	bool shared;	// it uses libcudart.so
 };
 
-struct symbols {
-	const Elf64_Sym *at, *end;
-	const char *names;
-	size_t names_size;
-};
-
-static bool inside(const struct module *m, uint64_t off, uint64_t size)
-{
-	return off <= m->size && size <= m->size - off;
-}
-
-static const Elf64_Shdr *sections(const struct module *m, unsigned *n)
-{
-	const Elf64_Ehdr *eh = (const void *)m->file;
-
-	*n = 0;
-	if (!inside(m, 0, sizeof *eh) || eh->e_shoff == 0 ||
-	    !inside(m, eh->e_shoff, eh->e_shnum * sizeof(Elf64_Shdr)))
-		return NULL;
-	*n = eh->e_shnum;
-	return (const void *)(m->file + eh->e_shoff);
-}
-
-static bool module_map(struct module *m)
-{
-	struct stat st;
-	unsigned n;
-	int fd = open(m->path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	m->file = MAP_FAILED;
-	if (!fstat(fd, &st) && st.st_size > 0) {
-		m->size = (size_t)st.st_size;
-		m->file = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, fd, 0);
-	}
-	close(fd);
-	if (m->file == MAP_FAILED)
-		return false;
-	const Elf64_Shdr *sh = sections(m, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (sh[i].sh_type == SHT_SYMTAB)
-			m->symtab = &sh[i];
-		else if (sh[i].sh_type == SHT_DYNSYM)
-			m->dynsym = &sh[i];
-	}
-	return true;
-}
-
-static struct symbols symbols_of(const struct module *m, const Elf64_Shdr *t)
-{
-	struct symbols s = { 0 };
-	unsigned n;
-	const Elf64_Shdr *sh = sections(m, &n);
-
-	if (!t || t->sh_link >= n || !inside(m, t->sh_offset, t->sh_size))
-		return s;
-	const Elf64_Shdr *str = &sh[t->sh_link];
-	if (!inside(m, str->sh_offset, str->sh_size))
-		return s;
-	s.at = (const void *)(m->file + t->sh_offset);
-	s.end = s.at + t->sh_size / sizeof *s.at;
-	s.names = m->file + str->sh_offset;
-	s.names_size = str->sh_size;
-	return s;
-}
-
-static const char *symbol_name(const struct symbols *s, const Elf64_Sym *q)
-{
-	return q->st_name < s->names_size ? s->names + q->st_name : "";
-}
-
 // The runtime's API; a dot marks a piece that the compiler split off.
-static bool is_runtime(const struct symbols *s, const Elf64_Sym *q)
+static bool is_runtime(const struct vg_symbols *s, const Elf64_Sym *q)
 {
-	const char *n = symbol_name(s, q);
+	const char *n = vg_symbol_name(s, q);
 
 	if (q->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(q->st_info) != STT_FUNC || strchr(n, '.'))
 		return false;
@@ -229,31 +93,43 @@ static bool is_runtime(const struct symbols *s, const Elf64_Sym *q)
 
 static bool uses_libcudart(const struct module *m)
 {
-	struct symbols s = symbols_of(m, m->dynsym);
+	struct vg_symbols s = vg_image_symbols(&m->image, SHT_DYNSYM);
 
 	for (const Elf64_Sym *q = s.at; q < s.end; q++) {
-		if (q->st_shndx == SHN_UNDEF && !strcmp(symbol_name(&s, q), "cudaMalloc"))
+		if (q->st_shndx == SHN_UNDEF && !strcmp(vg_symbol_name(&s, q), "cudaMalloc"))
 			return true;
 	}
 	return false;
 }
 
-// What we must know about NCCL itself: its kernels, version, function table.
+// What we must know about NCCL itself: its kernels and its function table.
 static void nccl_symbol(const struct module *m, const char *n, const Elf64_Sym *q)
 {
 	uintptr_t at = m->base + q->st_value;
 	int type = ELF64_ST_TYPE(q->st_info);
 
-	if (type == STT_FUNC && strstr(n, "ncclDevKernel_") && !strstr(n, "_device_stub_") &&
+	if (type == STT_FUNC && strstr(n, "DevKernel_") && !strstr(n, "_device_stub_") &&
 	    !strstr(n, ".cold")) {
 		vg_kernel_add((void *)at, n);
-	} else if (type == STT_FUNC && !strcmp(n, "ncclGetVersion")) {
-		int (*version)(int *);
-		memcpy(&version, &at, sizeof version);
-		version(&vg_nccl_version);
 	} else if (type == STT_OBJECT && !strcmp(n, "ncclDevFuncRowToId")) {
 		vg_row_to_id = (const int *)at;
 		vg_nrows = q->st_size / sizeof(int);
+	}
+}
+
+static void nccl_version(const struct module *m)
+{
+	struct vg_symbols s = vg_image_symbols(&m->image, SHT_DYNSYM);
+	int (*version)(int *);
+
+	for (const Elf64_Sym *q = s.at; q < s.end; q++) {
+		uintptr_t at = m->base + q->st_value;
+
+		if (q->st_shndx == SHN_UNDEF ||
+		    strcmp(vg_symbol_name(&s, q), "ncclGetVersion") != 0)
+			continue;
+		memcpy(&version, &at, sizeof version);
+		version(&vg_nccl_version);
 	}
 }
 
@@ -283,7 +159,7 @@ static void redirect_one(const struct module *m, const char *name, const Elf64_S
 	write_jump(m->base + q->st_value, ours(me, name));
 }
 
-static void redirect(struct module *m, const struct symbols *s)
+static void redirect(struct module *m, const struct vg_symbols *s)
 {
 	uintptr_t lo = UINTPTR_MAX, hi = 0;
 
@@ -302,33 +178,68 @@ static void redirect(struct module *m, const struct symbols *s)
 	protect(m, lo, hi, PROT_READ | PROT_WRITE);
 	for (const Elf64_Sym *q = s->at; q < s->end; q++) {
 		if (is_runtime(s, q))
-			redirect_one(m, symbol_name(s, q), q, me);
+			redirect_one(m, vg_symbol_name(s, q), q, me);
 	}
 	protect(m, lo, hi, PROT_READ | PROT_EXEC);
 }
 
+// A library without symbols: the same by what find.c finds. Functions that are
+// not aligned have no room for a jump; the compiler aligns all to 16 bytes.
+static void redirect_found(struct module *m)
+{
+	uintptr_t lo = UINTPTR_MAX, hi = 0;
+	struct vg_found f;
+
+	vg_find(&f, &m->image);
+	for (size_t i = 0; i < f.nfunction; i++) {
+		lo = f.functions[i].at < lo ? f.functions[i].at : lo;
+		hi = f.functions[i].at + 16 > hi ? f.functions[i].at + 16 : hi;
+	}
+	if (f.nfunction) {
+		void *me = self();
+
+		protect(m, lo, hi, PROT_READ | PROT_WRITE);
+		for (size_t i = 0; i < f.nfunction; i++) {
+			if (f.functions[i].at % 16)
+				continue;
+			write_jump(f.functions[i].at, ours(me, f.functions[i].name));
+			m->count++;
+		}
+		protect(m, lo, hi, PROT_READ | PROT_EXEC);
+	}
+	for (size_t i = 0; i < f.nkernel; i++)
+		vg_kernel_add((const void *)f.kernels[i].at, f.kernels[i].name);
+	vg_row_to_id = f.rows;
+	vg_nrows = f.nrows;
+	vg_found_free(&f);
+}
+
 static void module_patch(struct module *m)
 {
-	if (!module_map(m))
+	if (!vg_image_open(&m->image, m->path, m->base))
 		return;
 	m->shared = m->kind != CUDART && uses_libcudart(m);
-	struct symbols s = symbols_of(m, m->kind == CUDART ? m->dynsym : m->symtab);
+	struct vg_symbols s =
+		vg_image_symbols(&m->image, m->kind == CUDART ? SHT_DYNSYM : SHT_SYMTAB);
 	if (!m->shared)
 		redirect(m, &s);
-	if (m->kind == NCCL && !m->shared && !m->count)
-		vg_skip(m->path, " has no symbol table (.symtab) with a CUDA "
-				 "runtime in it; virtual GPUs need an unstripped "
-				 "NCCL, or one that uses libcudart.so");
-	if (m->kind == NCCL) {
+	if (m->kind == NCCL && s.at != s.end) {
 		for (const Elf64_Sym *q = s.at; q < s.end; q++) {
 			if (q->st_shndx != SHN_UNDEF)
-				nccl_symbol(m, symbol_name(&s, q), q);
+				nccl_symbol(m, vg_symbol_name(&s, q), q);
 		}
+	} else if (m->kind == NCCL && !m->shared) {
+		redirect_found(m);
 	}
+	if (m->kind == NCCL && !m->shared && !m->count)
+		vg_skip(m->path, ": no CUDA runtime was found in it; virtual GPUs need "
+				 "an NCCL with one inside, or one that uses libcudart.so");
+	if (m->kind == NCCL)
+		nccl_version(m);
 	if (vg_env("VGPU_LOG", 0) && (m->count || m->shared))
 		vg_log("%s: %u entry points redirected%s", m->path, m->count,
 		       m->shared ? " (it uses libcudart.so)" : "");
-	munmap(m->file, m->size);
+	vg_image_close(&m->image);
 }
 
 // ---- all loaded files
@@ -344,6 +255,17 @@ struct scan {
 	struct module *modules;
 	unsigned n, nobject;
 };
+
+static void spin_in(const struct dl_phdr_info *info)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type == PT_LOAD && h->p_flags & PF_X)
+			vg_spin_in(at, at + h->p_memsz);
+	}
+}
 
 static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -368,6 +290,8 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 	if (sc->n == MAX_MODULES)
 		return 0;
 	struct module *m = &sc->modules[sc->n++];
+	if (kind == NCCL)
+		spin_in(info);
 	snprintf(m->path, sizeof m->path, "%s", kind == PROGRAM ? "/proc/self/exe" : path);
 	m->base = info->dlpi_addr;
 	m->kind = kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tuner plugin (v5) for the tests of the virtual GPU: it asks for one
-// algorithm, protocol and number of channels, on all ranks or on one.
+// A tuner plugin (v5, and v3 for NCCL 2.22) for the tests of the virtual GPU: it
+// asks for one algorithm, protocol and number of channels, on all ranks or on one.
 //
 // FORCE="algorithm,protocol,channels" in NCCL's numbers, channels 0: NCCL's;
 // FORCE_RANK=r: only where RANK is r, or, in a process with several ranks, in
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Own declarations of ncclTuner_v5; NVL domain and constants are not looked at.
+// Own declarations of NCCL's; NVL domain and constants are not looked at.
 typedef void (*log_fn)(int level, unsigned long flags, const char *file, int line, const char *fmt,
 		       ...);
 
@@ -26,6 +26,14 @@ struct tuner_v5 {
 	int (*get)(void *context, int coll, size_t bytes, int nops, float **table, int nalgo,
 		   int nproto, int registered, int *channels);
 	int (*finalize)(void *context);
+};
+
+struct tuner_v3 {
+	const char *name;
+	int (*init)(size_t nranks, size_t nnodes, log_fn log, void **context);
+	int (*get)(void *context, int coll, size_t bytes, int nops, float **table, int nalgo,
+		   int nproto, int *channels);
+	int (*destroy)(void *context);
 };
 
 static int mine(void)
@@ -76,6 +84,22 @@ static int finalize(void *context)
 	free(context);
 	return OK;
 }
+
+static int init_v3(size_t nranks, size_t nnodes, log_fn log, void **context)
+{
+	return init(context, 0, nranks, nnodes, log, NULL, NULL);
+}
+
+// NOLINTNEXTLINE(readability-function-size): the signature is NCCL's
+static int get_v3(void *context, int coll, size_t bytes, int nops, float **table, int nalgo,
+		  int nproto, int *channels)
+{
+	return get(context, coll, bytes, nops, table, nalgo, nproto, 0, channels);
+}
+
+extern const struct tuner_v3 ncclTunerPlugin_v3;
+__attribute__((visibility("default")))
+const struct tuner_v3 ncclTunerPlugin_v3 = { "force", init_v3, get_v3, finalize };
 
 extern const struct tuner_v5 ncclTunerPlugin_v5;
 __attribute__((visibility("default")))

@@ -52,6 +52,9 @@ double vg_envf(const char *name, double dflt);
 // One line to stderr, in one write: lines of several processes do not mix.
 void vg_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+// One line, "vgpu: SKIP: @what@why"; then the process ends with status 77.
+__attribute__((noreturn)) void vg_skip(const char *what, const char *why);
+
 // ---- stub.c: functions that are asked for and that we lack
 
 /*
@@ -62,14 +65,18 @@ void vg_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void *vg_stub(const char *name);
 
+// ---- spin.c: NCCL's threads sleep where they would spin
+
+void vg_spin_in(uintptr_t begin, uintptr_t end); // NCCL's code
+
 // ---- patch.c: makes the loaded libnccl.so call us
 
 extern int vg_nccl_version;	// ncclGetVersion(), 0: unknown
+extern bool vg_rccl;		// it is RCCL's
 extern const int *vg_row_to_id; // NCCL's function table, or NULL
 extern size_t vg_nrows;
 
-// One line, "vgpu: SKIP: @what@why"; then the process ends with status 77.
-__attribute__((noreturn)) void vg_skip(const char *what, const char *why);
+// ---- kernel.c: the names of kernels
 
 // Name of a kernel by the address of its host stub; never NULL.
 const char *vg_kernel_name(const void *host);
@@ -170,12 +177,20 @@ struct vg_launch *vg_launch_new(const char *kernel, unsigned grid, const void *a
 void vg_launch_free(struct vg_launch *l);
 
 // Write the profiler's counters for the start or the end at CLOCK_MONOTONIC
-// ns; they get CLOCK_REALTIME, as the kernels' own would (globaltimer).
+// ns; they get CLOCK_REALTIME, as the kernels' own would (globaltimer), or ticks (RCCL).
 void vg_launch_prof(const struct vg_launch *l, bool completed, uint64_t ns);
 
-// ---- model.c: how long a collective takes
+// ---- func.c and model.c: what a kernel does, how long a collective takes
 
-enum vg_coll { VG_BROADCAST, VG_REDUCE, VG_ALLGATHER, VG_REDUCESCATTER, VG_ALLREDUCE, VG_NCOLL };
+enum vg_coll {
+	VG_BROADCAST,
+	VG_REDUCE,
+	VG_ALLGATHER,
+	VG_REDUCESCATTER,
+	VG_ALLREDUCE,
+	VG_ALLGATHERV, // broadcasts of several roots in a group, since 2.29
+	VG_NCOLL
+};
 enum vg_algo {
 	VG_TREE,
 	VG_RING,
@@ -195,6 +210,10 @@ extern const char *const vg_proto_name[VG_NPROTO];
 struct vg_func { // -1: none or unknown
 	signed char coll, op, type, algo, proto;
 };
+
+// Reads NCCL's table of functions; once, before the next one.
+void vg_funcs_init(void);
+struct vg_func vg_func_of(unsigned id);
 
 struct vg_shape {
 	double bytes; // as nccl-tests counts them
@@ -226,16 +245,18 @@ struct vg_data *vg_data_new(const char *comm);
 void vg_data_free(struct vg_data *d);
 
 /*
- * vg_data_p2p, vg_data_coll - add what one work does on one channel
+ * vg_data_p2p, vg_data_coll, vg_data_bcast - add what one work does on one channel
  * @stage: the works of a channel run in ascending order, those with the same
  *         number beside each other
- * @work:  ncclDevWorkP2p or ncclDevWorkColl; copied
+ * @work:  ncclDevWorkP2p, ncclDevWorkColl or ncclDevWorkBcast; copied
  *
  * A work that nobody here can play makes the launch fail as vg_data_refuse.
  */
 void vg_data_p2p(struct vg_data *d, int channel, unsigned stage, const char *work);
 void vg_data_coll(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
 		  const char *work);
+void vg_data_bcast(struct vg_data *d, int channel, unsigned stage, struct vg_func f,
+		   const char *work);
 
 // The launch fails, because of @what.
 void vg_data_refuse(struct vg_data *d, const char *what);

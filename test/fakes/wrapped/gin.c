@@ -201,6 +201,14 @@ static int g_connect(void *ctx, void *handles[], int n, int rank, int nconn, int
 	(void)handles, (void)n, (void)nconn, (void)depth;
 	return connect_any(ctx, rank, l, coll);
 }
+#elif ABI >= 17
+static int g_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll,
+		     const volatile uint32_t *abort_flag)
+{
+	(void)handles, (void)n;
+	__atomic_store_n(&seen.aborted, abort_flag ? (int)*abort_flag : -1, __ATOMIC_RELAXED);
+	return connect_any(ctx, rank, l, coll);
+}
 #else
 static int g_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll)
 {
@@ -235,12 +243,12 @@ static int g_iput_signal(void *coll, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 }
 #else
 static int g_iput(void *ctx, int k, PUT_ARGS,
-#if ABI == 15
+#if ABI >= 15
 		  uint32_t flags,
 #endif
 		  void **req)
 {
-#if ABI != 15
+#if ABI < 15
 	uint32_t flags = 0;
 #endif
 	return put(((struct ctx *)ctx)->coll, k, COPY, 0, NULL, 0, 0, true, flags, req);
@@ -250,7 +258,7 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 #if ABI >= 14
 			 bool strong,
 #endif
-#if ABI == 15
+#if ABI >= 15
 			 uint32_t flags,
 #endif
 			 void **req)
@@ -258,7 +266,7 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 #if ABI < 14
 	bool strong = true;
 #endif
-#if ABI != 15
+#if ABI < 15
 	uint32_t flags = 0;
 #endif
 	return put(((struct ctx *)ctx)->coll, k, COPY, sig_off, sig, value, op, strong, flags, req);
@@ -266,13 +274,13 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 
 static int g_iget(void *ctx, int k, uint64_t remote_off, void *remote, size_t size,
 		  uint64_t local_off, void *local, uint32_t rank,
-#if ABI == 15
+#if ABI >= 15
 		  uint32_t flags,
 #endif
 		  void **req)
 {
 	(void)k;
-#if ABI == 15
+#if ABI >= 15
 	(void)flags;
 #endif
 	memcpy(memory(((struct ctx *)ctx)->coll, local, local_off),
@@ -288,6 +296,16 @@ static int g_iflush(void *ctx, int k, void *mh, uint32_t rank, void **req)
 	seen.flushes++;
 	*req = NULL;
 	return 0;
+}
+#endif
+
+#if ABI >= 17
+/* NCCL frees its list after the call. */
+static void keep_peers(int *n, int to[4], const int *list, int count)
+{
+	*n = count;
+	for (int i = 0; list && i < count && i < 4; i++)
+		to[i] = list[i];
 }
 #endif
 
@@ -311,11 +329,20 @@ static int g_create(void *coll, struct nb_gin_config_v13 *k, void **ctx, void **
 	*devh = &seen;
 	return make_context(coll, k->ncontexts, ctx);
 }
-#else
+#elif ABI < 17
 static int g_create(void *coll, struct nb_rma_config *k, void **ctx)
 {
+	seen.rank_stride = k->rank_stride;
 	return make_context(coll, k->ncontexts, ctx);
 }
+#else
+static int g_create(void *coll, struct nb_rma_config_v17 *k, void **ctx)
+{
+	keep_peers(&seen.npeers, seen.peers, k->peers, k->npeers);
+	return make_context(coll, k->ncontexts, ctx);
+}
+#endif
+#if ABI >= 14
 static int g_reg_rma(void *coll, void *data, size_t size, int type, uint64_t flags, void **mh)
 {
 	return g_reg(coll, data, size, type, flags, mh, NULL);
@@ -324,10 +351,20 @@ static int g_reg_rma(void *coll, void *data, size_t size, int type, uint64_t fla
 
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
+#if ABI >= 16
+static int g_rma_properties(void *coll, struct nb_rma_properties *p)
+{
+	p->flushes_all = coll && seen.flushes_all;
+	return 0;
+}
+#endif
+
 #if ABI < 13
 #define TABLE struct nb_gin_table_v11
-#else
+#elif ABI < 16
 #define TABLE struct nb_gin_table
+#else
+#define TABLE struct nb_rma_table_v16
 #endif
 #if ABI >= 14
 #define NAME GLUE(ncclRmaPlugin_v, ABI)
@@ -344,10 +381,18 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.listen = g_listen,
 #if ABI == 12
 	.connect = { .v12 = g_connect },
+#elif ABI >= 17
+	.connect = { .v15 = g_connect },
 #else
 	.connect = { .v11 = g_connect },
 #endif
-#if ABI >= 14
+#if ABI >= 16
+	.get_rma_properties = g_rma_properties,
+#endif
+#if ABI >= 17
+	.create_context = { .rma_v17 = g_create },
+	.reg_mr = { .rma_v14 = g_reg_rma },
+#elif ABI >= 14
 	.create_context = { .rma_v14 = g_create },
 	.reg_mr = { .rma_v14 = g_reg_rma },
 #else
@@ -358,7 +403,7 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.destroy_context = g_destroy,
 	.close_coll = g_close,
 	.close_listen = g_close_listen,
-#if ABI == 15
+#if ABI >= 15
 	.iput = { .rma_v15 = g_iput },
 	.iput_signal = { .rma_v15 = g_iput_signal },
 	.iget = { .rma_v15 = g_iget },
@@ -383,8 +428,8 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.finalize = g_finalize,
 };
 
-/* A second table of the same library: a device type that is not the proxy. */
-#if ABI == 15
+/* A second table of the same library, GIN v14 or v15: a device type that is not the proxy. */
+#if ABI == 15 || ABI == 17
 static struct coll device_coll;
 static int device_ctx;
 
@@ -410,12 +455,19 @@ static int d_devices(int *n)
 	return rc;
 }
 
-static int d_signals(struct nb_gin_signals *signals)
+#if ABI == 15
+static int d_signals(struct nb_gin_signals_v14 *signals)
 {
-	signals->strong = false;
-	signals->va = true;
+	*signals = (struct nb_gin_signals_v14){ .va = true };
 	return 0;
 }
+#else
+static int d_signals(struct nb_gin_signals *signals)
+{
+	*signals = (struct nb_gin_signals){ .va = true, .barrier = seen.barrier };
+	return 0;
+}
+#endif
 
 static int d_properties(int dev, void *props)
 {
@@ -440,9 +492,17 @@ static int d_close_listen(void *l)
 	return l == &device_ctx ? 0 : 3;
 }
 
-static int d_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll)
+static int d_connect(void *ctx, void *handles[], int n, int rank, void *l, void **coll
+#if ABI == 17
+		     ,
+		     const volatile uint32_t *abort_flag
+#endif
+)
 {
 	(void)ctx, (void)n, (void)rank;
+#if ABI == 17
+	seen.device_aborted = abort_flag ? (int)*abort_flag : -1;
+#endif
 	if (l != &device_ctx || *(char *)handles[0] != 2)
 		return 4;
 	seen.device_connects++;
@@ -450,11 +510,17 @@ static int d_connect(void *ctx, void *handles[], int n, int rank, void *l, void 
 	return 0;
 }
 
+#if ABI == 15
 static int d_create(void *coll, struct nb_gin_config_v14 *k, void **ctx, void **devh)
 {
+	seen.rank_stride = k->rank_stride;
+#else
+static int d_create(void *coll, struct nb_gin_config_v15 *k, void **ctx, void **devh)
+{
+	keep_peers(&seen.device_npeers, seen.device_peers, k->peers, k->npeers);
+#endif
 	seen.device_contexts = k->ncontexts;
 	seen.backend_version = k->backend_version;
-	seen.rank_stride = k->rank_stride;
 	*ctx = &device_ctx;
 	*devh = &device_ctx;
 	return coll == &device_coll ? 0 : 3;
@@ -477,16 +543,25 @@ static int d_query(void *ctx, bool *failed)
 	return 0;
 }
 
-extern struct nb_gin_table_v14 ncclGinPlugin_v14;
-__attribute__((visibility("default"))) struct nb_gin_table_v14 ncclGinPlugin_v14 = {
+#if ABI == 15
+#define DEVICE_TABLE ncclGinPlugin_v14
+#define OF v14
+#define OF_CONNECT v11
+#else
+#define DEVICE_TABLE ncclGinPlugin_v15
+#define OF v15
+#define OF_CONNECT v15
+#endif
+extern struct nb_gin_table_v14 DEVICE_TABLE;
+__attribute__((visibility("default"))) struct nb_gin_table_v14 DEVICE_TABLE = {
 	.name = "theirs",
 	.init = d_init,
 	.devices = d_devices,
-	.get_gin_properties = d_signals,
+	.get_gin_properties = { .OF = d_signals },
 	.get_properties = d_properties,
 	.listen = d_listen,
-	.connect = d_connect,
-	.create_context = d_create,
+	.connect = { .OF_CONNECT = d_connect },
+	.create_context = { .OF = d_create },
 	.reg_mr = g_reg,
 	.dereg_mr = g_dereg,
 	.destroy_context = d_destroy,

@@ -43,8 +43,9 @@ struct object {
 
 static int *mask;
 
-/* For tests that look into it: of all communicators. */
-EXPORT unsigned peer_bad, peer_started, peer_stopped, peer_states;
+/* For tests that look into it: of all communicators, and of all versions in a file. */
+EXPORT __attribute__((common)) unsigned peer_bad, peer_started, peer_stopped, peer_states,
+	peer_phases;
 #define COUNT(n) __atomic_fetch_add(&(n), 1, __ATOMIC_RELAXED)
 
 static bool does(const char *word)
@@ -121,6 +122,10 @@ static uint64_t words(struct comm *c, const descr *d)
 		h = mix(h, d->u.coll.channels);
 		h = mix(h, text(d->u.coll.algo));
 		h = mix(h, text(d->u.coll.proto));
+#if V >= 7
+		h = mix(h, mix(d->u.coll.symmetric, d->u.coll.tag));
+		h = mix(h, d->u.coll.variant ? text(d->u.coll.variant) : 0);
+#endif
 	} else if (d->type == HOST_PROXY_OP) {
 		if (d->u.op.pid != getpid())
 			COUNT(c->foreign);
@@ -144,6 +149,18 @@ static uint64_t words(struct comm *c, const descr *d)
 	if (d->type == HOST_COLL_API)
 		h = mix(h, mix(text(d->u.coll_api.func), d->u.coll_api.count));
 #endif
+#if V >= 7
+	if (d->type == HOST_COLL_API)
+		h = mix(h, d->u.coll_api.tag);
+	if (d->type == HOST_KERNEL_PHASE) {
+		COUNT(peer_phases);
+		h = mix(h, mix(d->u.phase.channel, text(d->u.phase.name)));
+		h = mix(h, mix(d->u.phase.phase, d->u.phase.timer));
+	}
+#elif V >= 5
+	if (d->type == HOST_KERNEL_PHASE)
+		wrong(c, "an event that this version does not have", d->type);
+#endif
 	return h;
 }
 
@@ -160,6 +177,8 @@ static uint64_t above(uint64_t type)
 		return HOST_COLL | HOST_P2P;
 	if (type == HOST_COLL_API || type == HOST_P2P_API)
 		return HOST_GROUP_API;
+	if (type == HOST_KERNEL_PHASE)
+		return HOST_KERNEL_CH;
 	return 0;
 }
 
@@ -231,9 +250,11 @@ static int state(void *handle, int value, void *args)
 		wrong(c, "a state of a handle that is stopped or not mine", (unsigned)value);
 	if (V < 4 && value > 18)
 		wrong(c, "a state that this version does not have", (unsigned)value);
+	if (value == 31 && (V < 7 || o->type != HOST_KERNEL_PHASE))
+		wrong(c, "the end of a phase", o->type);
 	COUNT(c->states);
 	COUNT(peer_states);
-	if (args && (value == 12 || value == 9))
+	if (args && (value == 12 || value == 9 || value == 31))
 		__atomic_fetch_add(&c->sum, mix((unsigned)value, *(uint64_t *)args),
 				   __ATOMIC_RELAXED);
 	return result();

@@ -5,10 +5,13 @@
 // error), "deny" (marks NCCL's own choice with -1, as NCCL marks what it does
 // not offer), "hostile" (offers what NCCL does not, and absurd channels),
 // "mute" (nothing is left), "nan", "hang" (no answer while the file CHAIN_HANGS
-// exists). A name after a colon is that of a rank, as RANK has it, which alone
-// does so. At its end it says how often it was asked, and checks what it is
-// given.
+// exists), "edit" (as "ring", and edits the last constant that it is given),
+// "leave" (ends its process, but not one that it has forked), "deaf" (as "leave",
+// and does not end its process, either).
+// A name after a colon is that of a rank, as RANK has it, which alone does so.
+// At its end it says how often it was asked, and checks what it is given.
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +48,15 @@ __attribute__((constructor)) static void opened(void)
 		abort();
 }
 
+/* Fork a process that never ends; unless @deaf, end this one. */
+static void leave(bool deaf)
+{
+	signal(SIGALRM, SIG_IGN);
+	while (!fork() || deaf)
+		pause();
+	_exit(0);
+}
+
 static int start(void **ctx, size_t ranks, size_t nodes, host_logger *log)
 {
 	struct tuner *t;
@@ -55,6 +67,8 @@ static int start(void **ctx, size_t ranks, size_t nodes, host_logger *log)
 		return INTERNAL;
 	if (!strcmp(does(), "abort_init"))
 		abort();
+	if (!strcmp(does(), "leave") || !strcmp(does(), "deaf"))
+		leave(!strcmp(does(), "deaf"));
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return INTERNAL;
@@ -120,7 +134,7 @@ static int answer(void *ctx, float **rows, int algos, int protos, int *channels)
 		if (!strcmp(what, "nan"))
 			table[i] = NAN;
 	}
-	if (strcmp(what, "ring") != 0 || table[RING_LL] < 0)
+	if ((strcmp(what, "ring") != 0 && strcmp(what, "edit") != 0) || table[RING_LL] < 0)
 		return 0;
 	table[RING_LL] = 0.0f;
 	*channels = 4;
@@ -174,14 +188,41 @@ EXPORT const struct host_tuner_v3 ncclTunerPlugin_v3 = { "peer", init, get, end 
 EXPORT const struct host_tuner_v4 ncclTunerPlugin_v4 = { "peer", init, get, end };
 #endif
 #else
+enum { LAST = (V >= 7 ? HOST_CONSTANTS_V7 : HOST_CONSTANTS) - 1 };
+
+/*
+ * The host numbers the constants from 1. Behind the first 84 there are five
+ * tables for each generation of GPUs, of which NCCL since 2.32.6 has five, and
+ * versions before v7 know four.
+ */
+static int check_constants(host_logger *log, const double *constants)
+{
+	const int have = V >= 7 ? 15 : 12, of = constants[84 + have] == 85.0 + have ? have : 15;
+
+	for (int i = 0; i < 84; i++)
+		if (constants[i] != 1.0 + i)
+			return INTERNAL;
+	for (int i = 0; i < 5 * have; i++)
+		if (constants[84 + i] != 85.0 + of * (i / have) + i % have)
+			return INTERNAL;
+	log(3, INIT, "peer", 0, "peer: tuner v%d knows %d of %d constants", V, have, of);
+	return 0;
+}
+
 static int init(void **ctx, uint64_t id, size_t ranks, size_t nodes, host_logger *log,
 		struct host_nvl_domain_info *nvl, double *constants)
 {
 	/* what NCCL says there must have come through */
-	if (!id || !nvl || !constants || constants[1] != 2.0)
+	if (!id || !nvl || !constants || check_constants(log, constants))
 		return INTERNAL;
 	if (!strcmp(does(), "fail_init"))
 		constants[1] = -1.0; /* which must not stay */
+	if (!strcmp(does(), "edit"))
+		constants[LAST] = -1.0;
+	if (strstr(does(), "_rccl"))
+		constants[HOST_CONSTANTS_V7] = -1.0; /* NCCL has none there */
+	if (!strcmp(does(), "fail_rccl"))
+		return INTERNAL;
 	return start(ctx, ranks, nodes, log);
 }
 static int get(void *ctx, int coll, size_t bytes, int pipe_ops, float **table, int algos,
@@ -203,6 +244,10 @@ static int chunk(void *ctx, int coll, size_t bytes, int algo, int proto, int cha
 	*size = !strcmp(what, "hostile") ? 1 : 65536;
 	return !strcmp(what, "fail") ? INTERNAL : 0;
 }
+#if V == 6
 EXPORT const struct host_tuner_v6 ncclTunerPlugin_v6 = { { "peer", init, get, end }, chunk };
+#else
+EXPORT const struct host_tuner_v6 ncclTunerPlugin_v7 = { { "peer", init, get, end }, chunk };
+#endif
 #endif
 #endif

@@ -75,7 +75,7 @@ static int one(const char *folder, const char *name, const char *to)
 
 	snprintf(path, sizeof(path), "%.500s/%.200s", folder, name);
 	text = read_file(path);
-	if (strstr(text, "mem=") || strstr(text, "wideshift") || case_asm(&c, text, &err)) {
+	if (strstr(text, "mem=") || case_asm(&c, text, &err)) {
 		left_out++;
 		return 0;
 	}

@@ -47,7 +47,7 @@ struct answer {
 /* Shared by all processes. */
 struct meeting {
 	pthread_barrier_t inited;
-	int stop, failed, diverged, ready, simulate, halted;
+	int stop, failed, diverged, ready, told, simulate, halted;
 	uint64_t halt_at; /* round; 0: none */
 	int dead[RANKS];
 	uint64_t done[RANKS]; /* rounds */
@@ -299,6 +299,7 @@ static int process(int first, int n)
 	if (opt.fork_after)
 		fork_child();
 	print_socket();
+	__atomic_add_fetch(&meet->told, 1, __ATOMIC_ACQ_REL);
 	if (opt.procs == 1 && !opt.containers) {
 		printf("ready\n");
 		fflush(stdout);
@@ -332,6 +333,13 @@ static void enter_container(void)
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 }
 
+static bool child_ended(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
 static int processes(void)
 {
 	int each = opt.ranks / opt.procs, status, bad = 0;
@@ -346,9 +354,8 @@ static int processes(void)
 			exit(process(p * each, each));
 		}
 	}
-	while (GET(meet->ready) < opt.ranks && !GET(meet->stop))
+	while (GET(meet->told) < opt.procs && !GET(meet->stop) && !child_ended())
 		usleep(1000);
-	usleep(100000); /* the children's lines */
 	printf("ready\n");
 	fflush(stdout);
 	for (int left = opt.procs; left; left--) {
@@ -438,7 +445,7 @@ int main(int argc, char **argv)
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&meet->inited, &attr, (unsigned)opt.ranks);
-	alarm(600); /* no test takes that long */
+	alarm(3600); /* no test takes that long */
 	signal(SIGTERM, on_term);
 	signal(SIGINT, on_term);
 	signal(SIGUSR1, on_usr1);

@@ -6,7 +6,7 @@
 
 /*
  * nb_jit_analyse - fill in @c's facts, needs, callbacks and number of calls
- * @aux: NB_AUX_* by slot, see nb_jit_compile
+ * @aux: NB_AUX_* by slot, see nb_exec_compile
  *
  * Call it once, before any code is emitted. Returns 0, or NB_E_NOTSUP if the
  * program cannot be compiled.

@@ -9,6 +9,7 @@
  */
 #include "core/bpf/exec/jit/jit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #include "core/bpf/exec/jit/facts.h"
 #include "core/bpf/exec/jit/lower.h"
+#include "core/bpf/exec/jit/perf_map.h"
 
 #ifdef NB_JIT_MACHINE
 
@@ -146,7 +148,7 @@ static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 
 /* Analyse @x and compute its largest size, c->pos, before it has an address. */
 static int plan(struct nb_jit_ctx **out, const struct nb_exec *x, const uint8_t *aux,
-		unsigned features, struct nb_err *err)
+		struct nb_err *err)
 {
 	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
 	int rc = NB_E_NOMEM;
@@ -156,7 +158,7 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x, const uint8_t 
 		c->x = x;
 		c->code = x->code;
 		c->n = x->ncodes;
-		c->features = features;
+		c->features = nb_emit_features();
 		rc = allocate(c);
 	}
 	if (rc) {
@@ -171,7 +173,7 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x, const uint8_t 
 static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
-	uint32_t size;
+	struct nb_jit *j = c->jit;
 
 	c->base = code;
 	for (int i = 0; i < MAX_PASSES; i++) {
@@ -180,105 +182,53 @@ static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at, s
 			break;
 	}
 	pass(c);
-	size = c->pos;
-	c->out = code;
-	c->room = p->mapped - at;
-	pass(c);
-	if (c->pos != size || size > c->room)
-		return nb_fail(err, NB_E_BUG, 0,
-			       "machine code took %" PRIu32 " bytes, planned were %" PRIu32, c->pos,
-			       size);
-	nb_emit_flush(code, size);
-	return 0;
-}
-
-/* Emit a planned program @at bytes into @p; *@out keeps a reference to @p. */
-static int emit_planned(struct nb_jit **out, struct nb_jit_ctx *c, struct nb_jit_pages *p,
-			size_t at, struct nb_err *err)
-{
-	unsigned char *code = p->code + at;
-	/* plan_all has made all plans that reach this line. */
-	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-	struct nb_jit *j = c->jit;
-	int rc = emit(c, p, at, err);
-
-	if (rc)
-		return rc;
 	j->code = code;
 	j->size = c->pos;
 	/* ISO C has no cast from a data pointer to a function pointer, so
 	 * memcpy converts it. */
 	memcpy(&j->entry, &code, sizeof(code));
-	j->off = c->off;
-	c->off = NULL;
-	j->pages = p;
-	p->refs++;
-	c->jit = NULL;
-	*out = j;
+	c->out = code;
+	c->room = p->mapped - at;
+	pass(c);
+	if (c->pos != j->size || j->size > c->room)
+		return nb_fail(err, NB_E_BUG, 0,
+			       "machine code took %" PRIu32 " bytes, planned were %zu", c->pos,
+			       j->size);
+	nb_emit_flush(code, j->size);
 	return 0;
 }
 
-bool nb_jit_available(void)
+static void exec_unload(struct nb_exec *x)
 {
-	return true;
+	put_pages(x->jit->pages);
+	free(x->jit->off);
+	free(x->jit);
+	x->jit = NULL;
 }
 
-unsigned nb_jit_features(void)
+/* Run the emitted code from now on; @x takes ownership of it and a reference to @p. */
+static void exec_load(struct nb_exec *x, struct nb_jit_ctx *c, struct nb_jit_pages *p)
 {
-	return nb_emit_features();
-}
-
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		       unsigned features, struct nb_err *err)
-{
-	struct nb_jit_pages *p = NULL;
-	struct nb_jit_ctx *c;
-	int rc;
-
-	*out = NULL;
-	rc = plan(&c, x, aux, features, err);
-	if (!rc)
-		rc = get_pages(&p, c->pos, err);
-	if (!rc)
-		rc = emit_planned(out, c, p, 0, err);
-	if (!rc)
-		rc = seal(p, err);
-	if (rc) {
-		nb_jit_free(*out);
-		*out = NULL;
-	}
-	if (p)
-		put_pages(p);
-	if (c)
-		jit_drop(c);
-	return rc;
-}
-
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		   struct nb_err *err)
-{
-	return nb_jit_compile_for(out, x, aux, nb_jit_features(), err);
-}
-
-void nb_jit_free(struct nb_jit *j)
-{
-	if (!j)
-		return;
-	put_pages(j->pages);
-	free(j->off);
-	free(j);
+	assert(!x->jit);
+	x->jit = c->jit;
+	x->jit->off = c->off;
+	x->jit->pages = p;
+	p->refs++;
+	x->unload = exec_unload;
+	x->head.run = x->jit->entry;
+	c->jit = NULL;
+	c->off = NULL;
 }
 
 /* Plan the compilation of each program. */
 static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item, uint32_t n,
 		    size_t *size, struct nb_err *err)
 {
-	const unsigned features = nb_jit_features();
 	int rc = 0;
 
 	*size = 0;
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		rc = plan(&c[i], item[i].x, item[i].aux, features, err);
+		rc = plan(&c[i], item[i].x, item[i].aux, err);
 		if (!rc)
 			*size += c[i]->pos + ALIGN;
 	}
@@ -289,41 +239,36 @@ static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item, uint
  * Emit the programs in order of address. A program may get shorter while it is
  * emitted; the next one starts after it, so no emitted program moves.
  */
-static int place_all(struct nb_jit **out, struct nb_jit_ctx **c, uint32_t n, struct nb_jit_pages *p,
-		     struct nb_err *err)
+static int place_all(struct nb_jit_ctx **c, uint32_t n, struct nb_jit_pages *p, struct nb_err *err)
 {
 	size_t at = 0;
 	int rc;
 
 	for (uint32_t i = 0; i < n; i++) {
-		rc = emit_planned(&out[i], c[i], p, at, err);
+		rc = emit(c[i], p, at, err);
 		if (rc)
 			return rc;
-		at = (at + out[i]->size + ALIGN - 1) / ALIGN * ALIGN;
+		at = (at + c[i]->pos + ALIGN - 1) / ALIGN * ALIGN;
 	}
 	return seal(p, err);
 }
 
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
-		       struct nb_err *err)
+int nb_exec_compile(const struct nb_exec_item *item, uint32_t n, struct nb_err *err)
 {
 	struct nb_jit_ctx **c = calloc(n, sizeof(struct nb_jit_ctx *));
 	struct nb_jit_pages *p = NULL;
 	size_t size;
 	int rc;
 
-	memset(out, 0, n * sizeof(struct nb_jit *));
 	if (!c)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory to compile %" PRIu32 " programs", n);
 	rc = plan_all(c, item, n, &size, err);
 	if (!rc)
 		rc = get_pages(&p, size, err);
 	if (!rc)
-		rc = place_all(out, c, n, p, err);
-	for (uint32_t i = 0; rc && i < n; i++) {
-		nb_jit_free(out[i]);
-		out[i] = NULL;
-	}
+		rc = place_all(c, n, p, err);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		exec_load(item[i].x, c[i], p);
 	if (p)
 		put_pages(p);
 	for (uint32_t i = 0; i < n; i++)
@@ -335,45 +280,21 @@ int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uin
 
 #else /* There is no compiler for this machine. */
 
-bool nb_jit_available(void)
+int nb_exec_compile(const struct nb_exec_item *item, uint32_t n, struct nb_err *err)
 {
-	return false;
-}
-
-unsigned nb_jit_features(void)
-{
-	return 0;
-}
-
-static int no_compiler(struct nb_err *err)
-{
+	(void)item, (void)n;
 	return nb_fail(err, NB_E_NOTSUP, 0, "no JIT compiler for this processor architecture");
 }
 
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		       unsigned features, struct nb_err *err)
-{
-	(void)x, (void)aux, (void)features;
-	*out = NULL;
-	return no_compiler(err);
-}
-
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		   struct nb_err *err)
-{
-	return nb_jit_compile_for(out, x, aux, 0, err);
-}
-
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
-		       struct nb_err *err)
-{
-	(void)out, (void)item, (void)n;
-	return no_compiler(err);
-}
-
-void nb_jit_free(struct nb_jit *j)
-{
-	(void)j; /* Without a compiler there is nothing to free. */
-}
-
 #endif
+
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img, uint32_t prog,
+		    struct nb_err *err)
+{
+	return x->jit ? nb_perf_map_add(x->jit, img, prog, err) : 0;
+}
+
+size_t nb_exec_compiled(const struct nb_exec *x)
+{
+	return x->jit ? x->jit->size : 0;
+}

@@ -2,47 +2,46 @@
 #ifndef NB_EXEC_JIT_JIT_H
 #define NB_EXEC_JIT_JIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/base/err.h"
-#include "core/bpf/exec/jit/emit.h"
 #include "core/bpf/exec/run/exec.h"
+#include "core/bpf/image/image.h"
 
 /*
- * nb_jit_compile - machine code of a bound program
- * @x:   borrowed; its maps' addresses go into the code, so it must outlive it
- * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing is
- *         known. Wrong facts make wrong code.
+ * A program to compile.
+ * @x:   its maps' addresses go into the code
+ * @aux: NB_AUX_* for each slot, as nb_verify found them; NULL: not known. Wrong
+ *       facts make wrong code.
+ */
+struct nb_exec_item {
+	struct nb_exec *x;
+	const uint8_t *aux;
+};
+
+/*
+ * nb_exec_compile - make nb_exec_run run machine code from now on, in @n
+ * programs, one or more, whose code shares pages
  *
+ * Call it before other threads see the programs, and free them in one thread.
  * The code behaves like the interpreter for programs that nb_verify accepts.
  * Registers that the program never set, and r1 to r5 after a call, may differ.
  * Returns 0, NB_E_NOMEM or NB_E_NOTSUP. NB_E_NOTSUP means that there is no
  * compiler for this machine, that the system refuses executable memory, or
- * that the program writes r10 or takes more than NB_JIT_MAX_CODE.
- * nb_exec_compile is the same for callers outside this folder. Any thread.
+ * that a program writes r10 or takes more than NB_JIT_MAX_CODE. After an error
+ * all of them are interpreted as before.
  */
-int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		   struct nb_err *err);
-void nb_jit_free(struct nb_jit *j); /* Free the machine code; @j may be NULL. */
+int nb_exec_compile(const struct nb_exec_item *item, uint32_t n, struct nb_err *err);
 
 /*
- * nb_jit_compile_all - compile @n programs one after another in the same pages
- * @out: @n pointers
+ * nb_exec_publish - name a compiled program's code for perf
+ * @img: the image that @x was bound from, @prog: its number there
  *
- * Returns the errors of nb_jit_compile; after an error nothing is compiled.
+ * Does nothing for interpreted programs. Returns 0, NB_E_NOMEM or NB_E_IO; the
+ * program runs in any case. Do not call it on a decision path.
  */
-int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item, uint32_t n,
-		       struct nb_err *err);
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img, uint32_t prog,
+		    struct nb_err *err);
 
-/* Is there a compiler for this machine? */
-bool nb_jit_available(void);
-/* Return the features of this processor that the compiler can use, as bits. */
-unsigned nb_jit_features(void);
-
-/* Like nb_jit_compile, with a subset of the processor's features (for
- * tests). */
-int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x, const uint8_t *aux,
-		       unsigned features, struct nb_err *err);
+/* Return the bytes of machine code; 0 if @x is interpreted. */
+size_t nb_exec_compiled(const struct nb_exec *x);
 
 #endif

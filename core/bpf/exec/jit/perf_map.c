@@ -66,7 +66,8 @@ int nb_perf_map_add(const struct nb_jit *j, const struct nb_image *img, uint32_t
 	 * come between. */
 	if (!nb_buf_ok(&b) || fstat(fd, &at) || nb_past_file_limit(at.st_size, b.size) ||
 	    write(fd, b.data, b.size) != (ssize_t)b.size)
-		rc = nb_fail(err, NB_E_IO, 0, "cannot write the map of machine code for perf");
+		rc = nb_fail(err, NB_E_IO, 0, "cannot append %zu bytes to /tmp/perf-%d.map", b.size,
+			     getpid());
 	nb_buf_fini(&b);
 	close(fd);
 	return rc;

@@ -95,7 +95,7 @@ bool nb_each_next(struct nb_run *run, struct nb_each *e);
 struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
-	/* Set by core/bpf/exec/jit/compile.c. @jit: the machine code, NULL if
+	/* Set by core/bpf/exec/jit/jit.c. @jit: the machine code, NULL if
 	 * interpreted; @unload frees it. */
 	struct nb_jit *jit;
 	void (*unload)(struct nb_exec *x);

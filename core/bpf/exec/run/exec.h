@@ -15,16 +15,6 @@
 struct nb_exec;
 
 /*
- * A program to compile.
- * @x: borrowed
- * @aux: NB_AUX_* for each slot, as nb_verify found them; NULL: not known
- */
-struct nb_exec_item {
-	struct nb_exec *x;
-	const uint8_t *aux;
-};
-
-/*
  * nb_exec_new - bind program @prog of @img
  * @maps:  one for each of the image's maps, in order; references are taken
  * @trace: may be NULL (bpf_trace_printk then answers -EINVAL); borrowed

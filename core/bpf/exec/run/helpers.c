@@ -90,7 +90,9 @@ uint64_t helper_trace_printk(NB_HELPER_ARGS)
 
 	if (!run->trace)
 		return nb_body_errno(-EINVAL);
-	n = nb_trace_format(text, sizeof(text), nb_body_ptr(r1), r2, arg);
+	n = nb_trace_format(text, sizeof(text), nb_body_ptr(r1), r2, arg, 3);
+	if (n >= (int)sizeof(text))
+		n = sizeof(text) - 1;
 	if (n >= 0)
 		nb_trace_put(run->trace, text, (size_t)n);
 	return nb_body_errno(n);

@@ -129,7 +129,6 @@ uint64_t helper_snprintf(NB_HELPER_ARGS)
 	 */
 	memset(nb_body_ptr(r1), 0, r2);
 	if (r5 % 8 == 0 && r5 <= sizeof(arg))
-		n = nb_trace_format_whole(nb_body_ptr(r1), r2, fmt, strlen(fmt), arg,
-					  (int)(r5 / 8));
+		n = nb_trace_format(nb_body_ptr(r1), r2, fmt, strlen(fmt), arg, (int)(r5 / 8));
 	return nb_body_errno(n < 0 ? n : n + 1);
 }

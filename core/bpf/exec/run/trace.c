@@ -193,8 +193,8 @@ static bool line_convert(struct line *l, char c, int nl, uint64_t v)
 	return false;
 }
 
-int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_size,
-			  const uint64_t *arg, int most)
+int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size, const uint64_t *arg,
+		    int most)
 {
 	const char *end = fmt + strnlen(fmt, fmt_size);
 	struct line l = { out, size, 0, 0 };
@@ -222,14 +222,4 @@ int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_si
 	if (size)
 		out[l.n] = '\0';
 	return (int)l.whole;
-}
-
-int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size, const uint64_t arg[3])
-{
-	int n;
-
-	if (size == 0)
-		return -EINVAL;
-	n = nb_trace_format_whole(out, size, fmt, fmt_size, arg, 3);
-	return n < 0 || (size_t)n < size ? n : (int)size - 1;
 }

@@ -36,19 +36,12 @@ uint64_t nb_trace_next(const struct nb_trace *t);
 bool nb_trace_read(const struct nb_trace *t, uint64_t number, struct nb_trace_line *out);
 
 /*
- * Format as bpf_trace_printk does, into @out (size bytes, NUL-terminated):
- * %d %i %u %x %p with l or ll, %c, %%; at most three values. Returns the
- * length, or -EINVAL for anything else in @fmt (@fmt_size bytes, need not
- * be terminated).
+ * Format as bpf_trace_printk does: %d %i %u %x %p with l or ll, %c, %%; at most
+ * @most values. Returns the length of the whole text, of which @out gets at most
+ * @size - 1 characters and a NUL; @size may be 0. Returns -EINVAL for anything
+ * else in @fmt (@fmt_size bytes, need not be terminated).
  */
-int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
-		    const uint64_t arg[3]);
-
-/*
- * Like nb_trace_format, for at most @most values. Returns the length of the
- * whole text; @out gets at most @size - 1 characters of it. @size may be 0.
- */
-int nb_trace_format_whole(char *out, size_t size, const char *fmt, size_t fmt_size,
-			  const uint64_t *arg, int most);
+int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size, const uint64_t *arg,
+		    int most);
 
 #endif

@@ -89,8 +89,7 @@ int nb_check_written(const struct at *a, const struct nb_mem_access *x)
 {
 	int64_t bad;
 
-	if (a->env->program.opts.privileged ||
-	    nb_stack_written(&a->st->frames[x->frame], x->off.smin, nb_access_end(x), &bad))
+	if (nb_stack_written(&a->st->frames[x->frame], x->off.smin, nb_access_end(x), &bad))
 		return 0;
 	return nb_refuse_unwritten(a->env, FACTS(a, .reg = x->reg, .off = &x->off, .size = x->size),
 				   bad);

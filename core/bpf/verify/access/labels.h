@@ -4,6 +4,27 @@
 
 #include "core/bpf/verify/state/env.h"
 
+/*
+ * The rule: no label is dropped by knowledge of one path. A value is coherent
+ * if all ranks with the same coherent inputs have it here, also ranks that took
+ * another path where local data decided. Ranges, constants, links and known
+ * addresses hold on one path. They refine a value, but a result follows each
+ * operand that could change it on another path. The rule is enforced in:
+ *
+ * - step.c: a difference is coherent in spite of local operands only if both
+ *   are the same register, because this holds on every path.
+ * - transfer.c (begin_branch) and callback.c (nb_callback_iterate): a local
+ *   operand opens a region, even if this path knows the outcome.
+ * - control_dep.c: the end of a region labels what its other paths write.
+ * - nb_stack_smear_paths: a local address labels the cells that the instruction
+ *   writes on any path, even if this path knows the address.
+ *
+ * One exception: path A may lack a label that path B has if B's values include
+ * A's. Then B's walk, with the label, covers A's runs as well. Examples are the
+ * bytes that only a longer local size overwrites, which B takes for any bytes,
+ * and a loop that may end early on B, because B also walks its other iterations.
+ */
+
 /* Return the label for data that differs between ranks. A walk without
  * labels only notes that such data exists. */
 static inline uint8_t nb_label_source(struct nb_env *env)

@@ -18,48 +18,33 @@
 #include "core/bpf/verify/engine/worklist.h"
 #include "core/bpf/verify/insn/check.h"
 #include "core/bpf/verify/insn/step.h"
-#include "core/bpf/verify/report/report.h"
 #include "core/bpf/verify/state/found.h"
 
 /*
- * Choose how a second walk (struct nb_seek) continues at a branch with several
- * possible outcomes. A search pushes the current path behind the others, so
- * that paths with fewer branches come first. A replay takes the outcome that it
- * was given. @before is the number of paths that were open before the branch.
- * *@more is set to false if this path is not continued.
+ * At a branch with several possible outcomes, a replay takes the one that it
+ * was given. @more is set to false where it leaves the way: a replay does not
+ * widen, so it may know the outcome of a branch that was open in the walk.
  */
-static int choose(struct nb_walk *w, uint32_t before, bool *more)
+static void choose(struct nb_walk *w, bool *more)
 {
-	const struct nb_seek *k = w->env->walk.how.seek;
-	uint32_t at = w->env->walk.history.n;
-	int rc;
+	const struct nb_way *to = &w->env->v->finding.way;
+	const struct nb_history *h = &w->env->walk.history;
+	const uint32_t at = h->n;
 
-	if (!k->replay) {
-		rc = nb_worklist_push(w, w->pc);
-		if (!rc)
-			w->worklist[w->nopen - 1].taken = false;
-		*more = false;
-		return rc;
-	}
-	*more = at && at <= k->npath && k->path[at - 1].pc == w->env->walk.history.steps[at - 1].pc;
-	if (*more && k->path[at - 1].taken)
+	if (at && at <= to->n && w->nopen && to->steps[at - 1].taken)
 		nb_worklist_pop(w);
-	w->nopen = w->oldest = before;
-	return 0;
+	w->nopen = 0;
+	*more = !at || (at <= to->n && to->steps[at - 1].pc == h->steps[at - 1].pc &&
+			to->steps[at - 1].taken == h->steps[at - 1].taken);
 }
 
 static void observe(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
 	const struct nb_verify_opts *opts = &env->program.opts;
-	const struct nb_seek *k = env->walk.how.seek;
 
 	env->walk.found.aux[w->pc] |= NB_AUX_REACHED;
-	if (opts->trace && !k)
-		nb_trace_state(env, w->st, w->pc);
-	if (k && k->observe)
-		k->observe(k->observe_arg, env, w->st, w->pc);
-	if (opts->observe && !k)
+	if (opts->observe)
 		opts->observe(opts->observe_arg, env, w->st, w->pc);
 }
 
@@ -77,7 +62,6 @@ static int walk_insn(struct nb_walk *w, bool *more)
 {
 	struct nb_region *r = &w->st->region;
 	struct nb_env *env = w->env;
-	uint32_t open = w->nopen;
 	int rc = 0;
 
 	if (r->open && r->frame + 1u == w->st->nframes && r->end == w->pc)
@@ -100,8 +84,8 @@ static int walk_insn(struct nb_walk *w, bool *more)
 		return rc;
 	nb_mark_uses(env, w->st, w->pc, &w->access);
 	rc = nb_advance(w, more);
-	if (!rc && env->walk.how.seek && *more && w->nopen > open)
-		rc = choose(w, open, more);
+	if (!rc && env->walk.how.replay && *more)
+		choose(w, more);
 	return !rc && env->walk.nomem ? nb_over_memory(w) : rc;
 }
 
@@ -115,13 +99,6 @@ static int walk_path(struct nb_walk *w)
 	return rc;
 }
 
-/* A search continues after findings other than the one it looks for. */
-static bool continues(const struct nb_walk *w, int rc)
-{
-	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) && !w->env->walk.how.seek->found &&
-		       !w->env->walk.how.seek->over);
-}
-
 static int walk_all(struct nb_walk *w)
 {
 	int rc;
@@ -130,25 +107,41 @@ static int walk_all(struct nb_walk *w)
 	w->pc = 0;
 	do {
 		rc = walk_path(w);
-		if (nb_walk_replays(w))
+		if (rc || w->env->walk.how.replay)
 			return rc;
-		if (continues(w, rc))
-			nb_path_end(w);
-	} while (continues(w, rc) &&
-		 (nb_walk_searches(w) ? nb_worklist_pop_oldest(w) : nb_worklist_pop(w)));
-	return rc;
+		nb_path_end(w);
+	} while (nb_worklist_pop(w));
+	return 0;
 }
 
 void nb_walk_forget(struct nb_env *env)
 {
 	free(env->walk.history.steps);
-	env->walk = (struct nb_walk_shared){ 0 };
+	env->walk = (struct nb_walk_shared){ .found = env->walk.found };
+}
+
+/* Return the memory of the walks with empty tables; NULL if out of memory. */
+static struct nb_walk_memory *memory_begin(struct nb_env *env)
+{
+	struct nb_arena *a = env->program.arena;
+	struct nb_walk_memory *m = env->memory;
+	const uint32_t n = env->program.n;
+
+	if (!m)
+		m = env->memory = nb_arena_alloc(a, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->joins = nb_arena_again(a, m->joins, n, sizeof(*m->joins));
+	m->counted = nb_arena_again(a, m->counted, n, sizeof(*m->counted));
+	m->visits = nb_arena_again(a, m->visits, n, sizeof(*m->visits));
+	m->branched = nb_arena_again(a, m->branched, n, sizeof(*m->branched));
+	return m->joins && m->counted && m->visits && m->branched ? m : NULL;
 }
 
 int nb_explore(struct nb_env *env, struct nb_walk_how how)
 {
 	const struct nb_program *p = &env->program;
-	struct nb_walk *w = nb_arena_alloc(p->arena, sizeof(*w));
+	struct nb_walk *w = calloc(1, sizeof(*w));
 	int rc = NB_E_NOMEM;
 
 	nb_walk_forget(env);
@@ -156,22 +149,22 @@ int nb_explore(struct nb_env *env, struct nb_walk_how how)
 	if (!w)
 		return NB_E_NOMEM;
 	w->env = env;
-	/* The state is large and mostly untouched. The arena would clear
-	 * it, so malloc allocates it. */
+	w->branch = NB_NO_PC;
+	w->mem = memory_begin(env);
+	/* The state is large and mostly untouched, so it is not cleared. */
 	w->st = malloc(sizeof(*w->st));
 	w->worklist = malloc(NB_MAX_OPEN_PATHS * sizeof(*w->worklist));
-	w->joins = nb_arena_array(p->arena, p->n, sizeof(*w->joins));
-	w->counted = nb_arena_array(p->arena, p->n, sizeof(*w->counted));
-	w->visits = nb_arena_array(p->arena, p->n, sizeof(*w->visits));
-	if (w->st && w->worklist && w->joins && w->counted && w->visits && nb_loops_begin(w) &&
-	    nb_found_new(p, &env->walk.found)) {
+	if (w->mem && w->st && w->worklist && nb_found_new(p, &env->walk.found) &&
+	    nb_loops_begin(w)) {
 		w->allowance = nb_walk_allowance(env);
 		nb_steps_find(&w->steps, p->img, p->insns, p->n);
 		rc = walk_all(w);
+		nb_explored_forget(w);
 	}
 	nb_walk_spend(w);
 	free(w->st);
 	free(w->worklist);
 	free(w->loops.begun);
+	free(w);
 	return rc;
 }

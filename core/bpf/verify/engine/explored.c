@@ -93,11 +93,14 @@ static void splice(struct nb_walk *w, struct nb_explored *n)
 {
 	struct nb_explored *c = n->child;
 
-	if (n->open != 1 || !c || c->parent != n || w->env->walk.how.seek)
+	if (n->open != 1 || !c || c->parent != n)
 		return;
 	/* Keep @n while its length is unknown: every iteration that leads
 	 * back to @n ends after that length, which is known when all paths
-	 * from @n ended. */
+	 * from @n ended. Only a state before the first iteration of a helper
+	 * call has this need. All other states to which iterations lead back
+	 * begin an iteration themselves (@iterated), of the same length, and
+	 * @c counts that one on. */
 	if (n->loop && !n->iterated)
 		return;
 	if (n->mem)
@@ -125,6 +128,29 @@ static void drop_explored(struct nb_walk *w, struct nb_explored **link)
 		splice(w, n);
 }
 
+static void forget_list(struct nb_walk *w, struct nb_explored *n)
+{
+	while (n) {
+		struct nb_explored *next = n->next;
+
+		nb_block_give(w, n->saved, n->size);
+		nb_block_give(w, n->mem, n->mem_size);
+		nb_block_give(w, n, sizeof(*n));
+		n = next;
+	}
+}
+
+void nb_explored_forget(struct nb_walk *w)
+{
+	for (uint32_t pc = 0; pc < w->env->program.n; pc++) {
+		forget_list(w, w->mem->joins[pc]);
+		forget_list(w, w->mem->counted[pc]);
+	}
+	for (uint32_t i = 0; i < w->nopen; i++)
+		nb_block_give(w, w->worklist[i].saved, w->worklist[i].size);
+	w->env->walk.marks = NULL;
+}
+
 static int refuse_loop(struct nb_walk *w)
 {
 	return nb_refuse_program(w->env, NB_RULE_LOOP, .pc = w->pc, .where = w->pc);
@@ -141,12 +167,6 @@ static uint32_t counted_iterations(const struct nb_walk *w)
 	for (uint32_t i = 0; i < w->st->nrefs; i++)
 		n += w->st->refs[i].steps;
 	return n;
-}
-
-/* Must an explored state subsume all values, and not only the precise ones? */
-static bool compares_all(const struct nb_walk *w)
-{
-	return w->env->program.opts.exact || w->env->walk.how.seek;
 }
 
 /* After a path is pruned by @n, mark as precise on this path what is
@@ -168,14 +188,14 @@ static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
  * nb_prune_at_join. An ancestor that equals the current state is an endless
  * loop, unless the run time counted an iteration between the two.
  */
-static int compare_explored(struct nb_walk *w, const struct nb_explored *n,
-			    const struct candidates *l, bool *more)
+static int compare_explored(struct nb_walk *w, struct nb_explored *n, const struct candidates *l,
+			    bool *more)
 {
-	bool may_prune = !n->open || l->counted || nb_walk_searches(w);
+	bool may_prune = !n->open || l->counted;
 	struct nb_subsume in;
 	bool found;
 
-	in.all = compares_all(w) || n->open;
+	in.all = n->open;
 	in.precise = n->marks.precise;
 	if (!may_prune && n->counted != counted_iterations(w))
 		return 0;
@@ -188,9 +208,10 @@ static int compare_explored(struct nb_walk *w, const struct nb_explored *n,
 		return refuse_loop(w);
 	*more = false;
 	inherit_precision(w, n, &in);
-	/* If @n is an ancestor, the path from it to here is one whole
-	 * iteration. */
+	/* If @n is an ancestor, the path from it to here is one whole iteration,
+	 * and the next iteration continues as the paths from @n do. */
 	nb_iteration_end(w, n->open ? 0 : n->length_after);
+	nb_raise_length(&n->length_back, w->length);
 	return 0;
 }
 
@@ -202,7 +223,7 @@ static int compare_explored(struct nb_walk *w, const struct nb_explored *n,
  */
 static bool is_useless(const struct nb_walk *w, const struct nb_explored *n)
 {
-	bool patient = w->nopen > w->oldest && w->kept < w->env->program.opts.max_memory / PATIENCE;
+	bool patient = w->nopen && w->kept < w->env->program.opts.max_memory / PATIENCE;
 	uint32_t key_misses = patient ? KEY_MISSES : MISSES;
 
 	return n->misses > MISSES * (n->hits + 1) || n->key_misses > key_misses * (n->hits + 1);
@@ -241,8 +262,6 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 /* From now on, record which values come from which scalar of @n. */
 static bool begin_marks(struct nb_walk *w, struct nb_explored *n)
 {
-	if (compares_all(w))
-		return true;
 	n->mem_size = (uint32_t)nb_marks_size(w->st);
 	n->mem = nb_block_take(w, n->mem_size);
 	if (n->mem)
@@ -291,7 +310,7 @@ static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen, b
 
 	nb_walk_live(w, w->pc, &l->live);
 	nb_state_forget(w->st, &l->live);
-	if (nb_walk_replays(w))
+	if (w->env->walk.how.replay)
 		return 0;
 	rc = find_covering(w, l, more);
 	if (rc || !*more)
@@ -305,15 +324,15 @@ static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen, b
 
 int nb_prune_at_join(struct nb_walk *w, bool *more)
 {
-	struct candidates l = { .head = &w->joins[w->pc] };
+	struct candidates l = { .head = &w->mem->joins[w->pc] };
 
-	w->visits[w->pc]++;
+	w->mem->visits[w->pc]++;
 	return prune_or_store(w, &l, false, more);
 }
 
 int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop, bool widen, bool *more)
 {
-	struct candidates l = { .head = &w->counted[pc], .counted = true, .loop = loop };
+	struct candidates l = { .head = &w->mem->counted[pc], .counted = true, .loop = loop };
 
 	return prune_or_store(w, &l, widen, more);
 }

@@ -23,6 +23,9 @@ int nb_prune_at_join(struct nb_walk *w, bool *more);
  */
 int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop, bool widen, bool *more);
 
+/* Give the memory of all explored states and open paths to later walks. */
+void nb_explored_forget(struct nb_walk *w);
+
 /* Continue the path from explored state @n, or from the start if @n is NULL. */
 void nb_walk_continue_from(struct nb_walk *w, struct nb_explored *n);
 /* End the path, and close each of its explored states that has no open path

@@ -2,32 +2,61 @@
 /* Limits on the cost of a walk, and the findings when a walk exceeds them. */
 #include "core/bpf/verify/engine/limits.h"
 
+#include "core/bpf/verify/engine/worklist.h"
 #include "core/bpf/verify/report/refuse.h"
 
 /* Limit of work other than instructions, as a multiple of opts.max_insns. */
 enum { WORK = 16 };
 
+/*
+ * If most of the walk followed second outcomes of branches, set x->pc and x->to
+ * to the conditional jump whose outcomes took most of it, and x->size to its
+ * share in per cent; else set x->to to -1: the walk is long, but does not branch
+ * much.
+ */
+static void find_branch(struct nb_walk *w, struct nb_refusal *x)
+{
+	const struct nb_program *p = &w->env->program;
+	const uint32_t *branched = w->mem->branched;
+	uint32_t at = 0;
+	uint64_t all = 0;
+
+	x->to = -1;
+	nb_branch_charge(w);
+	for (uint32_t pc = 0; pc < p->n; pc++) {
+		if (p->insns[pc].kind != NB_KIND_JMP)
+			continue;
+		all += branched[pc];
+		if (branched[pc] > branched[at] || p->insns[at].kind != NB_KIND_JMP)
+			at = pc;
+	}
+	if (!all || all < w->walked / 2)
+		return;
+	x->pc = at;
+	x->to = at;
+	x->size = (uint64_t)branched[at] * 100 / w->walked;
+}
+
 int nb_over_memory(struct nb_walk *w)
 {
+	struct nb_refusal x = { .pc = w->pc,
+				.reg = -1,
+				.where = w->pc,
+				.limit = w->env->program.opts.max_memory,
+				.number = w->walked,
+				.count = w->nkept };
+
 	/* If malloc failed below the limit, there is no verdict on the
 	 * program. */
 	if (!w->env->program.arena->at_limit)
 		return NB_E_NOMEM;
-	return nb_refuse_program(w->env, NB_RULE_MEMORY_STATES, .pc = w->pc,
-				 .limit = w->env->program.opts.max_memory, .size = w->walked,
-				 .count = w->nkept);
+	find_branch(w, &x);
+	return nb_refuse(w->env, NB_RULE_MEMORY_STATES, &x);
 }
 
-/* Is @head the target of a back edge? */
 static bool is_loop(const struct nb_program *program, uint32_t head)
 {
-	for (uint32_t pc = head; pc < program->n; pc++) {
-		const struct nb_insn *insn = &program->insns[pc];
-
-		if (insn->traits & NB_INSN_JUMP && nb_insn_target(insn, pc) == head)
-			return true;
-	}
-	return false;
+	return program->cfg.mark[head] & NB_MARK_LOOP;
 }
 
 /* Return the loop head visited most often, or without loops the join
@@ -37,28 +66,29 @@ static uint32_t busiest(const struct nb_walk *w)
 	uint32_t head = w->pc, loop = NB_NO_PC;
 
 	for (uint32_t pc = 0; pc < w->env->program.n; pc++) {
-		if (w->visits[pc] > w->visits[head])
+		if (w->mem->visits[pc] > w->mem->visits[head])
 			head = pc;
-		if ((loop == NB_NO_PC || w->visits[pc] > w->visits[loop]) && w->visits[pc] &&
-		    is_loop(&w->env->program, pc))
+		if ((loop == NB_NO_PC || w->mem->visits[pc] > w->mem->visits[loop]) &&
+		    w->mem->visits[pc] && is_loop(&w->env->program, pc))
 			loop = pc;
 	}
 	return loop == NB_NO_PC ? head : loop;
 }
 
 /*
- * Reject the program and name the loop head with the most visits, and a
- * register that keeps changing there. @loop is the rule to cite for a loop,
- * @join the one for a plain join.
+ * Reject the program and name the loop head with the most visits, a register
+ * that keeps changing there, and the branch that adds most paths. The finding is
+ * at that branch, or else at the loop head. @loop is the rule to cite for a
+ * loop, @join the one for a plain join.
  */
 static int refuse_complexity(struct nb_walk *w, enum nb_rule loop, enum nb_rule join,
 			     uint64_t limit)
 {
 	uint32_t head = busiest(w);
-	const struct nb_explored *n = w->joins[head];
+	const struct nb_explored *n = w->mem->joins[head];
 	struct nb_reg was, is;
 	struct nb_refusal x = {
-		.pc = head, .reg = -1, .limit = limit, .where = head, .count = w->visits[head]
+		.pc = head, .reg = -1, .limit = limit, .where = head, .count = w->mem->visits[head]
 	};
 
 	x.number = n && n->next ? nb_saved_change(n->next->saved, n->saved, &was, &is) : -1;
@@ -66,6 +96,7 @@ static int refuse_complexity(struct nb_walk *w, enum nb_rule loop, enum nb_rule 
 		x.was = &was;
 		x.is = &is;
 	}
+	find_branch(w, &x);
 	return nb_refuse(w->env, is_loop(&w->env->program, head) ? loop : join, &x);
 }
 
@@ -85,17 +116,21 @@ static uint32_t policy_rest(const struct nb_env *env)
 static int over_policy(struct nb_walk *w, uint32_t head)
 {
 	struct nb_env *env = w->env;
+	struct nb_refusal x = { .pc = head,
+				.reg = -1,
+				.where = head,
+				.limit = env->program.opts.policy_insns,
+				.count = env->program.opts.policy_spent };
 
-	return nb_refuse_program(env, NB_RULE_POLICY_WORK, .pc = head,
-				 .limit = env->program.opts.policy_insns,
-				 .count = env->program.opts.policy_spent, .where = head);
+	find_branch(w, &x);
+	return nb_refuse(env, NB_RULE_POLICY_WORK, &x);
 }
 
 int nb_over_steps(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
 
-	if (!env->walk.how.seek && w->allowance == policy_rest(env))
+	if (w->allowance == policy_rest(env))
 		return over_policy(w, busiest(w));
 	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_COMPLEXITY,
 				 env->program.opts.max_insns);
@@ -105,9 +140,8 @@ uint32_t nb_walk_allowance(const struct nb_env *env)
 {
 	uint32_t all = env->program.opts.max_insns;
 
-	if (env->walk.how.seek)
-		return env->walk.how.seek->steps;
-	return all < policy_rest(env) ? all : policy_rest(env);
+	/* A replay walks part of what another walk was allowed. */
+	return env->walk.how.replay || all < policy_rest(env) ? all : policy_rest(env);
 }
 
 bool nb_walk_is_over(const struct nb_walk *w)
@@ -120,7 +154,7 @@ void nb_walk_spend(const struct nb_walk *w)
 	struct nb_verify_stats *stats = &w->env->v->stats;
 	uint64_t other = w->env->walk.work / WORK;
 
-	if (w->env->walk.how.seek)
+	if (w->env->walk.how.replay)
 		return;
 	stats->work += w->walked > other ? w->walked : (uint32_t)other;
 	stats->insns_walked += w->walked;

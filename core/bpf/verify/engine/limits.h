@@ -10,7 +10,7 @@ uint32_t nb_walk_allowance(const struct nb_env *env);
 /* Has the walk used up its allowance? */
 bool nb_walk_is_over(const struct nb_walk *w);
 /* Add the walk's work and states to the verdict's statistics, unless it is a
- * search or a replay. The verification and the policy are charged by them. */
+ * replay. The verification and the policy are charged by them. */
 void nb_walk_spend(const struct nb_walk *w);
 
 /* Report that memory for states ran out: NB_E_VERIFY with the finding, or

@@ -80,8 +80,7 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 	for (uint32_t i = 0; i < st->nrefs; i++) {
 		const struct nb_ref *r = &st->refs[i];
 
-		if (r->kind == NB_REF_ITER && r->id > in.id && r->id != except &&
-		    nb_iter_is_open(st, r->id))
+		if (r->id > in.id && r->id != except && nb_iter_is_open(st, r))
 			in = (struct around){ r->id, r->pc, r->steps };
 	}
 	return in;
@@ -125,7 +124,7 @@ bool nb_loops_begin(struct nb_walk *w)
 	const struct nb_loop_sites *l = &program->loops;
 	struct nb_loop_cost *at;
 
-	if (!l->n || w->env->walk.how.seek)
+	if (!l->n || w->env->walk.how.replay)
 		return true;
 	at = nb_arena_array(program->arena, l->n, sizeof(*at));
 	w->loops.latest = nb_arena_array(program->arena, l->n, sizeof(*w->loops.latest));
@@ -223,8 +222,13 @@ void nb_loop_header(struct nb_walk *w)
 		return;
 	s->constant = true;
 	raise64(&s->iterations, times_in_run(w, &in, times));
+	/*
+	 * The first arrival ends no iteration, so this count includes the
+	 * instructions before the loop. They go to @before, unless another path
+	 * has measured an iteration: then they may make @length, which is an
+	 * estimate, too large.
+	 */
 	if (times == 2 && !s->length)
-		/* This count includes the instructions before the loop. */
 		s->before = w->loops.since;
 	else
 		nb_raise_length(&s->length, w->loops.since);
@@ -273,7 +277,7 @@ void nb_loops_fill(struct nb_env *env)
 {
 	const struct nb_loop_cost *s = env->facts.loops, *worst = NULL;
 	uint64_t counted = 0, all = env->facts.length.first;
-	struct nb_loop_report *out = &env->v->loop;
+	struct nb_loop_report *out = &env->v->runs.loop;
 
 	*out = (struct nb_loop_report){ .pc = NB_NO_LOOP };
 	for (uint32_t i = 0; s && i < env->program.loops.n; i++) {
@@ -282,7 +286,7 @@ void nb_loops_fill(struct nb_env *env)
 		if (!worst || cost_of(&s[i]) > cost_of(worst))
 			worst = &s[i];
 	}
-	env->v->constant_iterations = (uint32_t)counted;
+	env->v->runs.constant_iterations = (uint32_t)counted;
 	if (!worst || !cost_of(worst))
 		return;
 	out->pc = worst->pc;

@@ -14,10 +14,10 @@ void *nb_block_take(struct nb_walk *w, size_t size)
 {
 	size_t class = (size + UNIT - 1) / UNIT;
 	struct nb_arena *a = w->env->program.arena;
-	struct nb_free_block *b = class < NB_BLOCK_CLASSES ? w->blocks[class] : NULL;
+	struct nb_free_block *b = class < NB_BLOCK_CLASSES ? w->mem->blocks[class] : NULL;
 
 	if (b) {
-		w->blocks[class] = b->next;
+		w->mem->blocks[class] = b->next;
 		return b;
 	}
 	if (a->limit - a->used > RESERVE + class * UNIT)
@@ -33,8 +33,8 @@ void nb_block_give(struct nb_walk *w, void *p, size_t size)
 
 	if (!b || class >= NB_BLOCK_CLASSES)
 		return;
-	b->next = w->blocks[class];
-	w->blocks[class] = b;
+	b->next = w->mem->blocks[class];
+	w->mem->blocks[class] = b;
 }
 
 void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)

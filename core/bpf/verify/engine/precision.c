@@ -222,8 +222,6 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 
 static void mark_call(struct nb_env *env, const struct nb_state *st, const struct nb_insn *insn)
 {
-	/* @h is NULL for the helper of a test, which may read through any
-	 * argument. */
 	const struct nb_helper_spec *h = nb_spec_helper((int32_t)insn->imm);
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 

@@ -66,8 +66,10 @@ void nb_iteration_count(struct nb_walk *w)
 
 void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n)
 {
+	/* An iteration that leads back to @n continues as the paths from @n do.
+	 * If none leads back, this counts too much, which is safe. */
 	if (n->loop)
-		note_iteration(w, NULL, true, n->length_after);
+		note_iteration(w, NULL, true, add_length(n->length_back, n->length_after));
 	note_iteration(w, n->parent, n->iterated, add_length(n->length, n->length_after));
 }
 

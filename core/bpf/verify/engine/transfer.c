@@ -29,7 +29,7 @@ static int note_exit(struct nb_walk *w)
 	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
 	uint32_t from = r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
 
-	if (env->walk.how.seek)
+	if (env->walk.how.replay)
 		return local ? nb_refuse(env, NB_RULE_LOCAL_VERDICT,
 					 &(struct nb_refusal){ .pc = w->pc, .where = from })
 			     : 0;
@@ -48,6 +48,7 @@ static int note_exit(struct nb_walk *w)
 	if (local && env->walk.found.exits.local == NB_NO_PC) {
 		env->walk.found.exits.local = w->pc;
 		env->walk.found.exits.from = from;
+		nb_way_keep(env, &env->walk.found.exits.way);
 	}
 	return 0;
 }

@@ -38,6 +38,9 @@ struct nb_explored {
 	 * the last end of an iteration between the two. @length_after: most
 	 * instructions from here to the next end of an iteration. */
 	uint32_t length, length_after;
+	/* Most instructions from the end of an iteration to here, on paths that
+	 * this state pruned while it was their ancestor. */
+	uint32_t length_back;
 	bool iterated;
 };
 
@@ -48,10 +51,6 @@ struct nb_open_path {
 	uint32_t size, pc, nhistory, may_gotos, length;
 	uint32_t nloops, since; /* As in struct nb_walk_loops. */
 	bool iterated;
-	/*
-	 * The path continues with the first branch taken, not fallen through.
-	 */
-	bool taken;
 };
 
 struct nb_free_block {
@@ -68,47 +67,44 @@ struct nb_walk_loops {
 	uint32_t since; /* Instructions since an iteration ended. */
 };
 
+/* Memory that the walks of a verification share, one after the other. */
+struct nb_walk_memory {
+	/* Explored states by slot. @joins: those at joins. @counted: those
+	 * right after a may_goto passed, or right before an iteration that
+	 * the run time counts. */
+	struct nb_explored **joins, **counted;
+	uint32_t *visits; /* Number of visits of each join. */
+	/* Instructions walked on the paths that took the second outcome of
+	 * the branch at each slot, up to their next such branch. */
+	uint32_t *branched;
+	struct nb_free_block *blocks[NB_BLOCK_CLASSES];
+};
+
 struct nb_walk {
 	struct nb_env *env;
+	struct nb_walk_memory *mem;
 	struct nb_state *st;
 	uint32_t pc;
 	/* The access of a load, store or atomic at @pc. */
 	struct nb_mem_access access;
 	/* The latest explored state of this path. */
 	struct nb_explored *latest;
-	/* Explored states by slot. @joins: those at joins. @counted: those
-	 * right after a may_goto passed, or right before an iteration that
-	 * the run time counts. */
-	struct nb_explored **joins, **counted;
-	uint32_t *visits;   /* Number of visits of each join. */
 	uint32_t may_gotos; /* Number of may_gotos passed on this path. */
 	/* Instructions since @latest or, if @iterated, since the last end
 	 * of an iteration after @latest. */
 	uint32_t length;
 	bool iterated;
-	/* The open paths are [oldest, nopen); oldest is above 0 only in a
-	 * search. */
-	struct nb_open_path *worklist;
-	uint32_t nopen, oldest;
+	struct nb_open_path *worklist; /* The open paths. */
+	uint32_t nopen;
 	uint32_t walked;
+	/* The slot where the current path left an earlier one, or NB_NO_PC,
+	 * and @walked there. */
+	uint32_t branch, branch_walked;
 	uint32_t allowance;	   /* Limit of instructions plus other work. */
 	size_t kept;		   /* Bytes of all explored states. */
 	uint32_t nkept, most_kept; /* Their number, and its maximum. */
-	struct nb_free_block *blocks[NB_BLOCK_CLASSES];
 	struct nb_steps steps;
 	struct nb_walk_loops loops;
 };
-
-/* Does this walk search for the shortest path to a finding? See nb_seek. */
-static inline bool nb_walk_searches(const struct nb_walk *w)
-{
-	return w->env->walk.how.seek && !w->env->walk.how.seek->replay;
-}
-
-/* Does this walk replay one given path? See nb_seek. */
-static inline bool nb_walk_replays(const struct nb_walk *w)
-{
-	return w->env->walk.how.seek && w->env->walk.how.seek->replay;
-}
 
 #endif

@@ -3,66 +3,39 @@
 #include "core/bpf/verify/engine/worklist.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/bpf/verify/engine/explored.h"
 #include "core/bpf/verify/engine/limits.h"
 #include "core/bpf/verify/engine/loop_cost.h"
 #include "core/bpf/verify/engine/memory.h"
 
-/*
- * Add the branch at @pc to the history. In a depth-first walk the history
- * is the list of branches on the current path. In a search, which is
- * breadth-first, the history is a tree, and env->walk.history.n is the index of
- * the path's last branch plus one.
- */
 void nb_history_add(struct nb_walk *w, uint32_t pc)
 {
 	struct nb_env *env = w->env;
-	uint32_t cap = env->walk.history.cap ? env->walk.history.cap * 2 : 256;
-	uint32_t at = nb_walk_searches(w) ? env->walk.history.total : env->walk.history.n;
+	struct nb_history *h = &env->walk.history;
+	uint32_t cap = h->cap ? h->cap * 2 : 256;
 	struct nb_branch_step *p;
 
-	if (at == env->walk.history.cap) {
-		p = realloc(env->walk.history.steps, cap * sizeof(*p));
+	if (h->n == h->cap) {
+		p = realloc(h->steps, cap * sizeof(*p));
 		if (!p) {
 			env->walk.nomem = true;
 			return;
 		}
-		env->walk.history.steps = p;
-		env->walk.history.cap = cap;
+		h->steps = p;
+		h->cap = cap;
 	}
-	env->walk.history.steps[at] =
-		(struct nb_branch_step){ .pc = pc, .before = env->walk.history.n };
-	env->walk.history.total = env->walk.history.n = at + 1;
+	h->steps[h->n++] = (struct nb_branch_step){ .pc = pc };
 }
 
 void nb_history_set(struct nb_walk *w, bool taken, bool open)
 {
-	struct nb_env *env = w->env;
+	struct nb_history *h = &w->env->walk.history;
 
-	if (!env->walk.history.n)
+	if (!h->n)
 		return;
-	env->walk.history.steps[env->walk.history.n - 1].taken = taken;
-	env->walk.history.steps[env->walk.history.n - 1].open = open;
-}
-
-/* After a path is resumed, record that it takes the branch which the
- * previous path fell through. */
-static void take_branch(struct nb_walk *w)
-{
-	struct nb_env *env = w->env;
-	struct nb_branch_step *t =
-		env->walk.history.n ? &env->walk.history.steps[env->walk.history.n - 1] : NULL;
-	bool open = t && t->open;
-
-	if (!t)
-		return;
-	if (nb_walk_searches(w)) {
-		env->walk.history.n = t->before;
-		nb_history_add(w, t->pc);
-	}
-	nb_history_set(w, true, open);
+	h->steps[h->n - 1].taken = taken;
+	h->steps[h->n - 1].open = open;
 }
 
 int nb_worklist_push(struct nb_walk *w, uint32_t pc)
@@ -82,15 +55,22 @@ int nb_worklist_push(struct nb_walk *w, uint32_t pc)
 	p->nloops = w->loops.n;
 	p->since = w->loops.since;
 	p->iterated = w->iterated;
-	p->taken = true;
 	if (w->latest)
 		w->latest->open++;
 	w->nopen++;
 	return 0;
 }
 
+void nb_branch_charge(struct nb_walk *w)
+{
+	if (w->branch != NB_NO_PC)
+		w->mem->branched[w->branch] += w->walked - w->branch_walked;
+	w->branch_walked = w->walked;
+}
+
 static void resume(struct nb_walk *w, const struct nb_open_path *p)
 {
+	nb_branch_charge(w);
 	nb_state_restore(w->st, p->saved);
 	nb_walk_charge(w, p->size);
 	nb_block_give(w, p->saved, p->size);
@@ -102,27 +82,18 @@ static void resume(struct nb_walk *w, const struct nb_open_path *p)
 	w->loops.since = p->since;
 	nb_loops_resume(w, p->nloops);
 	w->iterated = p->iterated;
-	if (p->taken)
-		take_branch(w);
+	w->branch = NB_NO_PC;
+	/* The path was pushed at a branch, where the previous path fell through; 0: no memory. */
+	if (p->nhistory) {
+		w->env->walk.history.steps[p->nhistory - 1].taken = true;
+		w->branch = w->env->walk.history.steps[p->nhistory - 1].pc;
+	}
 }
 
 bool nb_worklist_pop(struct nb_walk *w)
 {
-	if (w->nopen == w->oldest)
+	if (!w->nopen)
 		return false;
 	resume(w, &w->worklist[--w->nopen]);
-	return true;
-}
-
-bool nb_worklist_pop_oldest(struct nb_walk *w)
-{
-	if (w->nopen == w->oldest)
-		return false;
-	resume(w, &w->worklist[w->oldest++]);
-	if (w->oldest < NB_MAX_OPEN_PATHS / 2)
-		return true;
-	w->nopen -= w->oldest;
-	memmove(w->worklist, w->worklist + w->oldest, w->nopen * sizeof(*w->worklist));
-	w->oldest = 0;
 	return true;
 }

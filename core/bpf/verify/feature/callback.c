@@ -31,7 +31,9 @@
 #include "core/bpf/verify/state/budget.h"
 #include "core/bpf/verify/state/found.h"
 
-/* At most this many iterations of a loop are counted one by one. */
+/* At most this many iterations of a loop are counted one by one. This bounds the
+ * cost of a walk. NB_MAX_COUNTED_RANGE has the same value for another reason: a
+ * run must grant the numbers of counted iterators. */
 enum { COUNTED = 4096 };
 
 static const struct nb_helper_spec *helper(const struct nb_insn *insn)
@@ -125,12 +127,6 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	nb_top(st)->counted = env->walk.how.mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
 }
 
-/* Does the number of elements, or the set of keys, differ between ranks? */
-static bool is_local(const struct nb_map_spec *m)
-{
-	return !(m->tags & NB_MAPF_COHERENT) && !nb_map_is_array(m);
-}
-
 static bool decided_locally(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = helper(&env->program.insns[pc]);
@@ -142,7 +138,7 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st, uint32_t pc
 	for (unsigned i = 0; i < 5; i++)
 		if (h->arg[i] != NB_ARG_NONE && h->arg[i] != NB_ARG_CALLBACK_CTX)
 			local |= nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
-	if (m && is_local(m)) {
+	if (m && nb_map_elements_are_local(m)) {
 		env->walk.found.saw_local = true;
 		local = true;
 	}

@@ -102,7 +102,7 @@ static uint64_t work_cost(const struct nb_program *program, const struct nb_stat
 
 uint32_t nb_helper_weight(const struct nb_program *program, const struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_program_helper(program, program->insns[pc].imm);
+	const struct nb_helper_spec *h = nb_spec_helper((int32_t)program->insns[pc].imm);
 	const struct nb_map_spec *m = h ? nb_helper_map(program, st, h) : NULL;
 	uint64_t weight;
 
@@ -119,7 +119,7 @@ uint32_t nb_helper_weight(const struct nb_program *program, const struct nb_stat
 uint32_t nb_iteration_weight(const struct nb_program *program, const struct nb_state *st,
 			     uint32_t pc)
 {
-	const struct nb_helper_spec *h = nb_program_helper(program, program->insns[pc].imm);
+	const struct nb_helper_spec *h = nb_spec_helper((int32_t)program->insns[pc].imm);
 	const struct nb_map_spec *m = h ? nb_helper_map(program, st, h) : NULL;
 	bool by_key = m && nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES;
 

@@ -19,9 +19,10 @@
  * iteration is not exempt, because it is created again and again.
  *
  * Coherence. An iterator is rank-local if its bounds are, or if it was created
- * or stepped under local control. Then the results of next are rank-local, and
- * so is the number behind every pointer that next returned: all of them point
- * into the object.
+ * or stepped under local control. A call through a rank-local pointer makes
+ * each iterator rank-local that this call may reach on any path. Then the
+ * results of next are rank-local, and so is the number behind every pointer
+ * that next returned: all of them point into the object.
  */
 #include "core/bpf/verify/feature/iter.h"
 
@@ -112,23 +113,43 @@ static struct nb_range int_of(const struct nb_reg *r)
 	return nb_range_sext(&v, 32);
 }
 
-/* Is the object in @c an iterator whose steps the walk does not count? */
-static bool is_uncounted(const struct nb_cell *c)
+/* Return the first cell of the iterator; NULL if @r is no iterator, or one
+ * of a frame that has ended. */
+static const struct nb_cell *iter_object(const struct nb_state *st, const struct nb_ref *r)
 {
-	return c->kind == NB_CELL_OBJECT && (c->reg.delta == OPEN || c->reg.delta == SURE);
+	const struct nb_frame *f = &st->frames[r->object_frame];
+	const struct nb_cell *c = &f->cells[r->object_cell];
+
+	return r->kind == NB_REF_ITER && r->object_frame < st->nframes &&
+			       r->object_cell < f->ncells && c->kind == NB_CELL_OBJECT &&
+			       c->reg.ref == r->id
+		       ? c
+		       : NULL;
+}
+
+static const struct nb_cell *cell_of(const struct nb_state *st, uint32_t ref)
+{
+	const struct nb_ref *r = nb_ref_find(st, ref);
+
+	return r ? iter_object(st, r) : NULL;
+}
+
+/* Is @r an iterator whose steps the walk does not count? */
+static bool is_uncounted(const struct nb_state *st, const struct nb_ref *r)
+{
+	const struct nb_cell *c = iter_object(st, r);
+
+	return c && (c->reg.delta == OPEN || c->reg.delta == SURE);
 }
 
 static bool in_a_loop(const struct nb_state *st)
 {
-	for (uint32_t i = 0; i < st->nframes; i++) {
-		const struct nb_frame *f = &st->frames[i];
-
-		if (f->callback)
+	for (uint32_t i = 0; i < st->nframes; i++)
+		if (st->frames[i].callback)
 			return true;
-		for (uint32_t k = 0; k < f->ncells; k++)
-			if (is_uncounted(&f->cells[k]))
-				return true;
-	}
+	for (uint32_t i = 0; i < st->nrefs; i++)
+		if (is_uncounted(st, &st->refs[i]))
+			return true;
 	return false;
 }
 
@@ -137,10 +158,12 @@ static struct nb_reg iter_begin(struct nb_env *env, struct nb_state *st, uint32_
 {
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
-	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
 	bool sure = nb_budget_iterator(env, st, end.smax - start.smin, in_a_loop(st), pc);
+	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
 	struct nb_cell *c;
 
+	st->refs[st->nrefs - 1].object_frame = at.frame;
+	st->refs[st->nrefs - 1].object_cell = (uint8_t)nb_cell_at(at.r.smin);
 	nb_stack_put_object(env, st, pc, &at, ITER_SIZE, ref);
 	c = cell(st);
 	for (int i = 1; i <= 3; i++)
@@ -175,6 +198,9 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	const struct nb_reg *r = &nb_top(st)->regs[1];
 	struct nb_reg r0 = { .kind = NB_REG_UNINIT };
 
+	/* On other ranks this call began or ended another iterator. */
+	if (r->label == NB_LABEL_LOCAL)
+		nb_stack_smear_paths(env, st, pc, r->from);
 	if (nb_insn_effect(&env->program.insns[pc]) == NB_EFFECT_ITER_NEW)
 		r0 = iter_begin(env, st, pc);
 	else
@@ -194,21 +220,9 @@ uint32_t nb_iter_times(const struct nb_state *st)
 		       : 0;
 }
 
-static const struct nb_cell *cell_of(const struct nb_state *st, uint32_t ref)
+bool nb_iter_is_open(const struct nb_state *st, const struct nb_ref *ref)
 {
-	for (uint32_t i = 0; i < st->nframes; i++)
-		for (uint32_t k = 0; k < st->frames[i].ncells; k++) {
-			const struct nb_cell *c = &st->frames[i].cells[k];
-
-			if (c->kind == NB_CELL_OBJECT && c->reg.ref == ref)
-				return c;
-		}
-	return NULL;
-}
-
-bool nb_iter_is_open(const struct nb_state *st, uint32_t ref)
-{
-	const struct nb_cell *c = cell_of(st, ref);
+	const struct nb_cell *c = iter_object(st, ref);
 
 	return c && c->reg.delta != ENDED;
 }
@@ -264,8 +278,9 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc, bool mor
 
 	nb_note_write(env, pc, at.frame, low);
 	nb_note_write(env, pc, at.frame, low - 1);
+	/* On other ranks this step took a number of another iterator. */
 	if (at.label == NB_LABEL_LOCAL)
-		make_local(c, at.from);
+		nb_stack_smear_paths(env, st, pc, at.from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
 	if (nb_budget_is_short(env, st) && c->reg.delta == OPEN)

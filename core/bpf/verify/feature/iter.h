@@ -39,8 +39,8 @@ uint32_t nb_iter_begun_at(const struct nb_state *st);
 /* Return how many numbers the iterator requested by r1 to r3 yields, if the
  * count is constant and small, else 0. */
 uint32_t nb_iter_times(const struct nb_state *st);
-/* Does the iterator with reference @ref still have numbers left? */
-bool nb_iter_is_open(const struct nb_state *st, uint32_t ref);
+/* Is the reference that of an iterator which still has numbers left? */
+bool nb_iter_is_open(const struct nb_state *st, const struct nb_ref *ref);
 /* Does the iterator reach its end in every run? Then *@times is raised to
  * the count of its numbers. */
 bool nb_iter_is_kept(const struct nb_state *st, uint32_t ref, uint32_t *times);

@@ -36,14 +36,6 @@ unsigned nb_cfg_next(const struct nb_program *program, uint32_t pc, uint32_t nex
 	return insn->kind == NB_KIND_JA ? 1 : 2;
 }
 
-int nb_cfg_func_at(const struct nb_program *program, uint32_t pc)
-{
-	const struct nb_cfg *cfg = &program->cfg;
-	uint32_t f = pc < program->n ? cfg->func_of[pc] : cfg->nfuncs;
-
-	return f < cfg->nfuncs && cfg->funcs[f].start == pc ? (int)f : -1;
-}
-
 static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 {
 	struct nb_refusal x = {
@@ -219,6 +211,7 @@ static int mark_joins(struct nb_program *program)
 		for (unsigned i = 0; i < k; i++) {
 			if (ways[next[i]])
 				cfg->mark[next[i]] |= NB_MARK_JOIN;
+			cfg->mark[next[i]] |= (uint8_t)(next[i] <= pc ? NB_MARK_LOOP : 0);
 			ways[next[i]] = 1;
 		}
 	}

@@ -19,9 +19,6 @@ int nb_cfg_build(struct nb_env *env);
  * (0 to 2). */
 unsigned nb_cfg_next(const struct nb_program *program, uint32_t pc, uint32_t next[2]);
 
-/* Return the number of the function whose first slot is @pc, or -1. */
-int nb_cfg_func_at(const struct nb_program *program, uint32_t pc);
-
 /*
  * Return the slot where all paths from @pc meet again inside its function
  * (immediate post-dominator). Returns NB_NO_PC if they meet only at the

@@ -3,6 +3,8 @@
  * accepts. Only notes use this; nothing here rejects a program. */
 #include "core/bpf/verify/insn/answers.h"
 
+#include "core/bpf/verify/report/say.h"
+
 /* Return the index of output @f's row in core/defs/answers.h, or -1. */
 static int answer_row(const struct nb_program *program, const struct nb_field_spec *f)
 {
@@ -40,23 +42,30 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *x,
 {
 	struct nb_env *env = a->env;
 	int row = answer_row(&env->program, f);
+	struct nb_found *found = &env->walk.found;
 	const struct nb_answer_spec *can;
 	struct nb_odd_store *s;
 	struct nb_range v;
 	size_t nrows;
 
-	if (row < 0 || env->walk.how.seek)
+	if (row < 0)
 		return;
-	env->walk.found.answered |= 1u << row;
+	found->answered |= 1u << row;
+	/* A verdict has no more notes. The limit bounds the search for earlier
+	 * stores, which no budget counts. */
+	if (found->nodd_stores == NB_MAX_NOTES)
+		return;
 	can = &nb_spec_answers(&nrows)[row];
 	v = stored_part(a, x, f);
-	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row))
+	if ((v.smin <= can->most && v.smax >= can->least) || is_noted(env, a->pc, (uint32_t)row) ||
+	    nb_line_is_header(nb_line_of(env->program.prog, a->pc)))
 		return;
 	s = nb_arena_alloc(env->program.arena, sizeof(*s));
 	if (!s) {
 		env->walk.nomem = true;
 		return;
 	}
-	*s = (struct nb_odd_store){ env->walk.found.odd_stores, a->pc, (uint32_t)row, v };
-	env->walk.found.odd_stores = s;
+	*s = (struct nb_odd_store){ found->odd_stores, a->pc, (uint32_t)row, v };
+	found->odd_stores = s;
+	found->nodd_stores++;
 }

@@ -32,7 +32,7 @@ static int check_writable(const struct at *a, int number)
 
 static int check_count(const struct at *a)
 {
-	if (a->env->program.opts.allow_wide_shift || (uint64_t)a->insn->imm < a->insn->width)
+	if ((uint64_t)a->insn->imm < a->insn->width)
 		return 0;
 	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst, .limit = a->insn->width - 1u,
 		      .number = a->insn->imm);
@@ -237,7 +237,7 @@ static int check_output(const struct at *a, const struct nb_mem_access *x,
 		return refuse(a,
 			      has_output(a->env->program.hook) ? NB_RULE_CTX_READONLY
 							       : NB_RULE_CTX_NO_OUTPUT,
-			      .reg = x->reg, .name = f->name, .text = f->doc);
+			      .reg = x->reg, .name = f->name);
 	if (off > f->off || nb_access_end(x) < f->off + f->size)
 		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = x->reg, .name = f->name,
 			      .limit = f->size, .size = x->size, .number = off - f->off);
@@ -296,7 +296,7 @@ static int refuse_nullable(const struct at *a, int number)
 	const struct nb_ref *ref = nb_ref_find(a->st, r->ref);
 
 	if (r->kind == NB_REG_VALUE_OR_NULL)
-		return refuse(a, NB_RULE_NULLABLE, .reg = number);
+		return refuse(a, NB_RULE_NULLABLE, .reg = number, .map = r->map);
 	assert(ref); /* No other pointer to memory may be NULL. */
 	return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number, .where = ref->pc);
 }
@@ -411,8 +411,7 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc,
 		.st = st,
 		.f = &st->frames[st->nframes - 1],
 		.insn = insn,
-		.helper = nb_insn_calls_helper(insn) ? nb_program_helper(&env->program, insn->imm)
-						     : NULL,
+		.helper = nb_insn_calls_helper(insn) ? nb_spec_helper((int32_t)insn->imm) : NULL,
 		.pc = pc,
 	};
 	int rc = check_registers(&a);

@@ -62,10 +62,8 @@ static int check_map_write(const struct at *a, int number)
 	uint32_t map = reg(a, number)->map;
 	const struct nb_map_spec *m = &a->env->program.img->maps[map];
 
-	if (a->env->program.hook->id != NB_HOOK_CONTROLLER)
-		return nb_check_map_access(a, number, STORE);
-	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
-	    !(m->flags & NB_F_RDONLY_PROG) &&
+	if (a->env->program.hook->id == NB_HOOK_CONTROLLER && m->tags & NB_MAPF_COHERENT &&
+	    m->origin == NB_ORIGIN_DEFINED && !(m->flags & NB_F_RDONLY_PROG) &&
 	    (a->helper->id == NB_HELPER_UPDATE || a->helper->id == NB_HELPER_DELETE))
 		return 0;
 	return nb_check_map_access(a, number, STORE);

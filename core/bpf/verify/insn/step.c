@@ -60,8 +60,7 @@ bool nb_takes_address(const struct nb_helper_spec *h)
 
 void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h =
-		nb_program_helper(&env->program, env->program.insns[pc].imm);
+	const struct nb_helper_spec *h = nb_spec_helper((int32_t)env->program.insns[pc].imm);
 
 	for (unsigned i = 0; nb_takes_address(h) && i < 5; i++)
 		if (h->arg[i] == NB_ARG_ANY)
@@ -146,11 +145,13 @@ static void step_alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	    (insn->width == 64 ? nb_range_has(&b.r, 0) : b.r.umin32 == 0))
 		env->walk.found.noted[pc] |= NB_NOTED_ZERO;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
-	/* x ^ x and x - x are 0 for any x, and carry no label of it. */
 	zero = insn->traits & NB_INSN_CANCELS && nb_same_number(insn, &a, &b);
-	if (zero) {
+	if (zero)
 		v = nb_reg_scalar(nb_range_const(0));
-	} else {
+	/* x - x and x ^ x are 0 on every path. That two registers are linked is
+	 * known of this path alone, so it drops no label. */
+	if (insn->src != insn->dst) {
+		nb_label_follow(&v, &a);
 		nb_label_follow(&v, &b);
 	}
 	if (!shift_link(insn, &v, &b))

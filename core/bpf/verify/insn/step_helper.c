@@ -58,20 +58,13 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
-/* Does rank-local data decide which keys exist in the map? In an array all
- * keys exist. */
-static bool elements_are_local(const struct nb_map_spec *m)
-{
-	return m && nb_map_is_local(m) && !nb_map_is_array(m);
-}
-
 static bool success_is_local(const struct nb_helper_spec *h, const struct nb_map_spec *m)
 {
 	switch (h->success) {
 	case NB_SUCCESS_ARGS:
 		return false;
 	case NB_SUCCESS_ELEMENTS:
-		return elements_are_local(m);
+		return m && nb_map_elements_are_local(m);
 	case NB_SUCCESS_CPUS:
 	case NB_SUCCESS_PROCESS:
 		break;
@@ -148,8 +141,7 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st, uint32_t pc
 
 void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h =
-		nb_program_helper(&env->program, env->program.insns[pc].imm);
+	const struct nb_helper_spec *h = nb_spec_helper((int32_t)env->program.insns[pc].imm);
 	struct nb_reg r0 = result(env, st, pc, h);
 
 	for (unsigned i = 0; i < 5; i++)

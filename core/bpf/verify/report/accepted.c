@@ -3,15 +3,13 @@
  * Notes about an accepted program. They follow from the facts of all paths (an
  * output that nothing sets) or from a fact of some path (a value out of range).
  */
-#include "core/bpf/verify/report/accepted.h"
+#include "core/bpf/verify/report/refuse.h"
 
 #include <string.h>
 
-#include "core/bpf/verify/report/refuse.h"
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/format.h"
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/state/operands.h"
-
-enum { MAX_NOTES = 32 };
 
 static const struct {
 	const char *word, *text, *hint;
@@ -22,26 +20,39 @@ static const struct {
 
 struct notes {
 	struct nb_env *env;
-	struct nb_note at[MAX_NOTES];
+	struct nb_note at[NB_MAX_NOTES];
+	const char *output[NB_MAX_NOTES]; /* Name of the output that each is about, or NULL. */
 	uint32_t n;
 };
 
 /*
- * Is this a line of the policy header? The author of the policy did not write
- * it, so its notes are dropped.
+ * Is there such a note of the same place in the source? A compiler that unrolls
+ * a loop makes several copies of it.
  */
-static bool is_ours(const struct nb_line *l)
+static bool has_note_there(const struct notes *to, enum nb_note_class cls, const struct nb_line *l,
+			   const char *output)
 {
-	return l && !strcmp(nb_base_name(l->file), "ncclbpf_policy.h");
+	for (uint32_t i = 0; l && i < to->n; i++) {
+		const struct nb_line *old = to->at[i].line;
+
+		if (to->at[i].cls == cls && to->output[i] == output && old &&
+		    old->line == l->line && old->col == l->col && !strcmp(old->file, l->file))
+			return true;
+	}
+	return false;
 }
 
 static void add(struct notes *to, enum nb_note_class cls, const struct nb_refusal *facts)
 {
 	struct nb_env *env = to->env;
-	const struct nb_line *l = nb_line_of(env->program.prog, facts->pc);
+	const struct nb_line *l;
 
-	if (to->n == MAX_NOTES || is_ours(l))
+	if (to->n == NB_MAX_NOTES)
 		return;
+	l = nb_line_of(env->program.prog, facts->pc);
+	if (nb_line_is_header(l) || has_note_there(to, cls, l, facts->name))
+		return;
+	to->output[to->n] = facts->name;
 	to->at[to->n++] = (struct nb_note){
 		.cls = cls,
 		.pc = facts->pc,

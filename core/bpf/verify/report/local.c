@@ -36,20 +36,18 @@ static enum local_source source_of_load(struct nb_env *env, struct nb_refusal *x
 	return source_of_map(&env->program.img->maps[x->map]);
 }
 
-struct nb_local_words nb_say_local(struct nb_env *env, const struct nb_reg *regs, uint32_t pc)
+struct nb_local_words nb_say_local(struct nb_env *env, const struct nb_reg *regs,
+				   const struct nb_mem_access *access, uint32_t pc)
 {
 	const struct nb_insn *in = &env->program.insns[pc];
-	bool reads = in->kind == NB_KIND_LOAD || in->kind == NB_KIND_ATOMIC;
-	const struct nb_reg *pointer = &regs[in->kind == NB_KIND_LOAD ? in->src : in->dst];
-	struct nb_range off = nb_range_plus(&pointer->r, in->off);
-	struct nb_refusal x = { .pc = pc, .pointer = pointer, .off = &off };
+	struct nb_refusal x = { .pc = pc, .pointer = &regs[access->reg], .off = &access->off };
 	enum local_source text = LOCAL_BRANCH, hint;
 
 	if (nb_insn_calls_helper(in))
 		x.helper = nb_spec_helper((int32_t)in->imm);
 	if (env->walk.found.noted[pc] & NB_NOTED_ADDRESS || in->kind == NB_KIND_ALU)
 		text = LOCAL_ADDRESS;
-	else if (reads)
+	else if (access->loads)
 		text = source_of_load(env, &x);
 	else if (x.helper)
 		text = x.helper->success == NB_SUCCESS_CPUS ? LOCAL_CPUS : LOCAL_HELPER;

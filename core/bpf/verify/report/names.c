@@ -6,7 +6,7 @@
  */
 #include "core/bpf/verify/report/names.h"
 
-#include "core/bpf/verify/report/say.h"
+#include "core/bpf/verify/report/format.h"
 
 typedef unsigned long long ull;
 

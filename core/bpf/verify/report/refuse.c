@@ -9,13 +9,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/bpf/verify/report/loops.h"
+#include "core/bpf/verify/report/format.h"
 #include "core/bpf/verify/report/names.h"
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/report/source.h"
 #include "core/bpf/verify/state/operands.h"
 
 typedef unsigned long long ull;
+
+/* Largest number of branches of a path that can be replayed. */
+enum { MAX_BRANCHES = 65536 };
 
 static const struct rule_words {
 	enum nb_finding_class cls;
@@ -276,7 +279,7 @@ static const char *say_declared(struct nb_env *env, const struct nb_refusal *x)
 	return *name ? name : "k";
 }
 
-static const char *say_missing(struct nb_env *env, const struct nb_refusal *x)
+static const char *say_missing_bytes(struct nb_env *env, const struct nb_refusal *x)
 {
 	if (x->number == x->to)
 		return nb_say(env, "byte %lld", (long long)x->number);
@@ -312,6 +315,148 @@ static const char *say_too_small(struct nb_env *env, const struct nb_refusal *x)
 		      *type ? " a " : " as long as that", type);
 }
 
+/*
+ * The loop that starts at a slot, or else the smallest loop around it, as a reader
+ * of the source sees it: the slots [head, last], of which @last jumps back to
+ * @head.
+ */
+struct loop {
+	uint32_t head, last;
+	bool found; /* otherwise @head and @last are the slot itself */
+};
+
+static struct loop loop_at(const struct nb_env *env, uint32_t pc)
+{
+	struct loop best = { pc, pc, false };
+	bool starts = false; /* A loop starts at @pc: its last jump back is its end. */
+
+	for (uint32_t at = pc; at < env->program.n; at++) {
+		int64_t to = nb_insn_target(&env->program.insns[at], at);
+
+		if (!(env->program.insns[at].traits & NB_INSN_JUMP) || to < 0 || to > pc)
+			continue;
+		if (to == pc || (!starts && (!best.found || at - to < best.last - best.head)))
+			best = (struct loop){ (uint32_t)to, at, true };
+		starts |= to == pc;
+	}
+	return best;
+}
+
+static bool leaves(const struct nb_env *env, const struct loop *loop, uint32_t pc)
+{
+	const struct nb_insn *in = &env->program.insns[pc];
+	int64_t to = nb_insn_target(in, pc);
+
+	if (in->kind == NB_KIND_EXIT)
+		return true;
+	if (!(in->traits & NB_INSN_JUMP))
+		return false;
+	return to < loop->head || to > loop->last || (pc == loop->last && in->kind != NB_KIND_JA);
+}
+
+/* Return the slot of the loop at @pc to name: the first one of the author's own lines. */
+static uint32_t own_slot(const struct nb_env *env, uint32_t pc)
+{
+	struct loop loop = loop_at(env, pc);
+
+	for (pc = loop.head; pc <= loop.last; pc++)
+		if (!nb_line_is_header(nb_line_of(env->program.prog, pc)))
+			return pc;
+	return loop.head;
+}
+
+static const char *say_loop(struct nb_env *env, uint32_t pc)
+{
+	return nb_say_where(env, own_slot(env, pc));
+}
+
+/* Return the text of a slot's line, for example "line 13: while (x != 7)". */
+static const char *say_line(struct nb_env *env, uint32_t pc)
+{
+	const struct nb_line *l = nb_line_of(env->program.prog, pc);
+
+	if (!l || !l->text || !*l->text)
+		return nb_say(env, "slot %u: %s", pc, nb_say_insn(env, pc));
+	return nb_say(env, "line %u: %s", l->line, l->text + strspn(l->text, " \t"));
+}
+
+/*
+ * Name the first branch that leaves the loop around @pc, for example "; it
+ * ends by line 13: while (x != 7)"; "" if @pc is in no loop, or if the loop
+ * ends inside a macro of the policy header.
+ */
+static const char *say_exit(struct nb_env *env, uint32_t pc)
+{
+	struct loop loop = loop_at(env, pc);
+
+	if (!loop.found)
+		return "";
+	for (pc = loop.head; pc <= loop.last; pc++)
+		if (leaves(env, &loop, pc))
+			break;
+	if (pc > loop.last)
+		return "; the loop has no exit";
+	if (nb_line_is_header(nb_line_of(env->program.prog, pc)))
+		return "";
+	return nb_say(env, "; it ends by %s", say_line(env, pc));
+}
+
+/* Many paths that one loop multiplies are not many iterations. */
+static const char *say_arrivals(struct nb_env *env, const struct nb_refusal *x)
+{
+	return nb_say(env,
+		      x->to < 0 ? "%llu iterations were verified" : "%llu paths reached its start",
+		      (ull)x->count);
+}
+
+static const char *say_branch(struct nb_env *env, const struct nb_refusal *x)
+{
+	if (x->to < 0)
+		return "";
+	return nb_say(env, "; the branch that adds most paths (%llu %% of the work) is in %s",
+		      (ull)x->size, say_line(env, (uint32_t)x->to));
+}
+
+/* Does the run time count the iterations of the loop at @pc, as in ncclbpf_for? */
+static bool is_counted_loop(const struct nb_env *env, uint32_t pc)
+{
+	struct loop loop = loop_at(env, pc);
+
+	for (uint32_t at = loop.head; loop.found && at <= loop.last; at++) {
+		const struct nb_insn *in = &env->program.insns[at];
+
+		if (in->kind == NB_KIND_MAY_GOTO || nb_insn_effect(in) == NB_EFFECT_ITER_NEXT)
+			return true;
+	}
+	return false;
+}
+
+/* Return what makes the loop at @x->where, or the code around the branch, cheaper to verify. */
+static const char *say_simpler(struct nb_env *env, const struct nb_refusal *x)
+{
+	bool loop = loop_at(env, x->where).found, counted = is_counted_loop(env, x->where);
+	const uint16_t *func_of = env->program.cfg.func_of;
+	const struct nb_line *l;
+	const char *at;
+	bool called;
+
+	if (x->to < 0)
+		return counted ? "bound the loops inside this one by smaller constants"
+			       : "bound the loop by a smaller constant, or write it with "
+				 "ncclbpf_for: only a few iterations are verified then";
+	called = func_of[x->to] != func_of[x->where];
+	l = nb_line_of(env->program.prog, (uint32_t)x->to);
+	at = l ? nb_say(env, "line %u", l->line) : nb_say(env, "slot %lld", (long long)x->to);
+	return nb_say(env, "%smake the branch in %s branch-free%s",
+		      loop && !counted ? "write the loop with ncclbpf_for (only a few iterations "
+					 "are verified then), or "
+				       : "",
+		      at,
+		      called ? ""
+		      : loop ? ", or put the body of the loop into a static __noinline function"
+			     : ", or put the code around it into a static __noinline function");
+}
+
 struct word {
 	const char *name;
 	const char *(*say)(struct nb_env *env, const struct nb_refusal *x);
@@ -331,31 +476,14 @@ static const struct word words[] = {
 #include "core/bpf/verify/report/words.h"
 };
 
-/* Return the length of the word in braces at @at; 0 if there is none. */
-static size_t word_length(const char *at)
+/* Return the word in braces at @brace; NULL if there is none. */
+static const struct word *find_rule_word(const char *brace)
 {
-	size_t n;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i].name);
 
-	if (*at != '{')
-		return 0;
-	n = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
-	return at[n + 1] == '}' ? n : 0;
-}
-
-static const struct word *find_word(const char *name, size_t n)
-{
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strncmp(words[i].name, name, n) && !words[i].name[n])
+		if (!strncmp(brace + 1, words[i].name, n) && brace[n + 1] == '}')
 			return &words[i];
-	return NULL;
-}
-
-const char *nb_rule_unknown_word(const char *text, size_t *n)
-{
-	for (; *text; text++) {
-		*n = word_length(text);
-		if (*n && !find_word(text + 1, *n))
-			return text + 1;
 	}
 	return NULL;
 }
@@ -363,38 +491,27 @@ const char *nb_rule_unknown_word(const char *text, size_t *n)
 const char *nb_expand(struct nb_env *env, const char *text, const struct nb_refusal *x)
 {
 	const char *done = "", *brace = text;
-	size_t n;
 
 	while ((brace = strchr(brace, '{'))) {
-		n = word_length(brace);
-		if (!n) {
+		const struct word *w = find_rule_word(brace);
+
+		if (!w) {
 			brace++;
 			continue;
 		}
-		done = nb_say(env, "%s%.*s%s", done, (int)(brace - text), text,
-			      find_word(brace + 1, n)->say(env, x));
-		text = brace += n + 2;
+		done = nb_say(env, "%s%.*s%s", done, (int)(brace - text), text, w->say(env, x));
+		text = brace += strlen(w->name) + 2;
 	}
 	return *done ? nb_say(env, "%s%s", done, text) : text;
 }
 
-/*
- * In a search or replay: is this the finding that the walk looks for, and does
- * it still need its text?
- */
-static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls, uint32_t pc)
+void nb_way_keep(struct nb_env *env, struct nb_way *to)
 {
-	struct nb_seek *k = env->walk.how.seek;
+	const struct nb_history *h = &env->walk.history;
 
-	if (cls != k->cls || pc != k->pc) {
-		k->over |= cls == NB_FIND_MEMORY || cls == NB_FIND_COMPLEXITY;
-		return false;
-	}
-	k->found = true;
-	if (k->replay)
-		return false;
-	memset(&env->v->finding, 0, sizeof(env->v->finding));
-	return true;
+	*to = (struct nb_way){ .n = h->n };
+	if (h->n && h->n <= MAX_BRANCHES)
+		to->steps = nb_arena_dup(env->program.arena, h->steps, h->n * sizeof(*h->steps));
 }
 
 static const char *text_or(const char *text, const char *other)
@@ -409,8 +526,10 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	enum nb_finding_class cls = w->cls;
 	const char *hint;
 
-	if (env->walk.how.seek && !finding_wanted(env, cls, x->pc))
+	if (env->walk.how.replay) {
+		env->walk.reached = cls == f->cls && x->pc == f->pc;
 		return NB_E_VERIFY;
+	}
 	if (f->cls)
 		return NB_E_VERIFY;
 	nb_more_words(env);
@@ -426,6 +545,7 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	f->hint = text_or(hint, nb_expand(env, text_or(w->hint, of->hint), x));
 	f->func = nb_say_func(env, x->pc);
 	f->line = nb_line_of(env->program.prog, x->pc);
+	nb_way_keep(env, &f->way);
 	return NB_E_VERIFY;
 }
 

@@ -38,18 +38,21 @@ struct nb_refusal {
  */
 int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *refusal);
 
+/* Copy the branches of the current path to *@to. */
+void nb_way_keep(struct nb_env *env, struct nb_way *to);
+
 /* Call nb_refuse for a fact about the program and not about a register; the
  * arguments initialise members of struct nb_refusal. */
 #define nb_refuse_program(env, rule, ...) \
 	nb_refuse(env, rule, &(struct nb_refusal){ .reg = -1, __VA_ARGS__ })
 
+/* Store the notes of an accepted program in env->v; fewer if out of memory. They come
+ * from facts that the walks recorded. */
+void nb_notes_fill(struct nb_env *env);
+
 /* Replace the words in braces in @text with words made from @x. Returns
  * @text itself if it has no such word. */
 const char *nb_expand(struct nb_env *env, const char *text, const struct nb_refusal *x);
-
-/* For tests: return the first word in braces in @text that has no row in
- * words.h, and store its length in *@n. NULL if there is none. */
-const char *nb_rule_unknown_word(const char *text, size_t *n);
 
 /*
  * Reject an access whose rule depends on how the instruction uses the

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/format.h"
+#include "core/bpf/verify/report/say.h"
 
 /* May @text stand in a condition? It has to be one expression without a
  * call or an assignment. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/say.h"
 
 enum { SHOWN_PATH = 8 };
 
@@ -267,4 +267,34 @@ int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img, uint3
 	if (f->hint && *f->hint)
 		nb_hint(err, "%s", f->hint);
 	return NB_E_VERIFY;
+}
+
+static void trace_cells(struct nb_buf *out, struct nb_env *env, const struct nb_frame *f)
+{
+	for (uint32_t c = 0; c < f->ncells; c++) {
+		const struct nb_cell *x = &f->cells[c];
+		int off = -(int)(c + 1) * 4;
+
+		if (x->kind == NB_CELL_OBJECT)
+			nb_buf_printf(out, "    r10%d: an iterator\n", off);
+		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
+		    (x->kind == NB_CELL_BYTES && !x->init))
+			continue;
+		if (x->kind == NB_CELL_BYTES)
+			nb_buf_printf(out, "    r10%d: bytes %x written, %x zero\n", off, x->init,
+				      x->zero);
+		else
+			nb_buf_printf(out, "    r10%d: %s\n", off, nb_say_reg(env, &x->reg, -1));
+	}
+}
+
+void nb_trace_state(void *out, struct nb_env *env, const struct nb_state *st, uint32_t pc)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	nb_buf_printf(out, "%u: %s\n", pc, nb_say_insn(env, pc));
+	for (int i = 0; i < NB_R10; i++)
+		if (f->regs[i].kind != NB_REG_UNINIT)
+			nb_buf_printf(out, "    %s\n", nb_say_reg(env, &f->regs[i], i));
+	trace_cells(out, env, f);
 }

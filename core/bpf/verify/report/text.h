@@ -21,6 +21,8 @@ void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img, uin
  * line and what happens there. Prints nothing for an accepted program. */
 void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
 		      struct nb_buf *out);
+/* For nb_verify_opts.observe: append the state to @arg, a struct nb_buf, as lines of text. */
+nb_observe_fn nb_trace_state;
 /* Store the finding in one line in *@err; returns NB_E_VERIFY. */
 int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img, uint32_t prog,
 		   struct nb_err *err);

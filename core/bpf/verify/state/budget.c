@@ -138,7 +138,10 @@ bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 	       (old->iters == ITERS_MANY || old->iter_steps >= now->iter_steps);
 }
 
+/* A generation may lower the limit (run_limit.c), but it grants nb_runs_loops
+ * first, which contains these iterations. */
 bool nb_budget_needs_more(const struct nb_env *env)
 {
-	return env->facts.needs.iterations > nb_loop_limit(env->v->iteration, NB_MAX_ITERATIONS);
+	return env->facts.needs.iterations >
+	       nb_loop_limit(env->v->runs.iteration, NB_MAX_ITERATIONS);
 }

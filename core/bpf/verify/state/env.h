@@ -44,27 +44,8 @@ enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 /* One branch that a path took. */
 struct nb_branch_step {
 	uint32_t pc;
-	/* Index of the path's previous branch plus 1, or 0 for none. */
-	uint32_t before;
 	bool taken;
 	bool open; /* The other outcome of the branch was possible too. */
-};
-
-/* A second walk that finds the text of a finding: a search for the shortest
- * path to it or, with @replay, the replay of one path. It changes no verdict.
- * See witness.h. */
-struct nb_seek {
-	enum nb_finding_class cls;
-	uint32_t pc;
-	uint32_t steps; /* Limit of the walk, in place of opts.max_insns. */
-	bool replay;
-	const struct nb_branch_step *path; /* The branches to replay. */
-	uint32_t npath;
-	/* Called instead of opts.observe; may be NULL. */
-	nb_observe_fn *observe;
-	void *observe_arg;
-	bool found; /* The search reached the finding. */
-	bool over;  /* The search ran out of memory or steps. */
 };
 
 /* The values that the program's exits return. engine/transfer.c writes them. */
@@ -76,6 +57,7 @@ struct nb_exits {
 	/* @local: slot of an exit whose value rank-local data decides, or
 	 * NB_NO_PC. @from: slot where that data was read. */
 	uint32_t local, from;
+	struct nb_way way; /* To the exit @local. */
 };
 
 /* Tables of regions of local control. coherence/control_dep.c writes them. */
@@ -105,6 +87,7 @@ struct nb_loop_sites {
 };
 
 struct nb_loop_cost; /* Defined in engine/loop_cost.c. */
+struct nb_walk_memory;
 
 /* Larger than the number of instructions of any iteration. */
 enum { NB_LENGTH_FAR = 1 << 30 };
@@ -112,10 +95,7 @@ enum { NB_LENGTH_FAR = 1 << 30 };
 /* The branches up to the current state. engine/worklist.c writes them. */
 struct nb_history {
 	struct nb_branch_step *steps;
-	/* Number of branches on this path; in a search: index of the path's
-	 * last branch plus 1. */
-	uint32_t n;
-	uint32_t total, cap;
+	uint32_t n, cap;
 };
 
 /* A store to the output of answer row @answer. NCCL accepts no value of the
@@ -146,6 +126,7 @@ struct nb_found {
 	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
 	uint32_t answered;
 	struct nb_odd_store *odd_stores;
+	uint32_t nodd_stores; /* At most NB_MAX_NOTES; later ones are not kept. */
 	struct nb_exits exits;
 	struct nb_lengths length;
 	struct nb_budget_needs needs;
@@ -174,8 +155,9 @@ struct nb_walk_how {
 	/* The walk assumes that even the first loop of a run may end early. */
 	bool few_iterations;
 	enum nb_walk_mode mode;
-	/* The search or replay; NULL in a walk that decides the verdict. */
-	struct nb_seek *seek;
+	/* The walk follows the path to the verdict's finding once more, and
+	 * nothing else. It changes no verdict: see witness.h. */
+	bool replay;
 };
 
 /* One walk, as checks and steps see it; engine/walk.h has the engine's part.
@@ -184,10 +166,11 @@ struct nb_walk_shared {
 	struct nb_walk_how how;
 	uint32_t ids; /* The identity that was handed out last. */
 	bool nomem;
+	bool reached; /* A replay has reached the finding. */
 	/* Work in units of about one instruction, not counting the instructions
 	 * themselves. */
 	uint64_t work;
-	/* Marks of the latest explored state, or NULL. */
+	/* Precision marks of the latest explored state, or NULL. */
 	struct nb_marks *marks;
 	struct nb_found found;
 	struct nb_history history;
@@ -200,6 +183,7 @@ struct nb_walk_shared {
 struct nb_env {
 	struct nb_program program;
 	struct nb_walk_shared walk;
+	struct nb_walk_memory *memory; /* Of engine/walk.h; NULL before the first walk. */
 
 	struct nb_verdict *const v;
 	/* The sum of what the accepted walks found so far. What a rejected
@@ -213,16 +197,6 @@ struct nb_env {
 static inline bool nb_program_is_coherent(const struct nb_program *program)
 {
 	return program->hook->coherent && !program->opts.coherence_off && !program->opts.plain_mem;
-}
-
-static inline const struct nb_helper_spec *nb_program_helper(const struct nb_program *program,
-							     int64_t id)
-{
-	const struct nb_helper_spec *h = NULL;
-
-	if (id >= INT32_MIN && id <= INT32_MAX)
-		h = nb_spec_helper((int32_t)id);
-	return h || !program->opts.helper ? h : program->opts.helper((int32_t)id);
 }
 
 #endif

@@ -10,14 +10,17 @@
 
 bool nb_found_new(const struct nb_program *program, struct nb_found *f)
 {
-	struct nb_arena *arena = program->arena;
+	const struct nb_found old = *f;
+	struct nb_arena *a = program->arena;
 
-	f->aux = nb_arena_array(arena, program->n, 1);
-	f->noted = nb_arena_array(arena, program->n, 1);
-	f->depth = nb_arena_array(arena, program->cfg.nfuncs, sizeof(*f->depth));
-	f->writes = nb_arena_array(arena, program->n, sizeof(*f->writes));
-	f->callees = nb_arena_array(arena, program->n, sizeof(*f->callees));
-	f->exits.local = NB_NO_PC;
+	*f = (struct nb_found){
+		.aux = nb_arena_again(a, old.aux, program->n, 1),
+		.noted = nb_arena_again(a, old.noted, program->n, 1),
+		.depth = nb_arena_again(a, old.depth, program->cfg.nfuncs, sizeof(*f->depth)),
+		.writes = nb_arena_again(a, old.writes, program->n, sizeof(*f->writes)),
+		.callees = nb_arena_again(a, old.callees, program->n, sizeof(*f->callees)),
+		.exits.local = NB_NO_PC,
+	};
 	return f->aux && f->noted && f->depth && f->writes && f->callees;
 }
 

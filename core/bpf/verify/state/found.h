@@ -4,8 +4,8 @@
 
 #include "core/bpf/verify/state/env.h"
 
-/* Allocate the tables of @f, which is all zero, after nb_cfg_build. Returns false if
- * out of memory. */
+/* Empty @f, which is all zero or that of an earlier walk, whose tables it then keeps.
+ * Call it after nb_cfg_build. Returns false if out of memory. */
 bool nb_found_new(const struct nb_program *program, struct nb_found *f);
 
 /* Add env->walk.found to the facts, after a walk that accepts. */

@@ -4,11 +4,6 @@
  * helper's arguments. */
 #include "core/bpf/verify/state/operands.h"
 
-struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
-{
-	return nb_range_plus(&r->r, off);
-}
-
 /* Find the memory behind pointer @r. */
 static void resolve_region(const struct nb_program *program, const struct nb_reg *r,
 			   struct nb_mem_access *x)
@@ -44,7 +39,7 @@ void nb_access_resolve(const struct nb_program *program, const struct nb_state *
 		.loads = loads || atomic,
 		.stores = !loads,
 		.size = insn->width / 8,
-		.off = nb_access_offset(r, insn->off),
+		.off = nb_range_plus(&r->r, insn->off),
 	};
 	resolve_region(program, r, x);
 }
@@ -76,6 +71,11 @@ enum nb_effect nb_insn_effect(const struct nb_insn *insn)
 		nb_insn_calls_helper(insn) ? nb_spec_helper((int32_t)insn->imm) : NULL;
 
 	return h ? h->effect : NB_EFFECT_NONE;
+}
+
+bool nb_map_elements_are_local(const struct nb_map_spec *m)
+{
+	return nb_map_is_local(m) && !nb_map_is_array(m);
 }
 
 int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind)

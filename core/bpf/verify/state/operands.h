@@ -41,10 +41,6 @@ static inline int64_t nb_access_end(const struct nb_mem_access *x)
 	return x->off.smax + (int64_t)x->size;
 }
 
-/* Return the offset of an access through @r: the pointer's own offset plus
- * the constant @off. */
-struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
-
 /* Do bytes [lo, hi) of a frame's stack hold only written data? */
 bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi, int64_t *bad);
 
@@ -62,6 +58,9 @@ static inline bool nb_map_is_array(const struct nb_map_spec *m)
 {
 	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
 }
+
+/* Does rank-local data decide which elements exist in @m, or how many? */
+bool nb_map_elements_are_local(const struct nb_map_spec *m);
 
 /* Return the index (0 to 4) of the argument of @h of this kind; -1 if there is
  * none. */

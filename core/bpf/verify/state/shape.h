@@ -18,7 +18,8 @@ enum {
 	NB_MARK_REACHED = 1,
 	/* Several paths meet at this slot, so the engine keeps explored
 	 * states here. */
-	NB_MARK_JOIN = 2
+	NB_MARK_JOIN = 2,
+	NB_MARK_LOOP = 4 /* A jump back leads to this slot. */
 };
 
 struct nb_cfg {

@@ -156,6 +156,8 @@ struct nb_ref {
 	/* Identity of the reference, and the slot that acquired it. */
 	uint32_t id, pc;
 	uint8_t kind, frame;
+	/* Iterators: frame and first cell of the object; see iter.c. */
+	uint8_t object_frame, object_cell;
 	uint32_t steps; /* Iterators: number of steps so far; see explored.c. */
 };
 

@@ -230,10 +230,7 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old, const struct 
 	for (uint32_t i = 0; i < old->nrefs; i++, p += NB_REF_WORDS) {
 		memcpy(&ref, p, sizeof(ref));
 		if (ref.kind != st->refs[i].kind || ref.frame != st->refs[i].frame ||
-		    /*
-		     * The end of one iterator is not the end of another
-		     * iterator.
-		     */
+		    /* each iterator ends on its own, so its id must be the same */
 		    (ref.kind == NB_REF_ITER && ref.id != st->refs[i].id) ||
 		    !same_ref(ids, ref.id, st->refs[i].id))
 			return false;

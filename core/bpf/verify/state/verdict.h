@@ -8,6 +8,7 @@
 #include "core/base/arena.h"
 #include "core/base/buf.h"
 #include "core/bpf/image/image.h"
+#include "core/bpf/isa/budgets.h"
 
 /* Class of a rejection: a RULE of core/defs/rules.h, with its variants. */
 enum nb_finding_class {
@@ -25,7 +26,7 @@ enum nb_rule {
 	NB_NRULES
 };
 
-enum { NB_MAX_PATH = 64 };
+enum { NB_MAX_PATH = 64, NB_MAX_NOTES = 32 };
 
 /* A branch on the path to the finding, with its condition there. */
 struct nb_branch {
@@ -59,8 +60,15 @@ struct nb_note {
 	const struct nb_line *line;
 };
 
+/* Branches from the start of the program to a slot. @steps is NULL if they are
+ * too many or out of memory. */
+struct nb_way {
+	const struct nb_branch_step *steps;
+	uint32_t n;
+};
+
 /* Why a program is rejected: the first finding of the walk, with the
- * shortest path that leads to it. Strings live as long as the verdict. */
+ * path that leads to it. Strings live as long as the verdict. */
 struct nb_finding {
 	enum nb_finding_class cls;
 	enum nb_rule rule;
@@ -75,7 +83,7 @@ struct nb_finding {
 	const char *known; /* For example "r2: scalar 0..255". */
 	/* For example "add: if (i >= 16) return 0;"; may be "". */
 	const char *hint;
-	const char *func; /* Name of the function. */
+	const char *func;
 	/* Source line, owned by the image; NULL without line info. */
 	const struct nb_line *line;
 	/* The last NB_MAX_PATH branches of the path. */
@@ -83,27 +91,17 @@ struct nb_finding {
 	uint32_t npath;
 	const struct nb_step_note *notes;
 	uint32_t nnotes;
-};
-
-struct nb_verify_stats {
-	uint32_t insns_walked, states_kept, states_peak;
-	/* Work of all walks: instructions, and other work in units of one
-	 * instruction. */
-	uint32_t work;
-	uint32_t stack_depth; /* Bytes of stack of the deepest call chain. */
-	uint64_t time_ns;
-	size_t memory; /* Size of the arena in bytes. */
+	struct nb_way way; /* All branches of the path; private to the verifier. */
 };
 
 /* Types private to the verifier. */
 struct nb_env;
 struct nb_state;
 
-typedef void nb_observe_fn(void *arg, const struct nb_env *env, const struct nb_state *st,
-			   uint32_t pc);
+typedef void nb_observe_fn(void *arg, struct nb_env *env, const struct nb_state *st, uint32_t pc);
 
-/* Options of a verification. The members before @trace change which
- * programs are accepted; @trace and the members after it do not. */
+/* Options of a verification. The members before @observe change which
+ * programs are accepted. */
 struct nb_verify_opts {
 	bool coherence_off; /* Set by NCCLBPF_COHERENCE=off. */
 	/* Limit of walked instructions; 0 means 1,000,000. */
@@ -116,40 +114,13 @@ struct nb_verify_opts {
 	 * holds the number, like in bpf_conformance; 0 means the hook's
 	 * context. */
 	uint32_t plain_mem;
-	/* For tests. @hook: a context instead of the hook's own; may be
-	 * NULL. @helper: rows of foreign helpers; may be NULL. @privileged:
-	 * allow a program to return an address and to read unwritten stack
-	 * bytes as data, like the kernel does for privileged users.
-	 * Programs accepted with these options must not run. */
+	/* A context instead of the hook's own; may be NULL. A program
+	 * accepted with it must not run. */
 	const struct nb_hook_spec *hook;
-	const struct nb_helper_spec *(*helper)(int32_t id);
-	bool privileged;
-	/* Accept shift counts beyond the width and mask them. */
-	bool allow_wide_shift;
-	/* Prune a path only if an explored state subsumes the whole state,
-	 * imprecise scalars included. The walked states then contain every
-	 * state of every run. */
-	bool exact;
-	/* Buffer for the text of every walked state; may be NULL. */
-	struct nb_buf *trace;
 	/* Called with every walked state, before its instruction; may be
-	 * NULL. For tests that compare the states with real runs. */
+	 * NULL. See nb_trace_state (report/text.h). */
 	nb_observe_fn *observe;
 	void *observe_arg;
-};
-
-enum { NB_NO_LOOP = UINT32_MAX >> 1 };
-
-/* The loop that costs most in a run. */
-struct nb_loop_report {
-	/* Slot where the loop begins; NB_NO_LOOP if there is none. */
-	uint32_t pc;
-	/* Iterations in the whole run; 0 if they are not constant. */
-	uint32_t iterations;
-	/* Instructions of one iteration without inner loops. */
-	uint32_t length;
-	/* Percentage of the cost of all loops and the first path. */
-	uint32_t share;
 };
 
 struct nb_verdict {
@@ -159,22 +130,8 @@ struct nb_verdict {
 	const struct nb_note *notes;
 	uint32_t nnotes;
 	struct nb_verify_stats stats;
-	const uint8_t *aux; /* NB_AUX_* bits of each slot. */
-	/* Bounds on the runs of an accepted program (NB_RUN_BUDGET).
-	 * @iteration: instructions of the longest iteration, not 0.
-	 * @first: instructions before the first iteration ends.
-	 * @iter_steps: steps that counted iterators must be able to take. */
-	uint32_t iteration, first, iter_steps;
-	/* @iterations: the verdict requires that loops can make this many
-	 * iterations. @constant_iterations: iterations of loops whose number is
-	 * constant; nested loops multiply. */
-	uint32_t iterations, constant_iterations;
-	/* The program has may_goto loops (@passes) or loops of helpers
-	 * (@loops). */
-	bool passes, loops;
-	/* Some path reads a field of the context whose unit is ns. */
-	bool reads_time;
-	struct nb_loop_report loop; /* The loop that costs most. */
+	const uint8_t *aux;	   /* NB_AUX_* bits of each slot. */
+	struct nb_run_bounds runs; /* Set if the program is accepted. */
 	/* Memory of the verdict; private to the verifier. */
 	struct nb_arena arena;
 };

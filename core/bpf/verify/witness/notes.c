@@ -7,8 +7,9 @@
 #include "core/bpf/verify/domain/range.h"
 #include "core/bpf/verify/feature/iter.h"
 #include "core/bpf/verify/report/local.h"
+#include "core/bpf/verify/report/format.h"
 #include "core/bpf/verify/report/names.h"
-#include "core/bpf/verify/report/report.h"
+#include "core/bpf/verify/report/say.h"
 #include "core/bpf/verify/report/source.h"
 #include "core/bpf/verify/state/env.h"
 #include "core/bpf/verify/state/operands.h"
@@ -49,57 +50,49 @@ static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 	return t->n;
 }
 
-/* Does step @i store bytes [off, off + size) of the stack frame @frame? */
-static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame, int64_t off,
-		      unsigned size)
+/* Does step @i store bytes of the stack that @load reads at a known offset? */
+static bool stores_to(const struct nb_trail *t, uint32_t i, const struct nb_mem_access *load)
 {
 	const struct nb_insn *in = insn_at(t, i);
-	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->dst];
-	struct nb_range at;
+	const struct nb_mem_access *x = &nb_trail_at(t, i)->access;
 
-	if (in->kind != NB_KIND_STORE || in->traits & NB_INSN_ORDERED || r->kind != NB_REG_STACK ||
-	    r->frame != frame)
-		return false;
-	at = nb_access_offset(r, in->off);
-	return at.smax + in->width / 8 > off && at.smin < off + size;
+	return in->kind == NB_KIND_STORE && !(in->traits & NB_INSN_ORDERED) &&
+	       x->kind == NB_REG_STACK && x->frame == load->frame &&
+	       nb_access_end(x) > load->off.smin && x->off.smin < nb_access_end(load);
 }
 
-/* For a number loaded from the stack at step @i, return the value that was
- * stored there. */
-static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off, unsigned depth)
+/* For a number loaded from a known place of the stack at step @i, return the
+ * value that was stored there. */
+static const char *stacked(const struct nb_trail *t, uint32_t i, unsigned depth)
 {
-	const struct nb_insn *in = insn_at(t, i);
-	unsigned frame = nb_trail_at(t, i)->regs[in->src].frame;
+	const struct nb_mem_access *x = &nb_trail_at(t, i)->access;
 
 	for (uint32_t j = i; j-- > t->first;) {
 		const struct nb_insn *s = insn_at(t, j);
-		struct nb_range at;
+		const struct nb_mem_access *y = &nb_trail_at(t, j)->access;
 
 		if (s->kind == NB_KIND_CALL || s->kind == NB_KIND_ATOMIC ||
 		    (s->kind == NB_KIND_STORE && s->traits & NB_INSN_ORDERED))
 			/* This step may have overwritten the stored number. */
 			return "";
-		if (!stores_to(t, j, frame, off, in->width / 8u))
+		if (!stores_to(t, j, x))
 			continue;
-		at = nb_access_offset(&nb_trail_at(t, j)->regs[s->dst], s->off);
-		if (!nb_range_is_const(&at) || at.smin != off || s->width != in->width)
+		if (!nb_range_equal(&y->off, &x->off) || y->size != x->size)
 			return "";
-		if (s->operand == NB_OPND_IMM)
+		if (y->value < 0)
 			return nb_say(t->env, "%" PRId64, s->imm);
-		return value(t, j, s->src, depth + 1);
+		return value(t, j, y->value, depth + 1);
 	}
 	return "";
 }
 
 static const char *loaded(const struct nb_trail *t, uint32_t i, unsigned depth)
 {
-	const struct nb_insn *in = insn_at(t, i);
-	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->src];
-	struct nb_range off = nb_access_offset(r, in->off);
+	const struct nb_trail_step *s = nb_trail_at(t, i);
 
-	if (r->kind == NB_REG_STACK && nb_range_is_const(&off))
-		return stacked(t, i, off.smin, depth);
-	return nb_say_place(t->env, r, &off);
+	if (s->access.kind == NB_REG_STACK && nb_range_is_const(&s->access.off))
+		return stacked(t, i, depth);
+	return nb_say_place(t->env, &s->regs[s->access.reg], &s->access.off);
 }
 
 static const char *called(const struct nb_trail *t, uint32_t i)
@@ -197,14 +190,9 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number, unsig
 	return strlen(text) > MAX_VALUE ? "" : text;
 }
 
-const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number)
-{
-	return i >= t->first && i < t->n ? value(t, i, number, 0) : "";
-}
-
 static const char *side(const struct nb_trail *t, uint32_t i, int number, unsigned width)
 {
-	const char *text = nb_trail_value(t, i, number);
+	const char *text = value(t, i, number, 0);
 
 	if (!*text)
 		return nb_say(t->env, "%c%d", width == 32 ? 'w' : 'r', number);
@@ -292,11 +280,7 @@ struct slice {
 	bool nullable;
 	/* Registers of each frame: bit i stands for ri. */
 	uint16_t regs[NB_MAX_FRAMES];
-	struct {
-		uint8_t frame;
-		int64_t off;
-		uint32_t size;
-	} stack[4];
+	const struct nb_mem_access *stack[4]; /* Loads of the stack. */
 	unsigned nstack;
 	/*
 	 * The slot of a branch whose registers the notes still have to explain;
@@ -328,7 +312,8 @@ static const char *why_local(const struct slice *s, uint32_t i, int number)
 
 	if (r->label != NB_LABEL_LOCAL || r->from != at->pc)
 		return "";
-	return nb_say(s->t->env, " (%s)", nb_say_local(s->t->env, at->regs, at->pc).text);
+	return nb_say(s->t->env, " (%s)",
+		      nb_say_local(s->t->env, at->regs, &at->access, at->pc).text);
 }
 
 /* Write a note that step @i writes register @number of the frame. */
@@ -337,7 +322,7 @@ static void note_def(struct slice *s, uint32_t i, int number)
 	struct nb_env *env = s->t->env;
 	const struct nb_insn *in = insn_at(s->t, i);
 	const struct nb_reg *r = &nb_trail_at(s->t, i + 1)->regs[number];
-	const char *from = nb_trail_value(s->t, i + 1, number);
+	const char *from = value(s->t, i + 1, number, 0);
 	const char *text = nb_say_insn(env, nb_trail_at(s->t, i)->pc);
 
 	if (r->kind == NB_REG_UNINIT && in->kind == NB_KIND_CALL)
@@ -352,15 +337,10 @@ static void note_def(struct slice *s, uint32_t i, int number)
 	add_note(s, nb_trail_at(s->t, i)->pc, text);
 }
 
-static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off, unsigned size)
+static void want_stack(struct slice *s, const struct nb_mem_access *x)
 {
-	struct nb_range at = nb_access_offset(r, off);
-
-	if (!nb_range_is_const(&at) || s->nstack == 4)
-		return;
-	s->stack[s->nstack].frame = r->frame;
-	s->stack[s->nstack].off = at.smin;
-	s->stack[s->nstack++].size = size;
+	if (nb_range_is_const(&x->off) && s->nstack < 4)
+		s->stack[s->nstack++] = x;
 }
 
 /*
@@ -382,8 +362,8 @@ static void want_uses(struct slice *s, uint32_t i)
 	}
 	if (in->kind != NB_KIND_LOAD || in->traits & NB_INSN_ORDERED)
 		return;
-	if (at->regs[in->src].kind == NB_REG_STACK)
-		want_stack(s, &at->regs[in->src], in->off, in->width / 8u);
+	if (at->access.kind == NB_REG_STACK)
+		want_stack(s, &at->access);
 	else if (at->regs[in->src].label == NB_LABEL_LOCAL)
 		want(s, frame, in->src);
 }
@@ -423,7 +403,7 @@ static void look_at_source(struct slice *s, uint32_t i)
 	s->source = reg < 0 ? NB_NO_PC : at->regs[reg].from;
 	if (reg >= 0 || insn_at(s->t, i)->kind == NB_KIND_JMP)
 		return;
-	words = nb_say_local(s->t->env, at->regs, at->pc);
+	words = nb_say_local(s->t->env, at->regs, &at->access, at->pc);
 	s->f->known = nb_say(s->t->env, "%s; source: %s", s->f->known, words.text);
 	if (*words.hint)
 		s->f->hint = words.hint;
@@ -431,11 +411,14 @@ static void look_at_source(struct slice *s, uint32_t i)
 
 /*
  * Step @i is the helper call that made the pointer which may be NULL: name its
- * line, and the test that is missing after it.
+ * line, and the test that is missing after it. A test in another function than
+ * the one that uses the pointer would not help.
  */
 static void look_at_maker(struct slice *s, uint32_t i)
 {
-	const struct nb_line *l = nb_line_of(s->t->env->program.prog, nb_trail_at(s->t, i)->pc);
+	const struct nb_program *p = &s->t->env->program;
+	const uint32_t pc = nb_trail_at(s->t, i)->pc;
+	const struct nb_line *l = nb_line_of(p->prog, pc);
 	struct nb_finding *f = s->f;
 	const char *name;
 
@@ -445,7 +428,7 @@ static void look_at_maker(struct slice *s, uint32_t i)
 	f->known =
 		nb_say(s->t->env, "%s; made by %s in line %u", f->known, called(s->t, i), l->line);
 	name = nb_source_assigned(s->t->env, l->text);
-	if (*name)
+	if (*name && p->cfg.func_of[pc] == p->cfg.func_of[f->pc])
 		f->hint = nb_say(s->t->env, "after line %u add: if (!%s) return 0;", l->line, name);
 }
 
@@ -456,7 +439,7 @@ static void look_at_store(struct slice *s, uint32_t i)
 	const struct nb_insn *in = insn_at(s->t, i);
 
 	for (unsigned k = 0; k < s->nstack; k++) {
-		if (!stores_to(s->t, i, s->stack[k].frame, s->stack[k].off, s->stack[k].size))
+		if (!stores_to(s->t, i, s->stack[k]))
 			continue;
 		add_note(s, at->pc,
 			 in->operand == NB_OPND_IMM
@@ -569,7 +552,7 @@ static bool open_questions(const struct slice *s)
 	return any;
 }
 
-static void begin(struct slice *s)
+static void slice_begin(struct slice *s)
 {
 	uint32_t last = s->t->n - 1;
 	const struct nb_trail_step *at = nb_trail_at(s->t, last);
@@ -597,7 +580,7 @@ void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 
 	if (t->n == t->first)
 		return;
-	begin(&s);
+	slice_begin(&s);
 	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);) {
 		look_at_source(&s, i);
 		look_at_step(&s, i);

@@ -3,11 +3,14 @@
 #define NB_VERIFY_WITNESS_NOTES_H
 
 #include "core/bpf/verify/state/env.h"
+#include "core/bpf/verify/state/operands.h"
 
-/* A step of the path: the registers of the top frame before slot @pc. */
+/* A step of the path: the registers of the top frame before slot @pc, and its access if it is a
+ * load, store or atomic. */
 struct nb_trail_step {
 	uint32_t pc, nframes;
 	struct nb_region region;
+	struct nb_mem_access access;
 	struct nb_reg regs[NB_NREGS];
 };
 
@@ -25,17 +28,10 @@ static inline const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, 
 	return &t->ring[i % NB_TRAIL_STEPS];
 }
 
-/*
- * Describe the events on the path in text.
- *
- * nb_trail_value says where register @number of the frame at step @i comes
- * from, as an expression in the source's names ("ctx->ranks * 4"); "" if there
- * is no short and certain one. nb_trail_branch says what the branch at step @i
- * - 1 means on the path that continues at step @i. nb_trail_notes fills the
- * finding's notes.
- */
-const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number);
+/* Say what the branch at step @i - 1 means on the path that continues at step @i. */
 const char *nb_trail_branch(const struct nb_trail *t, uint32_t i);
+/* Fill the finding's notes: where the values come from that it rests on, as
+ * expressions in the source's names ("ctx->ranks * 4"). */
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f);
 
 #endif

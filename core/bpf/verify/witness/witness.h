@@ -5,20 +5,11 @@
 #include "core/bpf/verify/state/env.h"
 
 /*
- * The path to a finding. The walk that decides the verdict is depth-first, so
- * it rarely meets a finding on the shortest path. A second walk looks for the
- * shortest one, in the order of the number of open branches. A third walk
- * replays only that path and records its steps.
- */
-
-/*
- * nb_path_explain - store the shortest path to the finding, its branches and
- * its notes in env->v->finding
+ * nb_path_explain - describe the branches and the steps on the path to the finding
  *
- * Call it after a walk that rejected the program. The text of the finding then
- * describes the shortest path; its class and slot stay the same. The work is
- * bounded by a few times the steps of the walk. If out of memory, the finding
- * stays as it is. The result is deterministic.
+ * Call it after a walk that rejected the program. The same path is walked once
+ * more, and nothing else. Fills path and notes of env->v->finding, and adds to its
+ * words. If out of memory, the finding stays as it is.
  */
 void nb_path_explain(struct nb_env *env);
 

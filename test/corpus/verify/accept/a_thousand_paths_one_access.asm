@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 mov %r2, 0
 jset %r1, 1, a0
@@ -70,6 +65,3 @@ mov %r2, 4
 b9:
 add %r0, %r2
 ldxb %r3, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 mov %r6, %r0
 mov %r1, 1
 lock add [%r0+8], %r1
@@ -30,6 +25,3 @@ mov %r0, 0
 lock cmpxchg [%r6+8], %r1
 mov %r0, 0
 lock cmpxchg32 [%r6+12], %r1
-out:
-mov %r0, 0
-exit

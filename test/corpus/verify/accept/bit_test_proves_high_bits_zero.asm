@@ -1,15 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 jset %r1, -64, out
 add %r0, %r1
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxw %r1, [%r0]
 and %r1, 255
 stxb [%r10-8], %r1
@@ -13,6 +8,3 @@ jgt %r1, 60, out
 ldxb %r3, [%r10-8]
 add %r0, %r3
 ldxw %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -2,11 +2,7 @@
 # expect: accept
 stdw [%r10-8], 0
 mov %r1, 100
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 stw [%r10-12], 0
 lddw map %r1, @counts
 mov %r2, %r10

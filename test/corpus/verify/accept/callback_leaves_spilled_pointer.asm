@@ -3,11 +3,7 @@
 stxdw [%r10-8], %r1
 stdw [%r10-16], 0
 mov %r1, 2
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -16
-mov %r4, 0
-call 181
+bpf_loop_on cb, -16
 ldxdw %r1, [%r10-8]
 ldxdw %r0, [%r1]
 mov %r0, 0

@@ -11,6 +11,3 @@ mov %r4, 0
 call 181
 mov %r0, 0
 exit
-cb:
-mov %r0, 0
-exit

@@ -11,11 +11,7 @@ jeq %r0, 0, out
 stxdw [%r10-8], %r0
 stdw [%r10-24], 0
 mov %r1, 1000
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -24
-mov %r4, 0
-call 181
+bpf_loop_on cb, -24
 out:
 mov %r0, 0
 exit

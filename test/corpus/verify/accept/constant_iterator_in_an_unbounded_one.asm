@@ -3,33 +3,17 @@
 # numbers for a reserve of steps, so its steps are not reserved either: they
 # count among the constant iterations.
 # expect: accept constant 7
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 5000
-call 0x10001
+iter_new -8, 0, 5000
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, 7
-call 0x10001
+iter_new -16, 0, 7
 inner:
-mov %r1, %r10
-add %r1, -16
-call 0x10002
+iter_next -16
 jne %r0, 0, inner
-mov %r1, %r10
-add %r1, -16
-call 0x10003
+iter_end -16
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -20,10 +20,7 @@ add %r7, 1
 many:
 stxdw [%r6], %r7
 mov %r1, 7
-lddw func %r2, inner
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop inner
 mov %r0, 0
 exit
 inner:

@@ -23,10 +23,7 @@ mov %r0, 0
 exit
 within:
 mov %r1, 7
-lddw func %r2, inner
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop inner
 mov %r0, 0
 exit
 inner:

@@ -3,15 +3,9 @@
 # expect: accept
 stw [%r10-4], 0
 loop:
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 jeq %r0, 0, out
 ldxw %r1, [%r10-4]
 add %r1, 1
 stxw [%r10-4], %r1
 jlt %r1, 4, loop
-out:
-mov %r0, 0
-exit

@@ -5,11 +5,7 @@
 stdw [%r10-8], 0
 stdw [%r10-256], 0
 mov %r1, 4
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 ldxdw %r1, [%r10-8]
 lddw map_value %r2, @rodata, 0
 add %r2, %r1

@@ -4,11 +4,7 @@
 ldxw %r1, [%r1+28]
 stdw [%r10-8], 0
 stdw [%r10-16], 1
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -16
-mov %r4, 0
-call 181
+bpf_loop_on cb, -16
 ldxdw %r0, [%r10-16]
 exit
 cb:

@@ -3,19 +3,11 @@
 # expect: accept
 ldxw %r7, [%r1+28]
 and %r7, 3
-mov %r1, %r10
-add %r1, -8
-mov %r2, 5
-mov %r3, %r7
-call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_new -8, 5, %r7
+iter_next -8
 jeq %r0, 0, out
 ldxdw %r1, [%r10-256]
 out:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

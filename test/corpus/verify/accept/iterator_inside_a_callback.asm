@@ -2,32 +2,21 @@
 # expect: accept
 ldxw %r1, [%r1+28]
 stdw [%r10-8], 0
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 mov %r0, 0
 exit
 cb:
 mov %r6, %r2
 mov %r3, %r1
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
+iter_over -8, 0
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 ldxdw %r1, [%r6]
 add %r1, 1
 stxdw [%r6], %r1
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

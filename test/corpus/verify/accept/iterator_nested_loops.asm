@@ -2,36 +2,21 @@
 # expect: accept
 ldxw %r7, [%r1+28]
 mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, %r7
-call 0x10001
+iter_new -8, 0, %r7
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 ldxw %r3, [%r0]
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-call 0x10001
+iter_over -16, 0
 inner:
-mov %r1, %r10
-add %r1, -16
-call 0x10002
+iter_next -16
 jeq %r0, 0, next_outer
 add %r6, 3
 ja inner
 next_outer:
-mov %r1, %r10
-add %r1, -16
-call 0x10003
+iter_end -16
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, %r6
 exit

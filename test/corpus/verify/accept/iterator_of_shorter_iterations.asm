@@ -9,9 +9,7 @@ ldxw %r3, [%r6+28]
 and %r3, 4095
 call 0x10001
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, end
 mov %r7, 0
 again:
@@ -19,8 +17,6 @@ add %r7, 1
 jne %r7, 800, again
 ja next
 end:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -5,22 +5,14 @@ stdw [%r10-16], 0
 mov %r6, 0
 again:
 mov %r7, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 2
-call 0x10001
+iter_new -8, 0, 2
 n:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, e
 add %r7, 1
 ja n
 e:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 add %r6, 1
 jlt %r6, 64, again
 mov %r1, %r10

@@ -2,10 +2,7 @@
 # A loop walked iteration by iteration is part of each iteration.
 # expect: accept iteration 84 first 89 iter_steps 0
 mov %r1, 9
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 mov %r0, 0
 exit
 cb:

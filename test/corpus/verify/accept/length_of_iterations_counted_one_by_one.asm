@@ -5,52 +5,17 @@
 stdw [%r10-8], 0
 mov %r6, %r1
 mov %r1, 15
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 ldxdw %r7, [%r10-8]
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit
 add %r0, %r7
 ldxdw %r0, [%r0]
+repeat 30 1 1
 mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
+end
 exit
 cb:
 ldxdw %r3, [%r2]

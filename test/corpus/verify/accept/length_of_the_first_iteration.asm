@@ -5,17 +5,9 @@
 stdw [%r10-8], 0
 stxdw [%r10-16], %r1
 mov %r1, 15
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 ldxdw %r7, [%r10-8]
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit
@@ -41,64 +33,7 @@ fast:
 mov %r0, 0
 exit
 long:
+repeat 60 1 1
 mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
-mov %r0, 0
+end
 exit

@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
 mov %r6, %r1
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxw %r2, [%r6+28]
 stxw [%r10-8], %r2
 ldxw %r3, [%r10-8]
 jgt %r3, 4, out
 add %r0, %r2
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,12 +1,4 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @config
-call 1
-jeq %r0, 0, out
+find @config
 ldxdw %r1, [%r0]
-out:
-mov %r0, 0
-exit

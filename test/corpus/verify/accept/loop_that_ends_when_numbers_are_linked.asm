@@ -7,6 +7,3 @@ l:
 jeq %r6, %r7, out
 mov %r6, %r7
 ja l
-out:
-mov %r0, 0
-exit

@@ -6,8 +6,6 @@ and %r2, 7
 stxdw [%r10-8], %r2
 stb [%r10-1], 1
 ldxw %r5, [%r10-8]
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

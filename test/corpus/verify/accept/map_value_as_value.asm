@@ -11,6 +11,3 @@ mov %r2, %r0
 lddw map %r1, @seen
 mov %r4, 0
 call 2
-out:
-mov %r0, 0
-exit

@@ -7,8 +7,6 @@ stdw [%r10-8], -1
 stxh [%r10-8], %r2
 stb [%r10-8], 1
 ldxb %r5, [%r10-7]
-lddw map_value %r4, @bss, 63
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 63, %r5
 mov %r0, 0
 exit

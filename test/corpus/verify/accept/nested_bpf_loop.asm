@@ -2,11 +2,7 @@
 # expect: accept
 ldxw %r1, [%r1+28]
 stdw [%r10-8], 0
-lddw func %r2, outer
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on outer, -8
 ldxdw %r0, [%r10-8]
 exit
 outer:

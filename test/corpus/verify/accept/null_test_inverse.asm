@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 4
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts, 4
 jne %r0, 0, use
 mov %r0, 0
 exit

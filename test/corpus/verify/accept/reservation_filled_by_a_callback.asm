@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, 20
@@ -12,9 +8,7 @@ lddw func %r2, cb
 mov %r3, %r6
 mov %r4, 0
 call 181
-mov %r1, %r6
-mov %r2, 0
-call 132
+submit %r6
 out:
 mov %r0, 0
 exit

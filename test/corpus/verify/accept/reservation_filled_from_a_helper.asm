@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
 lddw map %r1, @ring
@@ -12,9 +8,4 @@ mov %r2, %r6
 mov %r3, 16
 mov %r4, 0
 call 130
-mov %r1, %r6
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r6

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r7, 0
@@ -12,9 +8,4 @@ again:
 stxdw [%r6], %r7
 add %r7, 1
 jlt %r7, 50, again
-mov %r1, %r6
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r6

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 stxdw [%r10-8], %r0
 call 5
@@ -12,6 +8,3 @@ ldxdw %r1, [%r10-8]
 stxdw [%r1], %r0
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

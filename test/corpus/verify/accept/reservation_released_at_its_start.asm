@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: MIT
 # twin of cve_2021_4204: moved to and fro, it is the start again
 # expect: accept
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 add %r1, 1
 add %r1, -1
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 call local f

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
 mov %r6, %r1
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 ldxw %r7, [%r6+32]

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 mov %r6, %r0
 stxdw [%r10-8], %r0
 ldxdw %r1, [%r10-8]
@@ -13,6 +9,3 @@ stdw [%r6], 1
 ldxdw %r1, [%r10-8]
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

@@ -1,16 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 stdw [%r0+8], 1
 stb [%r0+15], 1
-mov %r1, %r0
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r0

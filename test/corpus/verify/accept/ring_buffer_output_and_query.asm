@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
 stdw [%r10-8], 7
 lddw map %r1, @ring
 mov %r2, %r10

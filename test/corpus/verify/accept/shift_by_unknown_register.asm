@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 ldxdw %r2, [%r0+8]
 lsh %r1, %r2
 arsh32 %r1, %r2
 rsh %r1, %r2
-out:
-mov %r0, 0
-exit

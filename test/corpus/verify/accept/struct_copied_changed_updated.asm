@@ -18,6 +18,3 @@ add %r3, -24
 lddw map %r1, @seen
 mov %r4, 0
 call 2
-out:
-mov %r0, 0
-exit

@@ -1,20 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 mov %r6, %r0
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @limits
-call 1
-jeq %r0, 0, out
+find @limits
 ldxdw %r1, [%r0]
 stxdw [%r6], %r1
-out:
-mov %r0, 0
-exit

@@ -11,6 +11,3 @@ jeq %r0, 0, out
 mov %r1, -4
 add %r0, %r1
 ldxdw %r6, [%r0+4]
-out:
-mov %r0, 0
-exit

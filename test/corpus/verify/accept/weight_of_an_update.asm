@@ -3,14 +3,9 @@
 # expect: accept iteration 1 first 23 iter_steps 0
 stw [%r10-4], 1
 mov %r1, 0
-stxdw [%r10-72], %r1
-stxdw [%r10-64], %r1
-stxdw [%r10-56], %r1
-stxdw [%r10-48], %r1
-stxdw [%r10-40], %r1
-stxdw [%r10-32], %r1
-stxdw [%r10-24], %r1
-stxdw [%r10-16], %r1
+repeat 8 72 -8
+stxdw [%r10-$], %r1
+end
 lddw map %r1, @counts
 mov %r2, %r10
 add %r2, -4

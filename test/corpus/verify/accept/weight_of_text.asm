@@ -3,14 +3,9 @@
 # expect: accept iteration 1 first 296 iter_steps 0
 mov %r6, %r1
 mov %r2, 0
-stxdw [%r10-64], %r2
-stxdw [%r10-56], %r2
-stxdw [%r10-48], %r2
-stxdw [%r10-40], %r2
-stxdw [%r10-32], %r2
-stxdw [%r10-24], %r2
-stxdw [%r10-16], %r2
-stxdw [%r10-8], %r2
+repeat 8 64 -8
+stxdw [%r10-$], %r2
+end
 ldxw %r2, [%r6+64]
 and %r2, 47
 add %r2, 1

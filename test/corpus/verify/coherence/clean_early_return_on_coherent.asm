@@ -5,6 +5,3 @@ ldxw %r2, [%r1+28]
 jeq %r2, 0, out
 mov %r3, 4
 stxw [%r6+76], %r3
-out:
-mov %r0, 0
-exit

@@ -3,33 +3,14 @@
 # need: a run has 2^25 instructions for iterations.
 # expect: accept
 mov %r6, %r1
+repeat 3 1 1
 ldxw %r1, [%r6+64]
 and %r1, 0xffff
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-and %r1, 0xffff
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-and %r1, 0xffff
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
+end
 ldxw %r1, [%r6+28]
 and %r1, 0xffff
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 stxw [%r6+76], %r0
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

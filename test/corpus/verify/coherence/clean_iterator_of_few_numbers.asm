@@ -3,50 +3,18 @@
 # expect: accept
 mov %r6, %r1
 mov %r7, 0
+repeat 5 1 1
 ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 8
-call 0x10001
+bpf_loop cb
+end
+iter_new -8, 0, 8
 n:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, d
 add %r7, 1
 ja n
 d:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 stxw [%r6+76], %r7
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

@@ -5,11 +5,7 @@ mov %r6, %r1
 ldxw %r7, [%r1+64]
 stxdw [%r10-8], %r7
 mov %r1, 3
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 mov %r0, 0
 stw [%r6+76], 4
 exit

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
 mov %r6, %r1
 stdw [%r10-8], 1
 lddw map %r1, @ring

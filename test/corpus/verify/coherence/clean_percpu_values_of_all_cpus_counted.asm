@@ -14,10 +14,7 @@ jeq %r0, 0, counted
 add %r7, 1
 jlt %r7, 16, next
 counted:
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 jeq %r0, 0, out
 stxdw [%r0], %r7
 out:

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
 mov %r6, %r1
 mov %r7, 0
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r7, %r0
-mov %r1, %r0
-mov %r2, 0
-call 132
+submit %r0
 out:
 mov %r7, 4
 stxw [%r6+76], %r7

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-# opts: held
 mov %r6, %r1
 lddw map %r1, @ring
 mov %r2, 0

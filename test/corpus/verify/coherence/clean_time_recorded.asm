@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
 mov %r6, %r1
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 mov %r7, %r0
 call 5
 stxdw [%r7], %r0

@@ -12,6 +12,3 @@ ldxw %r2, [%r1+28]
 jeq %r2, 0, out
 ldxdw %r3, [%r10-8]
 stxw [%r1+76], %r3
-out:
-mov %r0, 0
-exit

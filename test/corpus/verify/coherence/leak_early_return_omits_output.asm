@@ -6,6 +6,3 @@ ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 mov %r3, 4
 jeq %r2, 0, out
 stxw [%r6+76], %r3
-out:
-mov %r0, 0
-exit

@@ -5,11 +5,7 @@
 mov %r6, %r1
 stdw [%r10-8], 0
 lddw map %r1, @chosen # near: lddw map %r1, @limits
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 164
+for_each_on cb, -8
 ldxdw %r1, [%r10-8]
 stxw [%r6+76], %r1
 mov %r0, 0

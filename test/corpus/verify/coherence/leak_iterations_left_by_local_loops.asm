@@ -4,35 +4,13 @@
 # expect: reject local_output 31
 # flow: loop count
 mov %r6, %r1
+repeat 4 1 1
 ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
+end
 ldxw %r1, [%r6+28]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 # near: mov %r0, 0
 stxw [%r6+76], %r0
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

@@ -3,22 +3,14 @@
 # expect: reject local_output 23
 # flow: loop count
 mov %r6, %r1
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4
-call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_new -8, 0, 4
+iter_next -8
 jeq %r0, 0, out
 mov %r7, %r0
 call 7
 and %r0, 1 # near: and %r0, 0
 jeq %r0, 0, over
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 over:
 lddw map %r1, @limits
 mov %r2, %r7
@@ -27,8 +19,6 @@ jeq %r0, 0, out
 ldxdw %r1, [%r0]
 stxw [%r6+76], %r1
 out:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -5,23 +5,16 @@
 mov %r7, %r1
 ldxw %r3, [%r1+28]
 mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
+iter_over -8, 0
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 call 7 # near: mov %r0, 0
 jset %r0, 1, done
 add %r6, 1
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 stxw [%r7+76], %r6
 mov %r0, 0
 exit

@@ -9,16 +9,12 @@ mov %r1, %r10
 add %r1, -8
 mov %r3, 100
 call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 mov %r6, 0
 jeq %r0, 0, done
 ldxw %r6, [%r0]
 done:
 stxw [%r7+76], %r6
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -4,31 +4,10 @@
 # flow: loop count
 mov %r6, %r1
 mov %r7, 0
+repeat 5 1 1
 ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+64]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
+end
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
@@ -36,34 +15,19 @@ ldxw %r3, [%r6+28] # near: mov %r3, 8
 and %r3, 0xff # near:
 call 0x10001
 o:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, oe
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, 8
-call 0x10001
+iter_new -16, 0, 8
 n:
-mov %r1, %r10
-add %r1, -16
-call 0x10002
+iter_next -16
 jeq %r0, 0, ne
 add %r7, 1
 ja n
 ne:
-mov %r1, %r10
-add %r1, -16
-call 0x10003
+iter_end -16
 ja o
 oe:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 stxw [%r6+76], %r7
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

@@ -8,23 +8,11 @@ add %r1, -8
 mov %r2, 0
 ldxw %r3, [%r6+64] # near: ldxw %r3, [%r6+60]
 call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
-mov %r1, %r10
-add %r1, -8
-call 0x10002
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_next -8
+iter_next -8
+iter_end -8
 mov %r1, 1000
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 stxw [%r6+76], %r0
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

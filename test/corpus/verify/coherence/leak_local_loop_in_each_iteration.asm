@@ -9,22 +9,13 @@ mov %r3, %r6
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+28]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 stxw [%r6+76], %r0
 mov %r0, 0
 exit
 outer:
 mov %r6, %r2
 ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-mov %r0, 0
-exit
-cb:
+bpf_loop cb
 mov %r0, 0
 exit

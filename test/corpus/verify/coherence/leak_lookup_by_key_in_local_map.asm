@@ -2,11 +2,8 @@
 # expect: reject local_control 7
 # flow: look-up
 mov %r6, %r1
-lddw map_value %r2, @bss, 0 # near: lddw map_value %r2, @limits, 0
+lddw map_value %r2, @bss, 0 # near: lddw map_value %r2, @rodata, 0
 lddw map %r1, @chosen
 call 1
 jeq %r0, 0, out
 stw [%r6+76], 4
-out:
-mov %r0, 0
-exit

@@ -10,6 +10,3 @@ jlt %r3, 4, l
 mov %r4, 4
 ja +0
 stxw [%r1+76], %r4
-out:
-mov %r0, 0
-exit

@@ -6,51 +6,23 @@
 mov %r6, %r1
 ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 
 ldxw %r1, [%r6+28]
 jeq %r1, 3, more
 ja s
 more:
+repeat 4 1 1
 ldxw %r1, [%r6+28]
 and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+28]
-and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+28]
-and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-ldxw %r1, [%r6+28]
-and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
+end
 
 s:
 mov %r0, 0
 ldxw %r1, [%r6+28]
 and %r1, 255
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 stxw [%r6+76], %r0
-mov %r0, 0
-exit
-cb:
 mov %r0, 0
 exit

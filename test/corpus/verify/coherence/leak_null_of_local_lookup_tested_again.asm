@@ -11,6 +11,3 @@ call 1
 jne %r0, 0, +0
 jne %r0, 0, out
 stw [%r6+76], 4
-out:
-mov %r0, 0
-exit

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 9
 # flow: map value
-# opts: held
 mov %r6, %r1
 stdw [%r10-8], 1
 lddw map %r1, @ring

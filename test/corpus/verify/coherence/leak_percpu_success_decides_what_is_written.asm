@@ -11,6 +11,3 @@ mov %r3, 7
 call 195 # near: call 1
 jeq %r0, 0, out
 stw [%r6+76], 5
-out:
-mov %r0, 0
-exit

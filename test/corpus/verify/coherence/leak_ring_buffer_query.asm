@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 5
 # flow: copy
-# opts: held
 mov %r6, %r1
 lddw map %r1, @ring
 mov %r2, 0

@@ -7,6 +7,3 @@ mov %r4, 0
 call 181
 mov %r0, %r3 # near: mov %r0, 0
 exit
-cb:
-mov %r0, 0
-exit

@@ -4,10 +4,7 @@
 ldxw %r2, [%r1+24]
 and %r2, 7 # near: and %r2, 3
 stxw [%r10-4], %r2
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 mov %r1, 1
 ldxdw %r1, [%r0]
 mov %r0, 0

@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject atomic_align 8
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 mov %r1, 1
 lock add [%r0+4], %r1 # near: lock add [%r0+0], %r1
-out:
-mov %r0, 0
-exit

@@ -7,8 +7,6 @@ and %r2, 3
 stxb [%r10-8], %r2
 sth [%r10-6], -1 # near: sth [%r10-6], 0
 ldxw %r5, [%r10-8]
-lddw map_value %r4, @bss, 60
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 60, %r5
 mov %r0, 0
 exit

@@ -22,12 +22,6 @@ call local g
 exit
 g:
 mov %r1, 3
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
-mov %r0, 0
-exit
-cb:
+bpf_loop cb
 mov %r0, 0
 exit

@@ -4,11 +4,7 @@
 ldxw %r6, [%r1+28]
 stxdw [%r10-8], %r6
 mov %r1, 3
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 mov %r0, 0
 exit
 cb:

@@ -4,11 +4,7 @@
 stxdw [%r10-8], %r1
 mov %r1, 2
 # near: stdw [%r10-16], 0
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8 # near: add %r3, -16
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8 # near: bpf_loop_on cb, -16
 ldxdw %r1, [%r10-8]
 ldxdw %r0, [%r1]
 mov %r0, 0

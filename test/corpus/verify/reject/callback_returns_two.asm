@@ -2,10 +2,7 @@
 # golden
 # expect: reject callback_return 9
 mov %r1, 10
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 mov %r0, 0
 exit
 cb:

@@ -3,10 +3,7 @@
 # expect: reject uninit 9
 mov %r0, 0
 mov %r1, 3
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop cb
 mov %r0, 0
 exit
 cb:

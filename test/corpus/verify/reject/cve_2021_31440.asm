@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: MIT
 # 64-bit bounds beyond 32 bits say nothing of the low half
 # expect: reject map_bounds 14
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 lddw %r2, 0x100000001 # near: lddw %r2, 1
 jgt %r1, %r2, out
@@ -14,6 +9,3 @@ jlt %r1, 1, out
 mov32 %r3, %r1
 add %r0, %r3
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: MIT
 # what is given back is the start of a reservation, not a place inside it
 # expect: reject release_moved 9
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 add %r1, 1 # near: add %r1, 0
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

@@ -21,6 +21,3 @@ call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0+8]
 ldxdw %r2, [%r1+0] # near: stxdw [%r0+8], %r6
-out:
-mov %r0, 0
-exit

@@ -7,11 +7,7 @@ ldxdw %r1, [%r10-8]
 jeq %r1, 0, out
 stdw [%r10-8], 0
 mov %r1, 1
-lddw func %r2, set
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on set, -8
 ja again
 out:
 mov %r0, 0

@@ -6,15 +6,9 @@ mov %r6, 1 # near: mov %r6, 0
 again:
 jeq %r6, 0, out
 mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, %r7
-call 0x10001
+iter_new -8, 0, %r7
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 call 7
 jset %r0, 1, j
@@ -22,10 +16,5 @@ j:
 mov %r6, 1
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 ja again
-out:
-mov %r0, 0
-exit

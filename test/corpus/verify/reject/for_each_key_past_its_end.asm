@@ -2,10 +2,7 @@
 # golden
 # expect: reject memory_bounds 9
 lddw map %r1, @seen
-lddw func %r2, cb
-mov %r3, 0
-mov %r4, 0
-call 164
+for_each cb
 mov %r0, 0
 exit
 cb:

@@ -6,11 +6,7 @@ mov %r1, %r10
 add %r1, -16
 stxdw [%r10-8], %r1
 lddw map %r1, @counts
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8 # near: add %r3, -16
-mov %r4, 0
-call 164
+for_each_on cb, -8 # near: for_each_on cb, -16
 ldxdw %r1, [%r10-8]
 ldxw %r0, [%r1]
 exit

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject pointer_range 9
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 jsgt %r1, 63, out
 # near: jslt %r1, 0, out
 add %r0, %r1
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject iterator 4
-mov %r1, %r10
-add %r1, -12 # near: add %r1, -16
-mov %r2, 0
-mov %r3, 4
-call 0x10001
+iter_new -12, 0, 4 # near: iter_new -16, 0, 4
 # near: mov %r1, %r10
 # near: add %r1, -16
 # near: call 0x10003

@@ -2,11 +2,7 @@
 # What a callback begins in its caller's stack has to be ended in it.
 # expect: reject iterator_leak 14
 mov %r1, 10
-lddw func %r2, cb
-mov %r3, %r10
-add %r3, -8
-mov %r4, 0
-call 181
+bpf_loop_on cb, -8
 mov %r0, 0
 exit
 cb:

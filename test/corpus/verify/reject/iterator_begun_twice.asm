@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject iterator 9
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4
-call 0x10001
+iter_new -8, 0, 4
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0 # near:

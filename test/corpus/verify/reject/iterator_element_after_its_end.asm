@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject use_after_release 13
 ldxw %r3, [%r1+28]
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_over -8, 0
+iter_next -8
 mov %r6, %r0
 mov %r1, %r10
 add %r1, -8

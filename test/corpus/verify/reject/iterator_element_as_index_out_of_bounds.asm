@@ -9,15 +9,9 @@ add %r2, -12
 call 1
 mov %r8, %r0
 jeq %r8, 0, out
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 65 # near: mov %r3, 64
-call 0x10001
+iter_new -8, 0, 65 # near: iter_new -8, 0, 64
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 ldxw %r1, [%r0]
 mov %r2, %r8
@@ -25,9 +19,4 @@ add %r2, %r1
 stb [%r2], 1
 ja next
 done:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-out:
-mov %r0, 0
-exit
+iter_end -8

@@ -7,9 +7,4 @@ mov %r2, 0
 mov %r3, 4
 call 0x10001 # near: jeq %r6, 8, out
 jeq %r6, 8, out # near: call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-out:
-mov %r0, 0
-exit
+iter_end -8

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject iterator 10
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4
-call 0x10001
+iter_new -8, 0, 4
 mov %r1, %r10
 add %r1, -8 # near:
 call 0x10003 # near:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -8,25 +8,16 @@ mov %r3, 1
 jgt %r6, 4, begin
 mov %r3, 2
 begin:
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
+iter_over -8, 0
 jgt %r6, 8, meet
 mov %r0, 0
 meet:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, out
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, out
 ldxdw %r2, [%r10-64] # near:
 out:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

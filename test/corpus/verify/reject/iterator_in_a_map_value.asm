@@ -14,6 +14,3 @@ call 0x10001
 # near: mov %r1, %r10
 # near: add %r1, -16
 # near: call 0x10003
-out:
-mov %r0, 0
-exit

@@ -3,14 +3,9 @@
 # expect: reject iterator_leak 17
 ldxw %r3, [%r1+28]
 mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
+iter_over -8, 0
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 ldxw %r1, [%r0]
 add %r6, %r1

@@ -6,25 +6,16 @@
 mov %r7, %r1
 ldxw %r3, [%r7+28]
 and %r3, 1
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-call 0x10001
+iter_over -8, 0
 ldxw %r6, [%r7+32]
 jgt %r6, 4, meet
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jne %r0, 0, out
 meet:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, out
 ldxdw %r2, [%r10-64] # near:
 out:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject object_read 5
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4
-call 0x10001
+iter_new -8, 0, 4
 ldxw %r6, [%r10-4] # near: mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 mov %r0, 0
 exit

@@ -3,11 +3,7 @@
 # expect: reject iterator 10
 ldxw %r7, [%r1+28]
 and %r7, 8
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, 3
-call 0x10001
+iter_new -16, 0, 3
 mov %r1, %r10
 add %r1, -16
 add %r1, %r7 # near:

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reference_leak 13
-# opts: held
 mov %r6, %r1
 mov %r7, 0
 ldxw %r8, [%r6+32]
 jgt %r8, 4, join
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 mov %r7, %r0
 # near: jeq %r7, 0, join
 # near: mov %r1, %r7

@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: MIT
 # expect: reject pointer_range 12
 mov %r6, %r1
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r2, [%r6+8] # near: ldxb %r2, [%r6+8]
 stxw [%r10-16], %r2
 ldxw %r3, [%r10-16]
 jgt %r3, 4, out
 add %r0, %r2
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject pointer_range 14
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 ldxdw %r3, [%r0+8]
 jeq %r3, 1, b
@@ -17,6 +12,3 @@ j:
 jgt %r1, 63, out # near: jgt %r2, 63, out
 add %r0, %r2
 ldxb %r4, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # golden
 # The paths differ in r6, so the loop's start is reached far more than 200 times.
-# expect: reject complexity 2
+# expect: reject complexity 3
 mov %r6, 1
 mov %r7, 0
 loop:

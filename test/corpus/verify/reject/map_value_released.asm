@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject release_other 3
-# opts: held
 lddw map_value %r1, @bss, 0
 mov %r2, 0
 call 132 # near:

@@ -10,8 +10,6 @@ mov %r5, %r3
 lsh %r5, 1 # near: lsh %r5, 0
 add %r5, 3
 mov %r3, 0
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

@@ -7,8 +7,6 @@ may_goto done
 add %r3, 60 # near: add %r3, 0
 ja l
 done:
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 mov %r0, 0
 exit

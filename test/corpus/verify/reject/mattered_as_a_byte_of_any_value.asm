@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject map_bounds 16
 # On the way walked first the byte is bounded, on the other it is not.
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxw %r1, [%r0]
 ldxw %r2, [%r0+4]
 stxb [%r10-8], %r2
@@ -18,6 +13,3 @@ mov %r2, 0
 ldxb %r3, [%r10-8] # near: ldxb %r3, [%r10-4]
 add %r0, %r3
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

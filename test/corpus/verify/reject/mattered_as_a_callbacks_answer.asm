@@ -2,10 +2,7 @@
 # expect: reject callback_return 13
 # Two ways meet before a callback's exit; one of them answers 2.
 mov %r1, 10
-lddw func %r2, f
-mov %r3, 0
-mov %r4, 0
-call 181
+bpf_loop f
 mov %r0, 0
 exit
 f:

@@ -10,9 +10,4 @@ ldxdw %r8, [%r1]
 mov %r9, %r8
 add %r9, %r3 # near: add %r1, %r3
 jgt %r9, 60, out
-lddw map_value %r4, @bss, 0
-add %r4, %r8
-ldxb %r0, [%r4]
-out:
-mov %r0, 0
-exit
+read_at @bss, 0, %r8

@@ -8,8 +8,6 @@ jeq %r2, 0, join
 mov %r9, %r8
 join:
 sub %r9, %r8 # near: sub %r9, %r9
-lddw map_value %r4, @bss, 0
-add %r4, %r9
-ldxb %r0, [%r4]
+read_at @bss, 0, %r9
 mov %r0, 0
 exit

@@ -9,9 +9,7 @@ join:
 mov %r1, %r3
 call local f
 mov %r3, %r0
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 mov %r0, 0
 exit
 f:

@@ -6,10 +6,7 @@ stw [%r10-4], 9 # near: stw [%r10-4], 3
 jeq %r2, 0, join
 stw [%r10-4], 1
 join:
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 mov %r1, 1
 mov %r1, 1
 ldxdw %r1, [%r0]

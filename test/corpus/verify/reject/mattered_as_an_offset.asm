@@ -6,8 +6,6 @@ mov %r3, 400 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 4
 join:
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 mov %r0, 0
 exit

@@ -6,13 +6,6 @@ mov %r7, 8 # near: mov %r7, 0
 jeq %r2, 0, join
 mov %r7, 0
 join:
-stw [%r10-4], 4
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts, 4
 jeq %r0, %r7, out
 ldxb %r3, [%r0]
-out:
-mov %r0, 0
-exit

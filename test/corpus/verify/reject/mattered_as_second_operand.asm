@@ -8,8 +8,6 @@ mov %r3, 16
 join:
 ldxdw %r5, [%r1]
 mod %r5, %r3
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

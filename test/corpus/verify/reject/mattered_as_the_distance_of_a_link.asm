@@ -9,9 +9,4 @@ jeq %r2, 0, join
 mov %r9, %r8
 join:
 jgt %r9, 60, out
-lddw map_value %r4, @bss, 0
-add %r4, %r8
-ldxb %r0, [%r4]
-out:
-mov %r0, 0
-exit
+read_at @bss, 0, %r8

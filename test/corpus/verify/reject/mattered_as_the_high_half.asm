@@ -15,8 +15,6 @@ mov %r2, 0
 join:
 stw [%r10-8], 0
 ldxw %r5, [%r10-4]
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

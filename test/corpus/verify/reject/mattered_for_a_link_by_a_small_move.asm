@@ -14,9 +14,4 @@ mov %r3, 0
 next:
 mov32 %r5, %r8 # near: mov %r5, %r8
 jgt %r5, 60, out
-lddw map_value %r4, @bss, 0
-add %r4, %r8
-ldxb %r0, [%r4]
-out:
-mov %r0, 0
-exit
+read_at @bss, 0, %r8

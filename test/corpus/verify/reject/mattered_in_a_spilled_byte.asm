@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject map_bounds 18
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxw %r1, [%r0]
 mov %r3, 3
 jgt %r1, 9, small
@@ -20,6 +15,3 @@ mov %r4, 0
 ldxb %r3, [%r10-8] # near: ldxb %r3, [%r10-4]
 add %r0, %r3
 ldxb %r2, [%r0]
-out:
-mov %r0, 0
-exit

@@ -4,9 +4,7 @@
 mov %r3, 4
 l:
 may_goto done
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 add %r3, 60 # near: add %r3, 0
 ja l
 done:

@@ -9,8 +9,6 @@ join:
 stw [%r10-8], 0
 stxb [%r10-8], %r3
 ldxw %r5, [%r10-8]
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

@@ -9,8 +9,6 @@ join:
 stxw [%r10-8], %r3
 stb [%r10-8], 0 # near: stb [%r10-7], 0
 ldxw %r5, [%r10-8]
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

@@ -9,9 +9,7 @@ join:
 mov %r6, %r1
 ldxw %r1, [%r1+28]
 call local f
-lddw map_value %r4, @bss, 0
-add %r4, %r7
-ldxb %r0, [%r4]
+read_at @bss, 0, %r7
 mov %r0, 0
 exit
 f:

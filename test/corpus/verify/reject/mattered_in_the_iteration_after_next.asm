@@ -10,9 +10,7 @@ join:
 mov %r3, 4
 l:
 may_goto done
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 mov %r3, %r5
 ja l
 done:

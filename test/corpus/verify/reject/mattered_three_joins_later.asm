@@ -19,8 +19,6 @@ add %r5, 1
 ldxw %r2, [%r1+52]
 jeq %r2, 0, +1
 mov %r7, 3
-lddw map_value %r4, @bss, 0
-add %r4, %r5
-ldxb %r0, [%r4]
+read_at @bss, 0, %r5
 mov %r0, 0
 exit

@@ -15,8 +15,6 @@ join:
 mov %r2, 0
 common:
 mov %r2, 0
-lddw map_value %r4, @bss, 0
-add %r4, %r3
-ldxb %r0, [%r4]
+read_at @bss, 0, %r3
 mov %r0, 0
 exit

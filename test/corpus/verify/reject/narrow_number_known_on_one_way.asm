@@ -15,11 +15,7 @@ stb [%r10-16], 5
 s:
 mov %r7, 0
 mov %r0, 0
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit

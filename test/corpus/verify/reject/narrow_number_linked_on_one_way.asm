@@ -18,17 +18,10 @@ s:
 mov %r7, 0
 mov %r0, 0
 jgt %r8, 7, out
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit
 ldxb %r1, [%r10-16] # near: ldxb %r1, [%r10-4]
 add %r0, %r1
 ldxb %r1, [%r0]
-out:
-mov %r0, 0
-exit

@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: MIT
 # expect: reject nullable 15
 # The value has 64 bytes, so a pointer 65 bytes ahead may wrap to NULL.
-stw [%r10-4], 4
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts, 4
 mov %r6, %r0
 add %r6, 65 # near: add %r6, 64
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 jne %r0, %r6, out
 ldxb %r1, [%r0]
-out:
-mov %r0, 0
-exit

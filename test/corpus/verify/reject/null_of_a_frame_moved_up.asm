@@ -5,6 +5,3 @@ add %r6, 8 # near: add %r6, -512
 jne %r6, 0, out
 lddw %r1, 0x1000
 stdw [%r1], 42
-out:
-mov %r0, 0
-exit

@@ -7,6 +7,3 @@ add %r6, %r7 # near: add %r6, 64
 jne %r6, 0, out
 lddw %r1, 0x1000
 stdw [%r1], 42
-out:
-mov %r0, 0
-exit

@@ -4,6 +4,3 @@ add %r1, -8 # near: add %r1, 8
 jne %r1, 0, out
 lddw %r1, 0x1000
 stdw [%r1], 42
-out:
-mov %r0, 0
-exit

@@ -1,19 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject nullable 14
-stw [%r10-4], 4
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts, 4
 mov %r6, %r0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+look @counts
 jne %r0, %r6, other # near: jne %r0, %r6, out
 other:
 ldxb %r1, [%r0]
-out:
-mov %r0, 0
-exit

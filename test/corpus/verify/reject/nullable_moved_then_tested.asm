@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject null_arith 6
-stw [%r10-4], 4
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts, 4
 # near: jeq %r0, 0, out
 add %r0, 8
 jeq %r0, 0, out # near:
 ldxdw %r1, [%r0]
-out:
-mov %r0, 0
-exit

@@ -3,41 +3,21 @@
 # expect: reject map_bounds 38
 ldxw %r7, [%r1+28]
 and %r7, 1023
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit
 mov %r9, %r0
 mov %r6, 0
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 3
-call 0x10001
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, %r7
-call 0x10001
-mov %r1, %r10
-add %r1, -8
-call 0x10002
-mov %r1, %r10
-add %r1, -16 # near: add %r1, -8
-call 0x10002
+iter_new -8, 0, 3
+iter_new -16, 0, %r7
+iter_next -8
+iter_next -16 # near: iter_next -8
 jeq %r0, 0, out
 ldxw %r6, [%r0]
 out:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-mov %r1, %r10
-add %r1, -16
-call 0x10003
+iter_end -8
+iter_end -16
 add %r9, %r6
 ldxb %r0, [%r9]
 mov %r0, 0

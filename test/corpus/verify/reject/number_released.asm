@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject release_other 2
-# opts: held
 ldxdw %r1, [%r1+8]
 mov %r2, 0
 call 132 # near:

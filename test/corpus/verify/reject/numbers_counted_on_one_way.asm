@@ -5,112 +5,62 @@
 mov %r6, %r1
 ldxw %r7, [%r6+28]
 jeq %r7, 3, more
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 1
-call 0x10001
+iter_new -8, 0, 1
 v:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, ve
 ja v
 ve:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 1
-call 0x10001
+iter_end -8
+iter_new -8, 0, 1
 w:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, we
 ja w
 we:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 ja s
 more:
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4096 # near: mov %r3, 1
-call 0x10001
+iter_new -8, 0, 4096 # near: iter_new -8, 0, 1
 x:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, xe
 call local slow
 ja x
 xe:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, 4096
-call 0x10001
+iter_end -8
+iter_new -8, 0, 4096
 y:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, ye
 call local slow
 ja y
 ye:
-mov %r1, %r10
-add %r1, -8
-call 0x10003
+iter_end -8
 s:
 mov %r0, 0
 mov %r7, 0
 mov %r6, 0
-mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, 4096
-call 0x10001
+iter_new -16, 0, 4096
 z:
-mov %r1, %r10
-add %r1, -16
-call 0x10002
+iter_next -16
 jeq %r0, 0, ze
 call local slow
 ja z
 ze:
-mov %r1, %r10
-add %r1, -16
-call 0x10003
+iter_end -16
 mov %r0, 0
 exit
 slow:
+repeat 8 1 1
 call local a
-call local a
-call local a
-call local a
-call local a
-call local a
-call local a
-call local a
+end
 mov %r0, 0
 exit
 a:
+repeat 8 1 1
 call local b
-call local b
-call local b
-call local b
-call local b
-call local b
-call local b
-call local b
+end
 mov %r0, 0
 exit
 b:

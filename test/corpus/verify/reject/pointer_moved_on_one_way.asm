@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Pointers count beside numbers that do not.
 # expect: reject map_bounds 24
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject not_pointer 10
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 jeq %r1, 0, one
 mov %r0, 8 # near: add %r0, 56
 one:
 ldxdw %r2, [%r0]
-out:
-mov %r0, 0
-exit

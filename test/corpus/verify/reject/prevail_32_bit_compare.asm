@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
 # a compare of the low halves says nothing of the whole
 # expect: reject pointer_range 9
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
-jeq %r0, 0, out
+find @counts
 ldxdw %r1, [%r0]
 jgt32 %r1, 7, out # near: jgt %r1, 7, out
 add %r0, %r1
 ldxb %r0, [%r0]
-out:
-mov %r0, 0
-exit

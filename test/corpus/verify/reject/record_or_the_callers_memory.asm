@@ -6,10 +6,7 @@ mov %r6, %r1
 mov %r9, %r2
 call 7
 mov %r9, %r0
-lddw map %r1, @ring
-mov %r2, 32
-mov %r3, 0
-call 131
+reserve 32
 jeq %r0, 0, out
 mov %r7, %r0
 mov %r8, %r6
@@ -21,10 +18,5 @@ s:
 mov %r6, 0
 mov %r9, 0
 mov %r0, 0
-mov %r1, %r7
-mov %r2, 0
-call 132
+submit %r7
 ldxb %r0, [%r8]
-out:
-mov %r0, 0
-exit

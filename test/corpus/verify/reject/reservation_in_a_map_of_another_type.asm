@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject map_kind 4
-# opts: held
 lddw map %r1, @counts # near: lddw map %r1, @ring
 mov %r2, 16
 mov %r3, 0

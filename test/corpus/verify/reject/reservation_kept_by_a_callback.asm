@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reference_leak 14
-# opts: held
 mov %r1, 20
 lddw func %r2, cb
 mov %r3, %r10
@@ -9,10 +8,7 @@ call 181
 mov %r0, 0
 exit
 cb:
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 # near: jeq %r0, 0, out
 # near: mov %r1, %r0
 # near: mov %r2, 0

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reference_leak 2
-# opts: held
 call local f
 mov %r0, 0
 exit
 f:
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 # near: jeq %r0, 0, out
 # near: mov %r1, %r0
 # near: mov %r2, 0

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reference_leak 6
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 # near: jeq %r0, 0, out
 # near: mov %r1, %r0
 # near: mov %r2, 0

@@ -16,10 +16,7 @@ out:
 mov %r0, 0
 exit
 f:
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 exit
 cb:
 mov %r1, %r2

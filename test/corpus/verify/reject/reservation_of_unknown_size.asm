@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reserve_size 4
-# opts: held
 ldxw %r2, [%r1+32]
 # near: jne %r2, 24, out
 lddw map %r1, @ring
@@ -8,9 +7,4 @@ mov %r3, 0
 call 131
 jeq %r0, 0, out
 # near: stdw [%r0+16], 1
-mov %r1, %r0
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r0

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject use_after_release 15
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r6
@@ -18,6 +14,3 @@ call 130
 # near: mov %r1, %r6
 # near: mov %r2, 0
 # near: call 132
-out:
-mov %r0, 0
-exit

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject arg_null 11
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 mov %r6, %r0
 # near: jeq %r0, 0, out
 lddw map %r1, @ring

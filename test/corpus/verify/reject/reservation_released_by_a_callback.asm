@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject callback_release 17
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, 1

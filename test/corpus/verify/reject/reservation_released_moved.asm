@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject release_moved 9
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 add %r1, 8
@@ -13,6 +9,3 @@ add %r1, 8
 # near: add %r1, -8
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

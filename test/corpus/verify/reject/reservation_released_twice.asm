@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: MIT
 # expect: reject release_twice 12
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
-mov %r1, %r6
-mov %r2, 0
-call 132
+submit %r6
 mov %r1, %r6
 mov %r2, 0
 call 133 # near:
-out:
-mov %r0, 0
-exit

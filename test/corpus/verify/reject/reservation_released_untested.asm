@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject release_null 7
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 # near: jeq %r0, 0, out
-mov %r1, %r0
-mov %r2, 0
-call 132
+submit %r0
 # near: out:
 mov %r0, 0
 exit

@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: MIT
 # expect: reject memory_bounds 10
-# opts: held
 ldxw %r6, [%r1+32]
 and %r6, 15 # near: and %r6, 8
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r1, %r0
 add %r6, %r1
 stdw [%r6], 1
 mov %r2, 0
 call 132
-out:
-mov %r0, 0
-exit

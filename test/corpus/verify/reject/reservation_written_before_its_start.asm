@@ -1,15 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject memory_bounds 6
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 stb [%r0-1], 1 # near: stb [%r0-0], 1
-mov %r1, %r0
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r0

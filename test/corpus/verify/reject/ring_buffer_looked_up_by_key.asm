@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject map_kind 5
-# opts: held
 stdw [%r10-8], 0
 mov %r2, %r10
 add %r2, -8

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject stack_uninit 6
-# opts: held
 lddw map %r1, @ring
 mov %r2, %r10
 add %r2, -8

@@ -7,6 +7,3 @@ mov %r1, %r10
 add %r1, -8
 jsgt %r2, 8, out # near: jne %r2, 8, out
 call 6
-out:
-mov %r0, 0
-exit

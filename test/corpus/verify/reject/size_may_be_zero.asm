@@ -8,6 +8,3 @@ add %r1, -8
 jgt %r2, 8, out
 # near: jeq %r2, 0, out
 call 6
-out:
-mov %r0, 0
-exit

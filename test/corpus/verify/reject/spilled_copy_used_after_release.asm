@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject use_after_release 11
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 stxdw [%r10-8], %r0
 mov %r1, %r0
@@ -13,6 +9,3 @@ call 132 # near:
 ldxdw %r6, [%r10-8]
 ldxdw %r0, [%r6]
 # near: call 132
-out:
-mov %r0, 0
-exit

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject release_other 4
-# opts: held
 stdw [%r10-8], 0
 mov %r1, %r10
 add %r1, -8

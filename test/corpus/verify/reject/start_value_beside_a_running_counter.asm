@@ -11,15 +11,9 @@ add %r2, -12
 call 1
 mov %r8, %r0
 jeq %r8, 0, out
-mov %r1, %r10
-add %r1, -8
-mov %r2, 0
-mov %r3, %r6
-call 0x10001
+iter_new -8, 0, %r6
 next:
-mov %r1, %r10
-add %r1, -8
-call 0x10002
+iter_next -8
 jeq %r0, 0, done
 add %r7, 1
 ja next
@@ -28,9 +22,4 @@ sub %r7, %r9
 # near: and %r7, 7
 add %r8, %r7
 stb [%r8], 1
-mov %r1, %r10
-add %r1, -8
-call 0x10003
-out:
-mov %r0, 0
-exit
+iter_end -8

@@ -1,30 +1,16 @@
 # SPDX-License-Identifier: MIT
 # expect: reject reference_leak 18
-# opts: held
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 jeq %r0, 0, out
 mov %r6, %r0
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 131
+reserve 16
 mov %r7, %r0
 jeq %r7, 0, one
 # near: mov %r1, %r0
 # near: mov %r2, 0
 # near: call 132
-mov %r1, %r6
-mov %r2, 0
-call 132
+submit %r6
 mov %r0, 0
 exit
 one:
-mov %r1, %r6
-mov %r2, 0
-call 132
-out:
-mov %r0, 0
-exit
+submit %r6

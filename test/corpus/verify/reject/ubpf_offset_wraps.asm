@@ -11,6 +11,3 @@ jeq %r0, 0, out
 mov %r1, -4 # near: mov %r1, 0
 add %r0, %r1
 ldxdw %r6, [%r0+0]
-out:
-mov %r0, 0
-exit

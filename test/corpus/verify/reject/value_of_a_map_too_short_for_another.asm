@@ -14,6 +14,3 @@ mov %r2, %r10
 add %r2, -4
 mov %r4, 0
 call 2
-out:
-mov %r0, 0
-exit

@@ -14,11 +14,7 @@ stxb [%r10-8], %r8
 s:
 mov %r8, 0
 mov %r7, 0
-stw [%r10-4], 0
-mov %r2, %r10
-add %r2, -4
-lddw map %r1, @counts
-call 1
+lookup @counts
 jne %r0, 0, +2
 mov %r0, 0
 exit

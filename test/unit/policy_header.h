@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/* The results of test/corpus/accept/policy_header.bpf.c, for its test and itself. */
+#ifndef NB_TEST_POLICY_HEADER_H
+#define NB_TEST_POLICY_HEADER_H
+
+enum { OPERAND_A, OPERAND_B, OPERAND_C, NOPERANDS };
+
+enum {
+	/* SEC("profiler/coll_done"): of the operands */
+	RESULT_SAT_ADD,
+	RESULT_SAT_SUB,
+	RESULT_SAT_MUL,
+	RESULT_EWMA,
+	RESULT_FIXED_DIV,
+	RESULT_FIXED_MUL,
+	RESULT_LOG2,
+	RESULT_LOG2_FINE,
+	RESULT_FOR,
+	RESULT_REPEAT,
+	RESULT_STEPS,
+	RESULT_KIB,
+	RESULT_MIB,
+	RESULT_GIB,
+	RESULT_LENGTH,
+	RESULT_TEXT,
+	RESULT_PRINTK,
+	RESULT_HOST_AGE,
+	/* SEC("tuner"): of the context */
+	RESULT_USABLE,
+	RESULT_COST,
+	RESULT_CHEAPEST_PROTO,
+	RESULT_CHEAPEST_ALGO,
+	RESULT_BYTES_PER_RANK,
+	RESULT_CHOSEN,
+	RESULT_ALL_BYTES,
+	NRESULTS
+};
+
+#endif
