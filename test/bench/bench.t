@@ -46,6 +46,11 @@ printf 'bad\tt\t30\tns\t8\t1.65\ngood\tt\t3\tns\t8\t1.65\n' >"$T/two"
 check "who is to be measured again is named" $?
 "$B/test/bench/exec_bench" -n "$B"/policies/*.policy >"$T/twins"
 check "each program of policies/ that decides or sees collectives has a native twin" $?
+sed 's/.*/| jit.& |/' "$T/twins" | while read -r row; do
+	grep -qF "$row" docs/performance.md || echo "$row"
+done >"$T/without"
+! grep . "$T/without"
+check "and a row in docs/performance.md" $?
 printf '@\tnoop\t%s\n' '3.2	4' >"$T/anchors"
 printf '@\tlookup_only\t%s\n' '20	10' >>"$T/anchors"
 awk -f test/bench/anchors.awk "$T/anchors" | grep -q \

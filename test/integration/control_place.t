@@ -87,8 +87,7 @@ ask "status"
 says "a process that forks is served" '"ok":true'
 check "its child holds no socket" sh -c "! ls -l /proc/$child/fd | grep -q socket:"
 kill "$child"
-gone() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status"; }
-await gone
+await all_ended "$child"
 check "the child's end leaves the socket" test -S "$S"
 ask "status"
 says "and its parent served" '"ok":true'

@@ -87,8 +87,7 @@ job forks --containers --ranks 1 --fork-after
 inode=$(stat -c %i "$T/s/forks".*.sock)
 child=$(pgrep -P "$(peer forks)" | head -1)
 kill -TERM "$child"
-ended() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status"; }
-await ended
+await all_ended "$child"
 [ -n "$child" ] && [ "$(stat -c %i "$T/s/forks".*.sock)" = "$inode" ]
 ok "the end of a forked child with its parent's PID leaves the parent's socket" $?
 

@@ -47,14 +47,13 @@ ok "nothing has changed" $?
 
 # A prompt that is attached while a rank dies
 dead=$(rank_pid four 3)
-gone() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"; }
 lines() { [ "$(wc -l <"$T/out")" -ge "$1" ]; }
 : >"$T/out"
 {
 	echo 'comm list'
 	await lines 4
 	kill -KILL "$dead"
-	await gone "$dead"
+	await all_ended "$dead"
 	echo 'comm list'
 } | timeout 300 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
 [ "$(wc -l <"$T/out")" -eq 7 ]

@@ -67,12 +67,19 @@ certificates() {
 	certificate expired -1 ca "extendedKeyUsage=clientAuth"
 }
 
+# Below the ports that the kernel gives to connections: a member that is away for a moment must
+# find its ports free.
 free_ports() {
 	python3 - "$1" <<-'END'
-		import socket, sys
-		s = [socket.socket() for _ in range(int(sys.argv[1]))]
-		for x in s:
-		    x.bind(("127.0.0.1", 0))
+		import random, socket, sys
+		s = []
+		while len(s) < int(sys.argv[1]):
+		    x = socket.socket()
+		    try:
+		        x.bind(("127.0.0.1", random.randrange(10000, 32768)))
+		        s.append(x)
+		    except OSError:
+		        pass
 		print(*[x.getsockname()[1] for x in s])
 	END
 }
@@ -81,6 +88,25 @@ member() { # number
 	nohup setsid sh -c "echo \$\$ >'$dir/pid.$1'; exec $(cat "$dir/command.$1")" \
 		>>"$dir/log.$1" 2>&1 </dev/null &
 	while [ ! -s "$dir/pid.$1" ]; do sleep 0.01; done
+}
+
+# A killed process may keep its ports until the last of its threads has ended; the first one may
+# be a zombie before that.
+ended() { # number
+	! grep -hs '^State:' "/proc/$(cat "$dir/pid.$1")"/task/*/status | grep -qv '[ZX] ('
+}
+
+# Returns when the member accepts connections.
+listening() { # number
+	port=$(sed 's/.*listen-client-urls [^ ]*:\([0-9]*\) .*/\1/' "$dir/command.$1")
+	until grep -q "$(printf '0100007F:%04X 00000000:0000 0A' "$port")" /proc/net/tcp; do
+		if ended "$1"; then
+			echo "etcd did not start again; its log: $dir/log.$1" >&2
+			tail -5 "$dir/log.$1" >&2
+			exit 1
+		fi
+		sleep 0.05
+	done
 }
 
 ctl() {
@@ -193,16 +219,14 @@ stop)
 	;;
 kill)
 	signal KILL "$1"
-	# its ports are free once nobody answers and it is gone or a zombie
-	while grep -q '^State:.[^ZX]' "/proc/$(cat "$dir/pid.$1")/status" 2>/dev/null; do
-		sleep 0.02
-	done
+	until ended "$1"; do sleep 0.02; done
 	;;
 pause) signal STOP "$1" ;;
 resume) signal CONT "$1" ;;
 restart)
 	rm -f "$dir/pid.$1"
 	member "$1"
+	listening "$1"
 	;;
 ctl) ctl "$@" ;;
 esac
