@@ -2,11 +2,17 @@
 /* Limits on the cost of a walk, and the findings when a walk exceeds them. */
 #include "core/bpf/verify/engine/limits.h"
 
-#include "core/bpf/verify/engine/worklist.h"
 #include "core/bpf/verify/report/refuse.h"
 
 /* Limit of work other than instructions, as a multiple of opts.max_insns. */
 enum { WORK = 16 };
+
+void nb_branch_charge(struct nb_walk *w)
+{
+	if (w->branch != NB_NO_PC)
+		w->mem->branched[w->branch] += w->walked - w->branch_walked;
+	w->branch_walked = w->walked;
+}
 
 /*
  * If most of the walk followed second outcomes of branches, set x->pc and x->to

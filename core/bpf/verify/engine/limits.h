@@ -13,6 +13,9 @@ bool nb_walk_is_over(const struct nb_walk *w);
  * replay. The verification and the policy are charged by them. */
 void nb_walk_spend(const struct nb_walk *w);
 
+/* Add the instructions of the current path to those of the branch where it
+ * left an earlier path. */
+void nb_branch_charge(struct nb_walk *w);
 /* Report that memory for states ran out: NB_E_VERIFY with the finding, or
  * NB_E_NOMEM if malloc failed. */
 int nb_over_memory(struct nb_walk *w);

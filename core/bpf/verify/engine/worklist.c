@@ -61,13 +61,6 @@ int nb_worklist_push(struct nb_walk *w, uint32_t pc)
 	return 0;
 }
 
-void nb_branch_charge(struct nb_walk *w)
-{
-	if (w->branch != NB_NO_PC)
-		w->mem->branched[w->branch] += w->walked - w->branch_walked;
-	w->branch_walked = w->walked;
-}
-
 static void resume(struct nb_walk *w, const struct nb_open_path *p)
 {
 	nb_branch_charge(w);

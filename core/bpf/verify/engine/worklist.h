@@ -14,8 +14,5 @@ void nb_history_set(struct nb_walk *w, bool taken, bool open);
 int nb_worklist_push(struct nb_walk *w, uint32_t pc);
 /* Continue with the newest open path; returns false if there is none. */
 bool nb_worklist_pop(struct nb_walk *w);
-/* Add the instructions of the current path to those of the branch where it
- * left an earlier path. */
-void nb_branch_charge(struct nb_walk *w);
 
 #endif
