@@ -65,7 +65,7 @@ void nb_change_by(uint32_t uid, uint32_t pid, const char *text);
 void nb_change_by_nobody(void);
 /*
  * Make the next commits and checks this site's part of change @number of the
- * fleet (docs/fleet.md). Communicators of several sites have moved already, and
+ * fleet (docs/coherence.md). Communicators of several sites have moved already, and
  * the agent has registered the generation's number. 0: not part of a fleet's
  * change. In a job with NCCLBPF_FLEET, every other commit is refused.
  */

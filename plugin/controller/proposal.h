@@ -11,7 +11,7 @@
 #include "core/base/sha256.h"
 
 /*
- * The controllers' change of a job with NCCLBPF_FLEET (docs/fleet.md). Only the
+ * The controllers' change of a job with NCCLBPF_FLEET (docs/coherence.md). Only the
  * coordinator's site runs controllers. The elected process proposes its change
  * in the segment. The agent fetches it, and the coordinator carries it out on
  * all sites as one of the fleet's changes. A process proposes one change at a

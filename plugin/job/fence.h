@@ -25,7 +25,7 @@
  * only one of them decide.
  *
  * A communicator with ranks on several sites has its record in a store
- * (docs/fleet.md), and its ranks follow the copy that their site's agent
+ * (docs/coherence.md), and its ranks follow the copy that their site's agent
  * writes.
  */
 

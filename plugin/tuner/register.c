@@ -93,7 +93,7 @@ static bool in_fleet(const struct nb_comm *c)
  * before their first decision that one of them has another. They cannot if NCCL
  * has not told the tuner who they are, or if they are on other hosts, so they start
  * with NCCLBPF_POLICY, which no change replaces. In a fleet those of several hosts
- * start with NCCL's own choice, which needs no agreement (docs/fleet.md).
+ * start with NCCL's own choice, which needs no agreement (docs/coherence.md).
  */
 static struct nb_gen *initial_gen(const struct nb_comm *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fence protocol over several sites (docs/fleet.md), for one communicator:
+ * The fence protocol over several sites (docs/coherence.md), for one communicator:
  * RANKS ranks, rank r on site r % SITES, take DECISIONS decisions each, while
  * COORDINATORS agents make CHANGES changes each. fence.pml is the protocol of
  * one site.
