@@ -7,7 +7,7 @@
 /*
  * What a GIN plugin may tell a plugin that wraps it, besides NCCL's interface:
  * a table that its library exports as NB_GIN_EXTENSION. libnccl-net-tcp.so has
- * it. Without the table the hooks and the shell show less (docs/gin.md).
+ * it. Without the table the hooks and the shell show less (docs/transports.md).
  */
 #define NB_GIN_EXTENSION "ncclbpfGinExtension_v1"
 

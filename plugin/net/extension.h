@@ -8,7 +8,7 @@
 /*
  * What a net plugin may tell a plugin that wraps it, besides NCCL's interface:
  * a table that its library exports as NB_NET_EXTENSION. libnccl-net-tcp.so has
- * it. Without the table the hooks and the shell show less (docs/net.md).
+ * it. Without the table the hooks and the shell show less (docs/transports.md).
  */
 #define NB_NET_EXTENSION "ncclbpfNetExtension_v1"
 

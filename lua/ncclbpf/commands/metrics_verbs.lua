@@ -28,7 +28,7 @@ M.ROWS = {
 		"Open contexts of adapters that the tap does not see", "other_contexts" },
 }
 
--- docs/verbs.md explains them.
+-- docs/transports.md explains them.
 M.REASONS = { "errors", "failed_changes", "failures", "overflows", "refused", "strays",
 	"undone", "unseen" }
 

@@ -224,7 +224,7 @@ static void check_gin_unused(struct nb_json *j)
 		check(j, "gin", WARN,
 		      "set NCCL_NET_PLUGIN=ncclbpf, from NCCL 2.29.7 on NCCL_GIN_PLUGIN, "
 		      "from 2.30.7 on NCCL_RMA_PLUGIN; "
-		      "docs/gin.md lists what else keeps NCCL from GIN",
+		      "docs/transports.md lists what else keeps NCCL from GIN",
 		      "GIN is on, but NCCL has not asked for our GIN plugin: "
 		      "no kernel needed it, or NCCL has not found it");
 }
@@ -291,7 +291,7 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 		return;
 	check(j, "verbs_unseen", s->beyond ? WARN : OK,
 	      "neither policies nor \"verbs\" see these contexts and queues; "
-	      "docs/verbs.md says why",
+	      "docs/transports.md says why",
 	      "not seen: contexts opened before the tap was loaded, or by other libraries: %llu; "
 	      "queues of the extended interface: %llu%s%s",
 	      (unsigned long long)others, (unsigned long long)s->extended, beyond,
@@ -338,7 +338,7 @@ static void check_verbs(struct nb_json *j)
 	bad = s.errors || s.failures || s.failed_changes || s.refused || s.strays || s.overflows ||
 	      s.unseen;
 	check(j, "verbs", bad ? WARN : OK,
-	      bad ? "run verbs to see the queue pairs; docs/verbs.md explains each counter" : NULL,
+	      bad ? "verbs lists the queue pairs; docs/transports.md explains each counter" : NULL,
 	      "%llu queue pairs on %llu adapters: "
 	      "%llu completions failed, %llu events reported failures, "
 	      "%llu changes of state failed, %llu values of policies were refused, "
