@@ -13,7 +13,9 @@ status 0 "a new policy" -o table policy new made/mid-rings
 for f in mid-rings.bpf.c mid-rings_test.lua Makefile compile_flags.txt; do
 	[ -s "made/mid-rings/$f" ] || echo "no $f" >>"$T/why"
 done
-has "names the next step" out "next: make -C made/mid-rings test"
+has "names the next three steps" out "    make -C made/mid-rings test" \
+	"    ncclbpf-shell policy use made/mid-rings/mid-rings.bpf.c" "    ncclbpf-shell choices"
+sed -n 's/^    ncclbpf-shell //p' out >steps
 make -s -C made/mid-rings NCCLBPF="$S" mid-rings.policy test >"$T/out" 2>"$T/err"
 ok "its Makefile verifies, builds and tests it as it is" $?
 has "its cases pass" out "ok 4 - " "4 passed, 0 failed"
@@ -164,7 +166,10 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	job write --ranks 2 --procs 2 --rate 100
 	status 0 "policy load takes C" policy load count.bpf.c
 	has "holds it under the file's name" out "count" "accepted"
-	status 0 "policy use takes C" policy use "$T/made/mid-rings/mid-rings.bpf.c"
+	while read -r step; do
+		# shellcheck disable=SC2086
+		status 0 "a step of policy new: $step" -o table $step
+	done <steps
 	status 65 "a job gets nothing that clang refuses" policy load typo.bpf.c
 	run -o name policy list
 	[ "$(sort "$T/out" | tr '\n' ' ')" = "count mid-rings " ]

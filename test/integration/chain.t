@@ -109,10 +109,22 @@ for release in 2.30.7 2.31.2 2.32.6; do
 done
 unset CHAIN_DOES
 NCCLBPF_POLICY=$B/test/corpus/answers/only_tree.policy lives
-timeout 300 "$sh" -J "chain$n" -o table explain allreduce 64M >"$dir/explain" 2>&1
+its=chain$n # say counts n
+timeout 300 "$sh" -J "$its" -o table explain allreduce 64M >"$dir/explain" 2>&1
 grep -q "choice of the wrapped tuner peer" "$dir/explain" &&
 	! grep -q "NCCL's own choice" "$dir/explain"
 say $? "explain names the wrapped tuner"
+chosen_by() { # REGEX: who chooses at 64 MiB, in the words of choices
+	timeout 300 "$sh" -J "$its" -o table choices >"$dir/choices" 2>&1
+	grep -q "^64M .* $1\$" "$dir/choices"
+}
+await while_lives $job chosen_by only_tree
+grep -q "^128M to 16G .* tree/?  *only_tree$" "$dir/choices" &&
+	grep -q "wrapped tuner peer," "$dir/choices"
+say $? "choices does, too"
+timeout 300 "$sh" -y -J "$its" policy use none >/dev/null 2>&1
+await while_lives $job chosen_by "tuner peer or NCCL"
+say $? "and names it where no policy answers"
 kill "$job"
 wait "$job"
 job=

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600
 # explain in full: the line that made an answer, the comparisons on its way, the
-# row of a table, and NCCL's cost table.
+# row of a table, and NCCL's cost table. choices: the same for each power of two.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] || skip_all "explain" "the mock NCCL (standin) was not built"
 trap finish EXIT
@@ -24,6 +24,8 @@ use() { # NAMES...: and all ranks decide with them
 status 0 "no policy" -o table explain allreduce 16M
 has "NCCL's cost table, the cheapest first" out \
 	"NCCL's cost table, predicted us: nvls/simple" "ring/ll128"
+status 0 "doctor finds nothing wrong" -o table doctor
+has "and says what is next" out "nothing wrong: " "next: choices shows"
 status 0 "a size that was not seen" -o table explain allreduce 1K
 has "has no table" out "NCCL's cost table is not known"
 
@@ -95,6 +97,43 @@ end
 E
 lua_run check.lua <ex.json 2>why
 ok "context, costs, lines" $?
+
+# ---- choices: each power of two, of one communicator ----
+# listed ARGS...: the rows of choices, with single blanks
+listed() {
+	status 0 "choices $*" -o table choices "$@"
+	tr -s ' ' <out >rows
+}
+listed allreduce
+has "what was decided, by whom, beside NCCL's own choice" rows \
+	"allreduce, comm c0ffee0000000000: 2 ranks on 1 node" ", policies made" \
+	"16M nvls/simple ring/simple made" "64M nvls/simple nvls/simple NCCL"
+has "and what has not been: a policy's answer, or NCCL's, which is not known" rows \
+	"8M not known ring/simple made" "128M to 16G not known NCCL's choice NCCL" \
+	"not known: NCCL has not asked about this size"
+[ "$(wc -l <out)" -le 24 ] && awk 'length > 80 && !/^not known/ { exit 1 }' out
+ok "on one screen of 80 x 24" $?
+status 0 "a row for each size" -o wide choices allreduce comm=ranks:2
+[ "$(grep -c '^[0-9]*[KMG]\{0,1\} ' out)" -eq 35 ]
+ok "of 1 byte to 16 GiB" $?
+cat >choices.lua <<'E'
+local job = require "ncclbpf".attach { job = "ex" }
+local d = assert(job:choices { "AllReduce" })
+assert(#d.choices == 35 and d.policies[1] == "made" and not d.wrapped)
+for i, c in ipairs(d.choices) do
+	local e = assert(job:explain { "allreduce", c.bytes, comm = d.comm })
+	assert(c.bytes == 1 << i - 1 and c.seen == e.seen and c.by == e.by)
+	for _, k in ipairs { "algo", "proto" } do
+		assert(c.nccl[k] == e.nccl[k] and c.answer[k] == e.answer[k])
+	end
+	assert(c.own == not c.by)
+	assert((c.by == "made") == (c.bytes >= 4 << 20 and c.bytes <= 32 << 20))
+end
+E
+lua_run choices.lua 2>why
+ok "choices has the answers of explain" $?
+fails 64 bad_argument "a wrong collective" choices allreduc
+fails 1 not_found "a communicator that is not there" choices allreduce comm=1234
 
 # ---- a table: its row ----
 cat >rows.csv <<'E'
@@ -176,7 +215,15 @@ policy ringed '	ctx->algo = NCCL_ALGO_RING;
 use chan ringed
 status 0 "too many channels" -o table explain allreduce 16M
 has "are charged to who asked for them" out "chan answered 999, allowed are 1 to"
+listed allreduce
+has "names the reason" rows "ring/simple ringed (dropped: channels_range)" "chan answered 999"
+policy half '	ctx->algo = NCCL_ALGO_RING;'
+use half
+listed
+has "an algorithm alone is completed where NCCL's offer is known" rows \
+	"2M not known ring/? half" "16M nvls/simple ring/simple half"
 use nine
 status 0 "an algorithm that there is not" -o table explain allreduce 16M
 has "is shown as it is" out "9/" "changed it" "nine answered 9, allowed are 0 to"
 status 0 "ranks agree: explaining changed nothing" check agreement
+messages

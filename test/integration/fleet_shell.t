@@ -69,6 +69,9 @@ ok "folded: one row for four processes" $?
 run --fleet "$plain" -o json explain allreduce 1M
 grep -q '"site":"west"' out && grep -q '"rank":3' out
 ok "JSON names site and rank" $?
+status 0 "choices" --fleet "$plain" -o wide choices
+[ "$(grep -c '^[0-9]*[KMG]\{0,1\}  ' out)" -eq 35 ] && grep -q SITES out
+ok "has one row a size for both sites" $?
 status 0 "metrics are of all sites" --fleet "$plain" metrics
 has "metrics have the label site" out 'site="west"' 'site="east"'
 run --fleet "$plain" -o tsv decision tail count=8 follow=yes

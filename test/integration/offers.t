@@ -41,6 +41,9 @@ await shown explain allreduce 4M
 ok "explain names a call's own offer" $?
 has "and the largest one, with the answer to each" out "NCCL has offered different choices" \
 	"times tree, ring, nvls/simple: ring/simple by ring" " by NCCL"
+status 0 "choices" -J alike -o table choices
+has "names a size with several offers" out "NCCL has offered different choices at " \
+	": explain allreduce "
 both() {
 	timeout 300 "$S" -q -J alike -o json explain allreduce 4M >out 2>err
 	lua_run -e 'local d = assert(require "ncclbpf.core".decode(io.read "a")).data

@@ -58,6 +58,8 @@ has "names the library" out "RCCL 2.27.7"
 status 0 "its own choice" -o table explain reducescatter 1M
 has "is the table's" out "cheapest of RCCL's cost table" "ring/simple" \
 	"RCCL changes the protocol of its own choice after it has asked the tuner: what it runs"
+status 0 "for each size" -o table choices reducescatter
+has "choices, too" out "what it runs where no policy answers is not known"
 ran_other() { grep -q '"coll":"reducescatter","bytes":1048576,.*"runs":"ring/ll"' ran; }
 await ran_other
 ok "it runs something else" $?
@@ -86,6 +88,9 @@ status 0 "a policy's answer" -o table explain allreduce 1M
 has "is known" out "by wide"
 ! grep -q "RCCL changes" out
 ok "so nothing is said" $?
+status 0 "for each size" -o table choices allreduce
+! grep -q "RCCL changes" out
+ok "nothing is said either" $?
 ticks() { run -o json doctor; grep -q "a tick of RCCL's GPU clock is 10 ns" out; }
 run telemetry on
 await ticks
@@ -102,6 +107,8 @@ await ran_two
 ok "RCCL runs its own protocol on two channels" $?
 status 0 "which is explained" -o table explain reducescatter 1M
 has "as not known" out "by two_channels" "RCCL changes the protocol of its own choice"
+status 0 "for each size" -o table choices reducescatter
+has "also" out "x2" "two_channels" "what it runs where no policy answers is not known"
 two_recorded() { run -o json decision tail count=8; ! grep -q '"by":"wide"' out; }
 await two_recorded
 run -o table policy simulate "$B/test/corpus/answers/two_channels.policy"

@@ -42,6 +42,7 @@ gives "the file of an option" "out=other.json out=other.policy out=other.txt" \
 gives "options behind the words that must stand" "out=" policy build some.bpf.o o
 gives "options" "--job --json" --j
 gives "collectives" "allgather allreduce" explain all
+gives "collectives where one may stand" "allgather allreduce" choices all
 gives "nothing for nonsense" "" frobnicate x
 gives "options of a command" "limit=" map dump m lim
 

@@ -75,8 +75,9 @@ for c in list attach status doctor "-v doctor" "policy list" "policy show size_a
 		"policy history" "policy simulate none" "policy diff force size_aware" "map list" \
 		"map show force" "map dump force" "comm list" "comm show" "decision tail count=5" \
 		"sample tail count=5" stats \
-		"explain allreduce 4M" "check agreement" "change status" "controller status" \
-		"env list" "trace status" net "policy time on" "telemetry on"; do
+		"explain allreduce 4M" choices "check agreement" "change status" \
+		"controller status" "env list" "trace status" net "policy time on" \
+		"telemetry on"; do
 	fits "-J demo $c"
 done
 
@@ -89,6 +90,9 @@ has "help: each group, and what it is for" out "policies " \
 at 80 help policies
 has "help GROUP: what each command does, to the end" out "policy simulate" \
 	"count the answers that differ"
+at 80 -J demo choices
+[ "$(wc -l <out)" -lt 24 ]
+ok "choices: on one screen of 24 lines, with the prompt" $?
 at 80 -J demo stats
 has "stats: P99 and bandwidth" out "P50 us" "P99 us" "BUS GB/s"
 has "which columns are left out, and how to see them" out "not shown: " "ENQUEUE us" "(-o wide)"

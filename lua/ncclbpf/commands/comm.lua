@@ -241,17 +241,20 @@ local function pending(ctx, per)
 		policies = s.generation == last.generation and s.policies or nil }
 end
 
-local function pending_text(p)
-	return ("pending: generation %s%s decides from decision %s on. %s of %s have reached it; "
-		.. "a rank before that decision uses its old policies"):format(
+-- Return a line about the change that ranks of the replies @per have yet to reach, and its record;
+-- nil: there is none.
+function M.pending(ctx, per)
+	local p = pending(ctx, per)
+	return p and ("pending: generation %s%s decides from decision %s on. %s of %s have reached "
+		.. "it; a rank before that decision uses its old policies"):format(
 		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")"
 			or "", tostring(p.fence),
-		tostring(p.passed), units.count(p.ranks, "rank"))
+		tostring(p.passed), units.count(p.ranks, "rank")), p
 end
 
 function M.cmd_explain(ctx)
-	local line = try(M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm))
-	local per, data, failure = try(read.ask(ctx, line))
+	local request = try(M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm))
+	local per, data, failure = try(read.ask(ctx, request))
 	local items, rows = {}, {}
 	for i, r in ipairs(per) do
 		items[i] = { member = r.member, value = explain_text(r.data, "") }
@@ -272,8 +275,9 @@ function M.cmd_explain(ctx)
 	local why, made = require("ncclbpf.policy.explain").why(ctx, per[1].data)
 	if #why > 0 then text[#text + 1] = table.concat(why, "\n") end
 	data.tables = made
-	data.pending = pending(ctx, per)
-	if data.pending then table.insert(text, 1, pending_text(data.pending)) end
+	local line, change = M.pending(ctx, per)
+	data.pending = change
+	if line then table.insert(text, 1, line) end
 	return { schema = "explain/1", data = data, rows = rows, columns = format.columns {
 		"rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo", "nccl_proto", "algo",
 		"proto", "channels", "by", "generation", "chunk_size" },

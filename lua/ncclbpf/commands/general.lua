@@ -364,6 +364,8 @@ function M.cmd_doctor(ctx)
 		table.move(fine, 1, #fine, #wrong + 1, wrong)
 	elseif #wrong == 0 then
 		result.empty = "nothing wrong: " .. line
+		result.foot[#result.foot + 1] = "next: choices shows who decides at each size, "
+			.. "policy new NAME makes a policy"
 	elseif #fine > 0 then
 		result.foot[#result.foot + 1] = line
 	end

@@ -67,7 +67,7 @@ M.groups = {
 	{ name = "maps", help = "Read and change the data of policies", nouns = { "map" } },
 	{ name = "decisions", help =
 		"Show decisions and their reasons, and check whether ranks agree",
-		nouns = { "comm", "decision", "explain", "check" } },
+		nouns = { "comm", "decision", "explain", "choices", "check" } },
 	{ name = "measurements", help = "Measure the times of collectives, and record events",
 		nouns = { "telemetry", "top", "stats", "sample", "trace", "metrics" } },
 	{ name = "rollouts", help = "Compare policies on live traffic, and find the best table",
@@ -409,6 +409,19 @@ segment remove all          the segments of all ended jobs]] },
 explain allreduce 4M
 explain broadcast 65536 comm=190b
 The output shows NCCL's own choice, the answer after each policy, and the final answer.]] },
+	{ "choices", run = "commands.choices:cmd_choices", role = "observe",
+		syntax = "[COLLECTIVE] [comm=ID]",
+		names = "collectives",
+		help = "Show what a communicator would choose for each power of two to 16 GiB, "
+			.. "by whom, and NCCL's own choice",
+		details = [[
+choices                        allreduce, of the communicator with the most ranks
+choices allgather comm=190b
+choices -o tsv                 a line for each process and size; -o wide: for each size
+The job computes the answers as explain does, without traffic. NCCL's choice for a size is that of
+the latest decision from this size to the next power of two. It is not known until NCCL has asked
+about such a size. A wrapped tuner (NCCLBPF_CHAIN_TUNER) chooses before NCCL's own choice is seen,
+so BY names both.]] },
 	{ "decision tail", run = "commands.comm:cmd_decisions",
 		syntax = "[count=N] [comm=ID] [follow=yes]",
 		help = "Show the last decisions",

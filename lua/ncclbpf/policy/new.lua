@@ -90,11 +90,16 @@ function M.cmd_new(ctx)
 		rows[i] = { file = dir .. "/" .. f[1] }
 		if not ctx.flags.dry_run then try(core.write(rows[i].file, text)) end
 	end
+	local next = ctx.flags.dry_run and { "dry run: nothing written" } or {
+		"next (the last two ask a job that runs):",
+		("    make -C %s test"):format(dir),
+		("    ncclbpf-shell policy use %s"):format(rows[1].file),
+		"    ncclbpf-shell choices",
+	}
 	return {
 		schema = "policy.new/1", data = { name = name, files = core.array(rows) },
 		rows = rows, id = "file", columns = { { "file" } },
-		foot = { ctx.flags.dry_run and "dry run: nothing written"
-			or ("next: make -C %s test"):format(dir) },
+		foot = next,
 	}
 end
 
