@@ -13,12 +13,12 @@
 #include "lua/core/values/values.h"
 #include "lua/core/wait/wait.h"
 
-static const luaL_Reg *const functions[] = {
-	nb_lua_rows,	    nb_lua_judge,	nb_lua_clock, nb_lua_interrupt, nb_lua_limit,
-	nb_lua_descriptors, nb_lua_table,	nb_lua_code,  nb_lua_bytes,	nb_lua_file,
-	nb_lua_folder,	    nb_lua_segment,	nb_lua_host,  nb_lua_terminal,	nb_lua_clang,
-	nb_lua_lock,	    nb_lua_native_tuner
-};
+static const luaL_Reg *const functions[] = { nb_lua_rows,      nb_lua_judge, nb_lua_clock,
+					     nb_lua_interrupt, nb_lua_limit, nb_lua_descriptors,
+					     nb_lua_table,     nb_lua_code,  nb_lua_run,
+					     nb_lua_bytes,     nb_lua_file,  nb_lua_folder,
+					     nb_lua_segment,   nb_lua_host,  nb_lua_terminal,
+					     nb_lua_clang,     nb_lua_lock,  nb_lua_native_tuner };
 
 __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 {

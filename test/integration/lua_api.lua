@@ -87,7 +87,7 @@ do
 	end
 	local part = assert(restrict.image(set, "part", rows, restrict.text(rows)))
 	local got = {}
-	for i, a in ipairs(assert(core.policy_run(part, all, {}, false))) do
+	for i, a in ipairs(assert(core.policy_run({ part }, all, false))) do
 		got[i] = a.algo .. "/" .. a.channels
 	end
 	test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1/0",
@@ -98,8 +98,9 @@ do
 	part = assert(restrict.image(calls, "part", rows, "the condition"))
 	local lines = core.image(part):disasm(1)
 	test("the condition is the first line", lines[1].source == "the condition", lines[1].source)
-	got = assert(core.policy_run(part, { { coll = rows[1].coll, bytes = 4 << 20, ranks = 5 },
-		{ coll = rows[1].coll, bytes = 1, ranks = 5 } }, {}, false))
+	got = assert(core.policy_run({ part }, {
+		{ coll = rows[1].coll, bytes = 4 << 20, ranks = 5 },
+		{ coll = rows[1].coll, bytes = 1, ranks = 5 } }, false))
 	test("calls lead to functions that have moved",
 		got[1].channels == 5 and got[2].channels == 0, got[1].channels)
 	local _, _, events = assert(policy.open "gin_pace.bpf.o")

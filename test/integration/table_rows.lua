@@ -202,7 +202,7 @@ local function differs(list, contexts, coherence)
 		return err.code ~= "over_limit" and tostring(err) or nil
 	end
 	if not same_rows(list, rows.of_image(image) or {}) then return "rows of the image" end
-	for i, got in ipairs(assert(core.policy_run(image, contexts, {}, true))) do
+	for i, got in ipairs(assert(core.policy_run({ image }, contexts, true))) do
 		local want, row = model(list, contexts[i])
 		if want.algo >= 0 then answers = answers + 1 end
 		local found = contexts[i].coll < 5 and rows.match(list, contexts[i])
@@ -247,7 +247,7 @@ for bytes = 0, 10010000, 333 do
 	contexts[#contexts + 1] = { bytes = bytes, coll = 4, usable = (1 << 21) - 1 }
 end
 local image = assert(compile(list))
-for i, got in ipairs(assert(core.policy_run(image, contexts, {}, true))) do
+for i, got in ipairs(assert(core.policy_run({ image }, contexts, true))) do
 	local row = contexts[i].bytes % 1000 <= 998 and list[contexts[i].bytes // 1000 + 1]
 	if got.algo ~= (row and row.algo or -1) or got.channels ~= (row and row.channels or 0)
 		or got.chunk_size ~= (row and row.chunk_size or 0) then
@@ -270,7 +270,7 @@ for _, others in ipairs { 0, 5000 } do
 	for i, c in ipairs(contexts) do
 		some[i] = { bytes = c.bytes * 8 + i % 8, coll = 4, ranks = 8, usable = c.usable }
 	end
-	for i, got in ipairs(assert(core.policy_run(made, some, {}, true))) do
+	for i, got in ipairs(assert(core.policy_run({ made }, some, true))) do
 		local size = contexts[i].bytes
 		local row = size % 1000 <= 998 and size // 1000 >= others and list[size // 1000 + 1]
 		if got.channels ~= (row and row.channels or 0) then bad = bad or some[i].bytes end
@@ -479,7 +479,7 @@ local function channels_of(made, off, ...)
 		t[i] = { coll = c[1], bytes = c[2], nodes = c[3], ranks = 8, pipe_ops = 1,
 			reg_buff = c[4], usable = c[5] or (1 << 21) - 1 }
 	end
-	return table.concat(lists.map(assert(core.policy_run(made, t, {}, off)), function(a)
+	return table.concat(lists.map(assert(core.policy_run({ made }, t, off)), function(a)
 		return a.channels
 	end), " ")
 end

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Policies that Lua code makes: an image without an opinion, and conditions in
- * front of a program. Also runs a policy in this process, on contexts that a
- * script makes.
+ * front of a program.
  */
 #include "lua/core/values/values.h"
 
@@ -12,8 +11,6 @@
 #include "core/bpf/image/image.h"
 #include "core/ncclbpf.h"
 #include "lua/core/support/support.h"
-
-#define RUN "ncclbpf.run"
 
 /* Get the text of a field. The Lua table keeps the string alive. */
 static const char *text(lua_State *L, int table, const char *name)
@@ -218,141 +215,7 @@ static int image_front(lua_State *L)
 	return nb_lua_bytes_of(L, rc, out, &err);
 }
 
-/* Runs of a policy in this process. */
-
-struct run {
-	struct nb_policy *policy;
-	struct nb_gen *gen;
-};
-
-static int run_gc(lua_State *L)
-{
-	struct run *r = luaL_checkudata(L, 1, RUN);
-
-	nb_gen_put(r->gen);
-	nb_policy_put(r->policy);
-	*r = (struct run){ NULL, NULL };
-	return 0;
-}
-
-/* Make a context from the table at the top of the stack. Missing inputs are
- * zero, missing answers are "no opinion". */
-static struct ncclbpf_tuner to_context(lua_State *L)
-{
-	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
-	struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
-
-	luaL_checktype(L, -1, LUA_TTABLE);
-	for (size_t i = 0; i < h->nfields; i++) {
-		lua_Integer v;
-
-		if (lua_getfield(L, -1, h->fields[i].name) != LUA_TNIL) {
-			v = luaL_checkinteger(L, -1);
-			memcpy((char *)&ctx + h->fields[i].off, &v, h->fields[i].size);
-		}
-		lua_pop(L, 1);
-	}
-	return ctx;
-}
-
-static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
-{
-	lua_createtable(L, 0, 4);
-	nb_lua_set_int(L, "algo", ctx->algo);
-	nb_lua_set_int(L, "proto", ctx->proto);
-	nb_lua_set_int(L, "channels", ctx->channels);
-	nb_lua_set_int(L, "chunk_size", ctx->chunk_size);
-}
-
-/*
- * Read a key or value at @i: an integer, stored in @room, or @size bytes.
- * Raises an error if it does not fit.
- */
-static const void *element(lua_State *L, int i, uint32_t size, const char *map, lua_Integer *room)
-{
-	size_t found;
-
-	if (lua_type(L, i) != LUA_TSTRING) {
-		if (size > sizeof(*room))
-			luaL_error(L, "map %s: %d bytes expected, not a number", map, (int)size);
-		*room = luaL_checkinteger(L, i);
-		return room;
-	}
-	const char *bytes = lua_tolstring(L, i, &found);
-
-	if (found != size)
-		luaL_error(L, "map %s: %d bytes expected, found %d", map, (int)size, (int)found);
-	return bytes;
-}
-
-/*
- * Store the elements {map = {[key] = value}}. Raises an error if they do not
- * fit.
- */
-static void fill_map(lua_State *L, struct nb_map *m)
-{
-	const struct nb_map_def *s = nb_map_definition(m);
-	uint32_t value_size = (uint32_t)nb_map_user_value_size(m);
-	struct nb_err err = { .code = 0 };
-
-	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		lua_Integer rooms[2];
-		const void *key = element(L, -2, s->key_size, s->name, &rooms[0]);
-		const void *value = element(L, -1, value_size, s->name, &rooms[1]);
-
-		if (nb_map_write(m, key, value, NB_ANY, &err))
-			luaL_error(L, "%s", err.text);
-	}
-}
-
-static void fill_maps(lua_State *L, int maps, const struct run *r)
-{
-	for (uint32_t i = 0; i < r->policy->img->nmaps; i++) {
-		if (lua_getfield(L, maps, r->policy->img->maps[i].name) == LUA_TTABLE)
-			fill_map(L, r->gen->policy[0].maps[i]);
-		lua_pop(L, 1);
-	}
-}
-
-/* policy_run(image, {contexts}, {map = {[key] = value}}[, coherence_off]) ->
- * {{algo proto channels chunk_size}} | nil, err */
-static int policy_run(lua_State *L)
-{
-	struct nb_policy_opts opts = { .verify.coherence_off = lua_toboolean(L, 4) };
-	size_t size, n;
-	const char *bytes = luaL_checklstring(L, 1, &size);
-	struct nb_gen_count count = { 0 };
-	struct nb_err err = { .code = 0 };
-	struct run *r;
-
-	luaL_checktype(L, 2, LUA_TTABLE);
-	luaL_checktype(L, 3, LUA_TTABLE);
-	n = lua_rawlen(L, 2);
-	r = lua_newuserdatauv(L, sizeof(*r), 0);
-	*r = (struct run){ NULL, NULL };
-	nb_lua_collected(L, RUN, run_gc);
-	nb_lua_policy_limits(&opts);
-	if (nb_policy_new(&r->policy, bytes, size, &opts, &err) ||
-	    nb_gen_new(&r->gen, &r->policy, 1, NULL, &err))
-		return nb_lua_fail(L, &err);
-	fill_maps(L, 3, r);
-	lua_createtable(L, (int)n, 0);
-	for (size_t i = 1; i <= n; i++) {
-		struct ncclbpf_tuner ctx;
-
-		lua_rawgeti(L, 2, (lua_Integer)i);
-		ctx = to_context(L);
-		lua_pop(L, 1);
-		if (r->gen->nprogs)
-			nb_gen_run_tuner(r->gen, &ctx, &count);
-		push_answer(L, &ctx);
-		lua_rawseti(L, -2, (lua_Integer)i);
-	}
-	return 1;
-}
-
 const luaL_Reg nb_lua_code[] = { { "fields", hook_fields },
 				 { "image_none", image_none },
 				 { "image_front", image_front },
-				 { "policy_run", policy_run },
 				 { NULL, NULL } };

@@ -28,19 +28,25 @@ function M.pure()
 	return env
 end
 
--- M.run(text, name, env[, what, bytes]) -> what the file returns | nil, err
--- what: the file in the error of a limit; bytes: limit of memory
-function M.run(text, name, env, what, bytes)
+-- M.call(f[, what, bytes, ...]) -> what f(...) returns | nil, err
+-- f: a function of such a file; what, bytes: as below
+function M.call(f, what, bytes, ...)
 	bytes = bytes or MEMORY
-	local f, why = load((text:gsub("^#[^\n]*", "")), name, "t", env)
-	if not f then return nil, errors.new("lua_syntax", why) end
-	local r = table.pack(core.limited(clock.times.callback, bytes, f))
+	local r = table.pack(core.limited(clock.times.callback, bytes, f, ...))
 	if not r[1] and r[3] then
 		return errors.fail("script_failed", "%s %s (allowed: %g s and %d MiB)",
 			what or "the file", r[2], clock.times.callback, bytes >> 20)
 	end
 	if not r[1] then return nil, errors.caught(r[2]) end
 	return table.unpack(r, 2, r.n)
+end
+
+-- M.run(text, name, env[, what, bytes]) -> what the file returns | nil, err
+-- what: the file in the error of a limit; bytes: limit of memory
+function M.run(text, name, env, what, bytes)
+	local f, why = load((text:gsub("^#[^\n]*", "")), name, "t", env)
+	if not f then return nil, errors.new("lua_syntax", why) end
+	return M.call(f, what, bytes)
 end
 
 return M

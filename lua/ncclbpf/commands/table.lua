@@ -120,7 +120,9 @@ The command needs no job and prints TAP. policy: a file, or a list of files in t
 policy use. For a folder NAME that policy new made, it runs NAME/NAME_test.lua.
 If context omits a field, it has the value for 8 ranks on 1 node. If answer omits a field, it
 must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
-steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
+costs = {ring = {LL, LL128, SIMPLE}} gives NCCL's costs in microseconds, steps = {...} several
+decisions, events (hook = "profiler/coll_done") and runs of controllers (hook = "controller") on the
+same maps, and over = {...} a grid, on which answer and costs may be functions of the context.]] },
 	{ "policy build", run = "policy.build:cmd_build", tables = true, role = "observe",
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
 		files = OBJECTS, dry = true,

@@ -21,21 +21,6 @@ local NONE = { algo = -1, proto = -1, channels = 0, chunk_size = 0 } -- NCCL's o
 
 -- ---- who is asked -------------------------------------------------------------------
 
--- Run policies, each of which sees the answers so far, on contexts without answers. -> answers
-local function run(policies, contexts, coherence_off)
-	local answers
-	local function set(i, a)
-		for k, v in pairs(a) do contexts[i][k] = v end
-	end
-	for _, p in ipairs(policies) do
-		for i, a in ipairs(answers or {}) do set(i, a) end
-		answers = errors.about(p.info.name,
-			core.policy_run(p.bytes, contexts, {}, coherence_off))
-	end
-	for i = 1, #policies > 1 and #contexts or 0 do set(i, NONE) end
-	return answers
-end
-
 -- Return NCCL's own choice for each context.
 local function no_opinion(contexts)
 	return lists.map(contexts, function() return NONE end)
@@ -64,10 +49,10 @@ local function subject(ctx, words)
 		return { name = "none", notes = {}, answers = no_opinion }
 	end
 	if #words == 1 and is_native(words[1]) then return native(ctx, words[1]) end
-	local policies, names, notes, rows = {}, {}, {}, {}
+	local images, names, notes, rows = {}, {}, {}, {}
 	for i, word in ipairs(words) do
 		local _, info, bytes = try(policy.resolve(ctx, word))
-		policies[i], names[i] = { bytes = bytes, info = info }, info.name
+		images[i], names[i] = bytes, info.name
 		for _, m in ipairs(simulate.maps_of(info)) do
 			notes[#notes + 1] = ("note: policy %s has the %s map %s, which here starts "
 				.. "with the policy's initial contents"):format(m.policy, m.kind,
@@ -77,10 +62,11 @@ local function subject(ctx, words)
 		local list = tree.of_image(bytes)
 		table.move(list or {}, 1, #(list or {}), #rows + 1, rows)
 	end
-	return { name = table.concat(names, ", "), notes = notes, rows = rows,
-		answers = function(contexts)
-			return run(policies, contexts, ctx.opt.coherence == "off")
-		end }
+	local name = table.concat(names, ", ")
+	return { name = name, notes = notes, rows = rows, answers = function(contexts)
+		return errors.about(name, core.policy_run(images, contexts,
+			ctx.opt.coherence == "off"))
+	end }
 end
 
 -- ---- intervals ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Contexts of tuner programs that run in the shell: fields whose words and sizes may be text, and
--- the values of omitted fields.
+-- Contexts of programs that run in the shell: fields whose words and sizes may be text, and for
+-- tuner programs the values of omitted fields and NCCL's cost table.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -24,11 +24,12 @@ local function offered(list)
 	return bits
 end
 
--- Return a context with words and sizes as numbers. -> context | nil, what is wrong
-function M.read(c)
+-- Return a context with words and sizes as numbers. @hook: "tuner" if nil
+-- -> context | nil, what is wrong
+function M.read(c, hook)
 	if type(c) ~= "table" then return nil, "a table of fields expected, found " .. type(c) end
 	local known, t = {}, {}
-	for _, f in ipairs(core.fields "tuner") do known[f.name] = true end
+	for _, f in ipairs(core.fields(hook or "tuner")) do known[f.name] = true end
 	for k, v in pairs(c) do
 		if not known[k] then
 			local names = {}
@@ -53,8 +54,42 @@ function M.read(c)
 		end
 		t[k] = n
 	end
-	if t.usable == nil then t.usable = (1 << 21) - 1 end
+	if known.usable and t.usable == nil then t.usable = (1 << 21) - 1 end
 	return t
+end
+
+local ALGOS, PROTOS = 7, 3
+
+-- Return NCCL's cost table of rows {ring = {LL, LL128, Simple}, ...} in microseconds: 21 numbers,
+-- and -1 for what is not offered. -> costs, {usable, nccl_algo, nccl_proto} | nil, what is wrong
+function M.costs(rows)
+	if type(rows) ~= "table" then
+		return nil, "a table of rows expected, found " .. type(rows)
+	end
+	local t, own = {}, { usable = 0, nccl_algo = -1, nccl_proto = -1 }
+	for i = 1, ALGOS * PROTOS do t[i] = -1 end
+	for word, row in pairs(rows) do
+		local a = core.nccl("algo", word)
+		if type(word) ~= "string" or not a then
+			return nil, format.value(word) .. " is not an algorithm"
+		end
+		for p = 0, PROTOS - 1 do
+			local us = type(row) == "table" and row[p + 1]
+			if type(us) ~= "number" then
+				return nil, word .. ": the costs of ll, ll128 and simple expected"
+			end
+			t[a * PROTOS + p + 1] = us
+		end
+	end
+	local least
+	for i, us in ipairs(t) do
+		if us >= 0 then own.usable = own.usable | 1 << i - 1 end
+		if us >= 0 and (not least or us < least) then
+			least = us
+			own.nccl_algo, own.nccl_proto = (i - 1) // PROTOS, (i - 1) % PROTOS
+		end
+	end
+	return t, own
 end
 
 -- Default fields of a context: a job of 8 GPUs in one NVLink domain on a node.

@@ -243,24 +243,6 @@ function M.maps_of(info)
 	return t
 end
 
--- M.run(policies, records) -> answers, refusals; raises errors. policies: list of
--- {bytes, info}, in order; each sees the answer so far.
-function M.run(policies, records, coherence_off)
-	local contexts = {}
-	for i, r in ipairs(records) do
-		contexts[i] = { algo = -1, proto = -1, channels = 0, chunk_size = 0 }
-		for k, v in pairs(r.ctx) do contexts[i][k] = v end
-	end
-	for _, p in ipairs(policies) do
-		local answers = errors.about(p.info.name,
-			core.policy_run(p.bytes, contexts, {}, coherence_off))
-		for i, a in ipairs(answers) do
-			for k, v in pairs(a) do contexts[i][k] = v end
-		end
-	end
-	return contexts
-end
-
 local function group_of(r, by, order)
 	local from = units.class(r.bytes)
 	local key = ("%s %020d"):format(r.coll, from)
@@ -380,11 +362,11 @@ end
 function M.cmd_simulate(ctx)
 	local most = ctx:whole("limit", 0) or FIRST
 	local coherence = ctx:word("coherence", { "strict", "off" })
-	local policies, maps, names = {}, core.array {}, core.array {}
+	local images, maps, names = {}, core.array {}, core.array {}
 	for _, word in ipairs(ctx.args) do
 		if word ~= "none" or #ctx.args > 1 then
-			local image, info, bytes = try(policy.resolve(ctx, word))
-			policies[#policies + 1] = { bytes = bytes, info = info }
+			local _, info, bytes = try(policy.resolve(ctx, word))
+			images[#images + 1] = bytes
 			names[#names + 1] = info.name
 			for _, m in ipairs(M.maps_of(info)) do maps[#maps + 1] = m end
 		end
@@ -394,7 +376,8 @@ function M.cmd_simulate(ctx)
 		return nil, errors.new("not_found", "no decision was recorded",
 			{ hint = "comm list shows communicators with decisions" })
 	end
-	local answers = try(M.run(policies, records, coherence == "off"))
+	local answers = errors.about(table.concat(names, ", "),
+		core.policy_run(images, lists.map(records, "ctx"), coherence == "off"))
 	local d = compare(records, answers, most)
 	d.policies, d.maps, d.estimate = names, maps, "NCCL's cost table, not measured"
 	return {

@@ -1,129 +1,25 @@
 -- SPDX-License-Identifier: MIT
--- `policy test`: run a tuner policy on the contexts of a Lua file, and compare its answers with
--- those that the file wants. Prints TAP; status 2 if a case fails.
-local contexts_of = require "ncclbpf.policy.context"
+-- `policy test`: run policies on the cases of a Lua file, and compare their answers with those that
+-- the file wants. Prints TAP; status 2 if a case fails.
+local cases = require "ncclbpf.policy.cases"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
 local units = require "ncclbpf.base.units"
 local values = require "ncclbpf.map.values"
 
-local try = errors.try
+local bad, try = cases.bad, errors.try
 local M = {}
 
-local ANSWERS = { "algo", "proto", "channels", "chunk_size" }
-local NUMBERS = { channels = true, chunk_size = true } -- 0: NCCL's own
-
-local function bad(path, case, fmt, ...)
-	local text = fmt:format(...)
-	error(errors.new("malformed", case and ("case %s: %s"):format(case, text) or text,
-		{ object = path }), 0)
-end
-
-local function check_fields(path, case, t, known)
-	for k in pairs(t) do
-		local found = math.type(k) == "integer" and known[1]
-		for _, name in ipairs(known) do found = found or name == k end
-		if not found then
-			bad(path, case, "no field %s, %s", tostring(k),
-				errors.nearest(tostring(k), known)
-				or "the fields are: " .. table.concat(known, ", "))
-		end
-	end
-end
-
--- ---- contexts and answers -----------------------------------------------------------
-
-local function word(field, n)
-	if NUMBERS[field] then return n == 0 and "NCCL's" or tostring(n) end
-	return n < 0 and "NCCL's" or core.nccl(field, n) or tostring(n)
-end
-
--- Return the expected answer as numbers. An omitted field is NCCL's.
-local function wanted(path, case, t)
-	local w = { algo = -1, proto = -1, channels = 0, chunk_size = 0 }
-	check_fields(path, case, t, ANSWERS)
-	for field, v in pairs(t) do
-		local n = type(v) == "string" and (field == "chunk_size" and units.size(v)
-			or not NUMBERS[field] and core.nccl(field, v))
-			or math.type(v) == "integer" and v
-		if not n then
-			bad(path, case, "answer: %s: %s expected, found %s", field,
-				field == "chunk_size" and "a size" or NUMBERS[field]
-					and "a whole number" or "a word of NCCL",
-				format.value(v))
-		end
-		w[field] = n
-	end
-	return w
-end
-
-local STEP = { "context", "answer" }
-
-local function step(path, case, s, seq)
-	if type(s.context) ~= "table" or type(s.answer) ~= "table" then
-		bad(path, case, "context and answer expected, each a table")
-	end
-	if s.context.coll == nil or s.context.bytes == nil then
-		bad(path, case, "context: coll and bytes expected")
-	end
-	local c, wrong = contexts_of.read(s.context)
-	if not c then bad(path, case, "context: %s", wrong) end
-	return { context = contexts_of.complete(c, seq), answer = wanted(path, case, s.answer),
-		shown = s.context }
-end
-
--- Reads one case of a test file. Returns {name, steps = {{context, answer, shown}}, maps}.
-local function case_of(path, i, t)
-	if type(t) ~= "table" then bad(path, i, "a table expected, found %s", type(t)) end
-	local name = type(t.name) == "string" and t.name or "case " .. i
-	local label = type(t.name) == "string" and ("%d (%s)"):format(i, name) or i
-	check_fields(path, label, t, { "name", "context", "answer", "steps", "maps" })
-	if t.steps and (t.context or t.answer) then
-		bad(path, label, "either context and answer, or steps")
-	end
-	local steps = {}
-	for k, s in ipairs(t.steps or { { context = t.context, answer = t.answer } }) do
-		if type(s) ~= "table" then bad(path, label, "step %d: a table expected", k) end
-		check_fields(path, label, s, STEP)
-		steps[k] = step(path, label, s, k - 1)
-	end
-	if #steps == 0 then bad(path, label, "steps: at least one expected") end
-	return { name = name:gsub("[%c#]", "?"), label = label, steps = steps, maps = t.maps }
-end
-
--- ---- the file -----------------------------------------------------------------------
+local FIRST = 10 -- number of differing fields of a grid that are kept
 
 -- A folder means the test in it that policy new has created: FOLDER/NAME_test.lua.
 local function test_file(path)
 	local folder = path:gsub("/+$", "")
 	local inside = ("%s/%s_test.lua"):format(folder, folder:match "[^/]*$")
 	return core.read(inside, 1 << 20) and inside or path
-end
-
-local function read(path)
-	local text = try(core.read(path, 1 << 20))
-	local sandbox = require "ncclbpf.base.sandbox"
-	local env = sandbox.pure()
-	env.nb = { size = units.size }
-	local t, err = sandbox.run(text, "@" .. path, env)
-	if t == nil and errors.is(err) then return nil, err end
-	if type(t) ~= "table" then bad(path, nil, "the file returns a table of cases") end
-	check_fields(path, nil, t, { "policy", "coherence" })
-	local names = type(t.policy) == "string" and { t.policy } or t.policy
-	if type(names) ~= "table" or #names == 0 then
-		bad(path, nil, "policy: a file expected, or a list of files")
-	end
-	if #t == 0 then bad(path, nil, "no case") end
-	local cases, dir = {}, path:match "^(.*/)[^/]*$" or ""
-	for i, c in ipairs(t) do cases[i] = case_of(path, i, c) end
-	local files = {}
-	for i, name in ipairs(names) do
-		name = tostring(name)
-		files[i] = name:sub(1, 1) == "/" and name or dir .. name
-	end
-	return { cases = cases, files = files, coherence_off = t.coherence == "off" }
 end
 
 -- Return the policies of the file, verified. -> [{bytes, image, info}]
@@ -136,13 +32,6 @@ local function open(file)
 		local v = try(policy.verdict(image, info, { coherence_off = file.coherence_off }))
 		local failure = policy.refusal(v, path)
 		if failure then return nil, failure end
-		local tuner
-		for _, p in ipairs(info.programs) do tuner = tuner or p.hook == "tuner" end
-		if not tuner then
-			return errors.fail("not_supported",
-				'%s: it has no program in SEC("tuner"); policy test runs no others',
-				path)
-		end
 		list[i] = { bytes = bytes, image = image, info = info }
 	end
 	return list
@@ -150,62 +39,120 @@ end
 
 -- ---- running ------------------------------------------------------------------------
 
--- Return the elements of a policy's maps as bytes. @used: collects the maps that a policy has.
-local function elements(path, case, p, used)
-	local out = {}
-	for _, m in ipairs(p.info.maps) do
-		local list = (case.maps or {})[m.name]
-		if list ~= nil then
-			if type(list) ~= "table" then
-				bad(path, case.label, "maps: %s: {[key] = value} expected", m.name)
+-- Return the elements of one map as bytes.
+local function elements(path, case, p, m, list)
+	if type(list) ~= "table" then
+		bad(path, case.label, "maps: %s: {[key] = value} expected", m.name)
+	end
+	local c, t = values.codec_of(p.image, m), {}
+	local what = ("map %s: "):format(m.name)
+	for k, v in pairs(list) do
+		local key = try(values.encode(c, c.key, k, what .. "key"))
+		t[key] = try(values.encode(c, c.value, v, what .. "value"))
+	end
+	return t
+end
+
+-- Return the contents of maps of each policy as bytes: {[policy] = {name = {[key] = value}}}
+local function contents(path, case, policies, maps)
+	if maps == nil then return nil end
+	if type(maps) ~= "table" then bad(path, case.label, "maps: a table expected") end
+	local out, used = {}, {}
+	for i, p in ipairs(policies) do
+		out[i] = {}
+		for _, m in ipairs(p.info.maps) do
+			if maps[m.name] ~= nil then
+				used[m.name] = true
+				out[i][m.name] = elements(path, case, p, m, maps[m.name])
 			end
-			local c, t = values.codec_of(p.image, m), {}
-			used[m.name] = true
-			for k, v in pairs(list) do
-				local what = ("map %s: "):format(m.name)
-				local key = try(values.encode(c, c.key, k, what .. "key"))
-				t[key] = try(values.encode(c, c.value, v, what .. "value"))
-			end
-			out[m.name] = t
+		end
+	end
+	for name in pairs(maps) do
+		if not used[name] then
+			bad(path, case.label, "maps: no policy has a map %s", tostring(name))
 		end
 	end
 	return out
 end
 
--- Run all steps of a case through the policies in order. -> contexts with the last answers
-local function run(path, case, policies, coherence_off)
-	local contexts, used = {}, {}
-	for i, s in ipairs(case.steps) do contexts[i] = s.context end
+local function check_hook(path, case, policies, hook)
+	local hooks = {}
 	for _, p in ipairs(policies) do
-		local maps = elements(path, case, p, used)
-		local ok, answers, err = pcall(core.policy_run, p.bytes, contexts, maps,
-			coherence_off)
-		if not ok then bad(path, case.label, "%s", tostring(answers)) end
-		try(answers, err)
-		for i, a in ipairs(answers) do
-			for _, field in ipairs(ANSWERS) do contexts[i][field] = a[field] end
-		end
+		for _, program in ipairs(p.info.programs) do hooks[program.hook] = true end
 	end
-	for name in pairs(case.maps or {}) do
-		if not used[name] then
-			bad(path, case.label, "maps: no policy has a map %s", name)
-		end
+	if not hooks[hook] then
+		bad(path, case.label, 'no policy has a program in SEC("%s"); they have: %s', hook,
+			table.concat(lists.keys(hooks), ", "))
 	end
-	return contexts
 end
 
-local function differences(case, contexts)
-	local t = core.array {}
-	for i, s in ipairs(case.steps) do
-		for _, field in ipairs(ANSWERS) do
-			if contexts[i][field] ~= s.answer[field] then
-				t[#t + 1] = { step = #case.steps > 1 and i or nil, field = field,
-					wanted = word(field, s.answer[field]),
-					got = word(field, contexts[i][field]) }
+-- Run steps through the policies. -> outputs of each step, of the last time it ran
+local function run(path, case, policies, steps, coherence_off)
+	local list, last = {}, {}
+	for i, s in ipairs(steps) do
+		local first = lists.copy(s.run)
+		first.maps = contents(path, case, policies, s.maps)
+		list[#list + 1] = first
+		for _ = 2, s.times do list[#list + 1] = s.run end
+		last[i] = #list
+	end
+	local ok, answers, err = pcall(core.policy_run, lists.map(policies, "bytes"), list,
+		coherence_off)
+	if not ok then bad(path, case.label, "%s", tostring(answers)) end
+	try(answers, err)
+	return lists.map(last, function(n) return answers[n] end)
+end
+
+-- ---- results ------------------------------------------------------------------------
+
+local function word(field, n)
+	local none = (field == "algo" or field == "proto") and -1
+		or (field == "channels" or field == "chunk_size") and 0
+	return n == none and "NCCL's" or none == -1 and core.nccl(field, n) or tostring(n)
+end
+
+-- Return the fields in which a step's answer is another than the expected one.
+local function differences(s, answer)
+	local wrong = lists.select(cases.outputs(s.hook), function(field)
+		return s.answer[field] and s.answer[field] ~= answer[field]
+	end)
+	return lists.map(wrong, function(field)
+		return { field = field, wanted = word(field, s.answer[field]),
+			got = word(field, answer[field]) }
+	end)
+end
+
+-- Add what differs in steps of a case to its result.
+local function compare(result, case, steps, answers)
+	for i, s in ipairs(steps) do
+		local list = differences(s, answers[i])
+		local shown = #list > 0 and format.value(s.shown)
+		for _, d in ipairs(list) do
+			d.step = case.steps and #steps > 1 and i or nil
+			d.context = case.grid and shown or nil
+			if case.steps or #result.differences < FIRST then
+				table.insert(result.differences, d)
 			end
 		end
+		result.context = result.context or shown or nil
+		result.questions = result.questions + 1
+		result.differ = result.differ + (#list > 0 and 1 or 0)
 	end
-	return t
+end
+
+local function result_of(path, case, policies, coherence_off)
+	local result = { name = case.name, differences = core.array {}, questions = 0, differ = 0 }
+	local first
+	cases.each(path, case, function(steps)
+		for _, s in ipairs(case.steps or { steps[1] }) do
+			check_hook(path, case, policies, s.hook)
+		end
+		compare(result, case, steps, run(path, case, policies, steps, coherence_off))
+		first = first or steps[1].shown
+	end)
+	result.ok, result.grid = result.differ == 0, case.grid ~= nil
+	result.context = result.context or format.value(first)
+	return result
 end
 
 local function tap(path, results)
@@ -215,10 +162,15 @@ local function tap(path, results)
 		failed = failed + (r.ok and 0 or 1)
 		for _, d in ipairs(r.differences) do
 			local place = d.step and ("step %d, "):format(d.step) or ""
-			t[#t + 1] = ("#   %s%s: wanted %s, got %s"):format(place, d.field, d.wanted,
-				d.got)
+			t[#t + 1] = ("#   %s%s: wanted %s, got %s%s"):format(place, d.field,
+				d.wanted, d.got, d.context and ", context " .. d.context or "")
 		end
-		if not r.ok then t[#t + 1] = "#   context " .. r.context end
+		if r.grid then
+			t[#t + 1] = ("#   %s, %d answers differ"):format(
+				units.count(r.questions, "question"), r.differ)
+		elseif not r.ok then
+			t[#t + 1] = "#   context " .. r.context
+		end
 	end
 	t[#t + 1] = ("# %s: %d passed, %d failed"):format(path, #results - failed, failed)
 	return table.concat(t, "\n"), failed
@@ -231,20 +183,20 @@ function M.cmd_test(ctx)
 		return errors.fail("usage", "%s is a policy: policy test runs a Lua file of " ..
 			"cases, which names the policy; policy new makes one", path)
 	end
-	local file = try(read(path))
+	local file = try(cases.read(path))
 	local policies = try(open(file))
-	local results = core.array {}
-	for i, case in ipairs(file.cases) do
-		local d = differences(case, run(path, case, policies, file.coherence_off))
-		local at = d[1] and d[1].step or 1
-		results[i] = { name = case.name, ok = #d == 0, differences = d,
-			context = format.value(case.steps[at].shown) }
-	end
+	local results = core.array(lists.map(file.cases, function(case)
+		return result_of(path, case, policies, file.coherence_off)
+	end))
 	local text, failed = tap(path, results)
 	return {
 		schema = "policy.test/1", text = text, prose = true, status = failed > 0 and 2 or 0,
 		data = { file = path, passed = #results - failed, failed = failed,
-			cases = results },
+			cases = core.array(lists.map(results, function(r)
+				return { name = r.name, ok = r.ok, questions = r.questions,
+					differ = r.differ, differences = r.differences,
+					context = r.context }
+			end)) },
 		rows = results, columns = { { "name" }, { "ok" }, { "context" } },
 	}
 end

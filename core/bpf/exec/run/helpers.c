@@ -77,9 +77,17 @@ uint64_t helper_map_lookup_percpu_elem(NB_HELPER_ARGS)
 	return (uintptr_t)m->lookup(m, nb_body_ptr(r2), (uint32_t)r3);
 }
 
+/* What bpf_ktime_get_ns returns; 0: the time. */
+static uint64_t stopped_ns;
+
+void nb_helper_stop_clock(uint64_t ns)
+{
+	stopped_ns = ns;
+}
+
 uint64_t helper_ktime_get_ns(NB_HELPER_ARGS)
 {
-	return nb_now_ns();
+	return stopped_ns ? stopped_ns : nb_now_ns();
 }
 
 uint64_t helper_trace_printk(NB_HELPER_ARGS)

@@ -12,4 +12,11 @@
 enum { NB_HELPER_EACH = 164, NB_HELPER_LOOP = 181, NB_HELPER_ITER_NEW = 0x10001 };
 nb_helper_fn *nb_helper_body(int32_t id);
 
+/*
+ * nb_helper_stop_clock - let bpf_ktime_get_ns return @ns in this process; 0: the time again
+ *
+ * For runs outside of a job, whose clock the caller steps. Only while no program runs.
+ */
+void nb_helper_stop_clock(uint64_t ns);
+
 #endif

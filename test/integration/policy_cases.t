@@ -1,0 +1,155 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tier: quick  load: cpu  limit: 600
+# What policy test runs beside single decisions: the example of docs/policies.md, steps on maps that
+# keep their contents, events and controllers by a clock that the test steps, host maps, NCCL's
+# costs, and rules over a grid; the tests of examples; what a file may not say.
+. "$TOP/test/integration/shell_lib.sh"
+[ -e "$B/policies/cheap_ring.policy" ] || skip_all "policy_cases" "no clang at build time"
+trap finish EXIT
+cd "$T" || exit 1
+E=$B/examples
+cp "$B"/policies/*.policy "$E/host-signals/rail_backoff.bpf.o" .
+"$S" -q policy build "$B/test/corpus/shell/clocked.bpf.o" out=clocked.policy >out
+
+# ---- the example of docs/policies.md ----
+awk '/^### Costs, controllers and rules/ { on = 1 } on && /^```$/ { exit } code { print }
+	on && /^```lua/ { code = 1 }' "$TOP/docs/policies.md" |
+	sed 's/\.bpf\.c"/.policy"/g' >page_test.lua
+status 0 "the example of docs/policies.md" policy test page_test.lua
+has "its questions are counted" out "ok 1 - the ring" "488 questions, 0 answers differ" \
+	"2 passed, 0 failed"
+sed 's/\* 11 and/* 9 and/' page_test.lua >other_test.lua
+status 2 "another rule" -o json policy test other_test.lua
+lua_run -e 'local core = require "ncclbpf.core"
+local case = assert(core.decode(io.read "a")).data.cases[1]
+-- the rule by hand, at the sizes and shapes that the page names
+local wrong = 0
+for _, d in ipairs(case.differences) do
+	local bytes = tonumber(d.context:match "bytes=(%d+)")
+	local ring, tree = 40 + bytes // 9000, 10 + bytes // 6000
+	local least = math.min(ring, tree)
+	if (ring * 10 <= least * 11) == (ring * 10 <= least * 9) then wrong = wrong + 1 end
+end
+assert(case.differ > 0 and case.differ < case.questions and #case.differences == 10 and wrong == 0,
+	case.differ)' <out 2>why
+ok "differs where it says so, and ten fields are shown" $?
+
+# ---- steps ----
+cat >steps_test.lua <<'L'
+local function shown(coll, channels)
+	return { context = { coll = coll, bytes = 8 }, answer = { channels = channels } }
+end
+local function add(ns, times)
+	return { hook = "profiler/coll_done", context = { exec_ns = ns }, times = times }
+end
+local function look(t)
+	t.hook = "controller"
+	return t
+end
+return {
+	policy = "clocked.policy",
+	{ name = "a sum of two steps and ten more", steps = {
+		add(5), add(7), look {}, shown("broadcast", 12), add(3, 10), shown("broadcast", 12),
+		look {}, shown("broadcast", 42) } },
+	{ name = "maps begin anew", steps = { look {}, shown("broadcast", 0) } },
+	{ name = "the first run, one second later, and one after its own interval", steps = {
+		look {}, shown("allreduce", 2000 << 16),
+		look { answer = { interval_ns = 300000000 } },
+		shown("allreduce", 2300 << 16 | 300) } },
+	{ name = "a clock that is stepped", steps = {
+		look { after = "0" }, shown("allreduce", 1000 << 16), add(1),
+		{ hook = "profiler/coll_done", after = "40ms", times = 2 },
+		look { after = "1.5s" }, shown("allreduce", 2580 << 16 | 1580) } },
+	{ name = "runs and changes are counted", steps = {
+		look {}, shown("reduce", 0), look {}, shown("reduce", 1 << 16 | 1),
+		look { context = { changes = 9 } }, shown("reduce", 2 << 16 | 9) } },
+	{ name = "a per-CPU map from the test", maps = { sum = { [0] = 9 } }, steps = {
+		look {}, shown("broadcast", 9), look { maps = { sum = { [0] = 4 } } },
+		shown("broadcast", 4) } },
+}
+L
+status 0 "events and controllers, on maps that keep their contents" policy test steps_test.lua
+sed 's/, 42)/, 43)/; s/interval_ns = 3/interval_ns = 4/' steps_test.lua >wrong_test.lua
+status 2 "a wrong expectation" policy test wrong_test.lua
+has "is named with its step" out "not ok 1" "step 8, channels: wanted 43, got 42" "not ok 3" \
+	"step 3, interval_ns: wanted 400000000, got 300000000" "4 passed, 2 failed"
+cat >rail_test.lua <<'L'
+local ask = { coll = "allreduce", bytes = "64M" }
+local function decide(channels) return { context = ask, answer = { channels = channels } } end
+local function at(s, troubles)
+	return { written_ns = s * 1000000000, troubles_per_s = troubles }
+end
+return {
+	policy = "rail_backoff.bpf.o",
+	{ name = "a host map, and values that age", steps = {
+		{ hook = "controller", maps = { host = { [1] = at(1, 0), [2] = at(1, 500) } } },
+		decide(6), { hook = "controller", maps = { host = { [2] = at(3, 0) } } },
+		decide(12),
+		{ hook = "controller" }, decide(12), { hook = "controller" }, decide(12),
+		{ hook = "controller" }, decide(nil) } },
+	{ name = "begins as zeroes again", steps = { { hook = "controller" }, decide(nil) } },
+}
+L
+status 0 "host maps" policy test rail_test.lua
+
+# ---- costs ----
+cat >costs_test.lua <<'L'
+local c = { coll = "allreduce", bytes = "4K" }
+local usable = { coll = "allreduce", bytes = "4K", usable = { "tree/ll" } }
+return {
+	policy = "cheap_ring.policy",
+	{ name = "the cheapest protocol of the ring", context = c,
+		costs = { ring = { 12, 10.5, 11 }, nvls = { -1, -1, 9.75 } },
+		answer = { algo = "ring", proto = "ll128" } },
+	{ name = "more than a tenth dearer", context = c,
+		costs = { ring = { 12, 10.75, 11 }, nvls = { -1, -1, 9.75 } }, answer = {} },
+	{ name = "no ring", context = c, costs = { tree = { 1, 1, 1 } }, answer = {} },
+	{ name = "what the context says counts", context = usable, costs = { ring = { 1, 1, 1 } },
+		answer = {} },
+	{ name = "no costs", context = c, answer = {} },
+	{ name = "a grid with one answer", over = { coll = "allreduce", nodes = 1, ranks = 8 },
+		costs = { ring = { 1, 2, 3 } }, answer = { algo = "ring", proto = "ll" } },
+}
+L
+status 0 "costs" policy test costs_test.lua
+
+# ---- tests of examples ----
+for f in "$TOP"/examples/*/*_test.lua; do
+	name=${f##*/}
+	dir=${f%/*}
+	of=${dir##*/}
+	cp "$E/$of"/*.bpf.o "$dir"/*.csv . 2>/dev/null
+	sed 's/\.bpf\.c/.bpf.o/' "$f" >"$name"
+	status 0 "examples/${f#*/examples/}" policy test "$name"
+done
+
+# ---- refusals ----
+wrong() { # NAME, text of a case
+	echo "local c = { coll = 'reduce', bytes = 1 }
+return { policy = 'clocked.policy', $2 }" >wrong_test.lua
+	fails 65 malformed "$1" policy test wrong_test.lua
+}
+wrong "a hook that is none" "{ steps = { { hook = 'profiler/coll' } } }"
+wrong "a hook of no program" "{ steps = { { hook = 'profiler/group' } } }"
+wrong "a hook with texts" "{ steps = { { hook = 'env' } } }"
+wrong "a field of another hook" "{ steps = { { hook = 'controller', context = { bytes = 1 } } } }"
+wrong "an output of another hook" "{ steps = { { hook = 'controller', answer = { algo = 1 } } } }"
+wrong "costs of an event" "{ steps = { { hook = 'controller', costs = {} } } }"
+wrong "a time that is none" "{ steps = { { hook = 'controller', after = 'soon' } } }"
+wrong "times that are none" "{ steps = { { hook = 'controller', times = 0 } } }"
+wrong "a decision several times" "{ steps = { { context = c, answer = {}, times = 2 } } }"
+wrong "costs of no algorithm" "{ context = c, answer = {}, costs = { rings = { 1, 1, 1 } } }"
+wrong "costs without a protocol" "{ context = c, answer = {}, costs = { ring = { 1, 1 } } }"
+wrong "a grid and a context" "{ over = { coll = 'reduce' }, context = c, answer = {} }"
+wrong "a grid of no field" "{ over = { colls = 'reduce' }, answer = {} }"
+wrong "a grid without a rule" "{ over = { coll = 'reduce' } }"
+wrong "a rule without an answer" "{ over = { nodes = 1 }, answer = function() end }"
+wrong "maps twice" "{ maps = {}, steps = { { hook = 'controller', maps = {} } } }"
+wrong "an element beyond a map" "{ maps = { sum = { [1] = 1 } }, context = c, answer = {} }"
+echo "return { policy = 'clocked.policy', { over = { nodes = 1 }, answer = function(c)
+	return { channels = c.size + 1 } end } }" >wrong_test.lua
+run -o json policy test wrong_test.lua
+[ "$rc" -ne 0 ] && grep -q "wrong_test.lua:2:" out
+ok "an error in a rule, with its line" $?
+messages
