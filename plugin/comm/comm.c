@@ -18,7 +18,7 @@ static const struct {
 	const char *word, *text;
 } reasons[NB_NREFUSED] = {
 #define REFUSED(name, word, text) [NB_REFUSED_##name] = { word, text },
-#include "plugin/comm/refusals.h"
+#include "core/defs/refusals.h"
 };
 
 const char *nb_refused_word(enum nb_refused why)

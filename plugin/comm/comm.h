@@ -16,12 +16,12 @@
 #include "plugin/wrap/wrapped_tuner.h"
 
 /*
- * Reasons why an answer was dropped. plugin/comm/refusals.h has a row for each.
+ * Reasons why an answer was dropped. core/defs/refusals.h has a row for each.
  */
 enum nb_refused {
 	NB_REFUSED_NONE,
 #define REFUSED(name, word, text) NB_REFUSED_##name,
-#include "plugin/comm/refusals.h"
+#include "core/defs/refusals.h"
 	NB_NREFUSED
 };
 

@@ -20,7 +20,8 @@ need "a job: train" $?
 run -J train telemetry on
 status 64 "an interval that is none" -J train top every=soon
 ends 64 usage "without a terminal" -J train top
-timeout 300 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" >"$T/top.out" 2>"$T/why"
+timeout 300 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" \
+	"$B/test/corpus/answers/unusable.policy" >"$T/top.out" 2>"$T/why"
 rc=$?
 sed -n 's/^\(\(not \)\{0,1\}ok\) [0-9]* - /\1 - /p; /^#/p' "$T/top.out" | while read -r line; do
 	echo "$line"

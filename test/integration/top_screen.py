@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""top_screen.py SHELL TERMINATE: `top` at a terminal of 80 columns and 24 rows, as pyte shows it.
-TERMINATE is a shell command that ends the job."""
+"""top_screen.py SHELL TERMINATE POLICY: `top` at a terminal of 80 columns and 24 rows, as pyte
+shows it. TERMINATE is a shell command that ends the job, POLICY answers what NCCL does not
+offer."""
 import fcntl
 import os
 import pty
@@ -126,6 +127,17 @@ t.send("4")
 ok(t.wait(r"^force +yes +\d+"), "4: the policies", t.screen)
 t.send("5")
 ok(t.wait(r"^none *$"), "5: the alerts", t.screen)
+subprocess.run(shell[:3] + ["policy", "use", sys.argv[3]], check=True, capture_output=True)
+ok(t.wait(r"^doctor +ranks 0-1: \d+ answers a second dropped: NCCL does not offer"),
+   "an alert: who, how often, and the reason in words", t.screen)
+ok(t.wait(r"^! ranks 0-1: \d+ answers .*\n +[a-z ]*algorithm and protocol here"),
+   "whole, above the tables", t.screen)
+t.send("\r")
+ok(t.wait(r"^doctor +$") and t.wait(r"^ranks 0-1: .*\n +[a-z ]*algorithm and protocol here"),
+   "Enter: all of it, above what the command says", t.screen)
+t.send("\x1b")
+subprocess.run(shell[:3] + ["policy", "use", "force"], check=True, capture_output=True)
+ok(t.wait(r"^no alerts"), "and gone with its reason", t.screen)
 t.send("?")
 ok(t.wait(r"p, Space +pause"), "?: the keys", t.screen)
 t.send("\x1b")

@@ -71,6 +71,32 @@ static int rows_errors(lua_State *L)
 	return 1;
 }
 
+static const struct {
+	const char *of, *word, *text;
+} reason_rows[] = {
+#define REFUSED(name, word, text) { "refused", word, text },
+#include "core/defs/refusals.h"
+#define LOST(name, word, level, text) { "lost", word, text },
+#include "core/defs/lost.h"
+};
+
+/*
+ * reason("refused" or "lost", word) -> why answers of policies were dropped, or
+ * which events of the profiler were not measured, in words; nil for a word of
+ * another version
+ */
+static int rows_reason(lua_State *L)
+{
+	const char *of = luaL_checkstring(L, 1), *word = luaL_checkstring(L, 2);
+
+	for (size_t i = 0; i < sizeof(reason_rows) / sizeof(reason_rows[0]); i++)
+		if (!strcmp(reason_rows[i].of, of) && !strcmp(reason_rows[i].word, word)) {
+			lua_pushstring(L, reason_rows[i].text);
+			return 1;
+		}
+	return 0;
+}
+
 /* nearest(word, {words}) -> up to two words */
 static int rows_nearest(lua_State *L)
 {
@@ -128,6 +154,10 @@ static int rows_nccl(lua_State *L)
 	return 1;
 }
 
-const luaL_Reg nb_lua_rows[] = { { "commands", rows_commands }, { "params", rows_params },
-				 { "errors", rows_errors },	{ "nearest", rows_nearest },
-				 { "nccl", rows_nccl },		{ NULL, NULL } };
+const luaL_Reg nb_lua_rows[] = { { "commands", rows_commands },
+				 { "params", rows_params },
+				 { "errors", rows_errors },
+				 { "nearest", rows_nearest },
+				 { "nccl", rows_nccl },
+				 { "reason", rows_reason },
+				 { NULL, NULL } };

@@ -14,7 +14,7 @@ local try = errors.try
 local M = {}
 
 -- The text for each verdict.
-local VERDICTS = {
+M.VERDICTS = {
 	agreed = "agree",
 	alone = "cannot be compared: no two ranks have made decisions here",
 	counts_differ = "cannot be compared: COUNTS DIFFER (ranks decided more or less often)",
@@ -159,7 +159,7 @@ end
 local function text(d, comms)
 	local t = {}
 	for _, c in ipairs(comms) do
-		local v = VERDICTS[c.verdict] or tostring(c.verdict)
+		local v = M.VERDICTS[c.verdict] or tostring(c.verdict)
 		local site = c.site and ("site %s: "):format(c.site) or ""
 		local where = c.sites and "of " .. units.count(c.sites, "site") or "here"
 		t[#t + 1] = site .. ("comm %s: %s of %s ranks %s, compared up to decision %s: %s")

@@ -8,6 +8,8 @@ local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local merge = require "ncclbpf.job.merge"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 local stats = require "ncclbpf.commands.stats"
@@ -141,17 +143,27 @@ local function alert(now, command, fmt, ...)
 	now.alerts[#now.alerts + 1] = { text = fmt:format(...), command = command }
 end
 
-local function grown(now, last, per, field, what, command)
+-- One alert for each reason that is counted in @field of the replies and whose count has grown.
+-- @of: whose reasons they are (core.reason); @fmt: takes the rate and the reason in words
+local function grown(now, last, per, field, of, fmt, command)
+	local list, by = {}, {}
 	for _, r in ipairs(per) do
 		for k, v in pairs(read.record(r.data[field])) do
 			local key = ("%s %s %s"):format(field, k, tostring(r.member))
 			now.counter[key] = read.number(v)
 			local per_second = rate(last, key, read.number(v), now.seconds)
 			if per_second and per_second > 0 then
-				alert(now, command, "rank %s: %s, %s: %.0f a second",
-					tostring(r.member.rank or "?"), what, k, per_second)
+				local g = by[k] or lists.add(list, by, k,
+					{ word = tostring(k), per_second = 0, members = {} })
+				g.per_second = g.per_second + per_second
+				g.members[#g.members + 1] = r.member
 			end
 		end
+	end
+	table.sort(list, lists.by "word")
+	for _, g in ipairs(list) do
+		alert(now, command, "%s: " .. fmt, merge.who(g.members), g.per_second,
+			core.reason(of, g.word) or g.word)
 	end
 end
 
@@ -160,8 +172,8 @@ local function observe_alerts(now, last, per, agreement)
 	for c in read.each(agreement, "comms") do
 		if check.FINE[c.verdict] == nil and not seen[c.comm] then
 			seen[c.comm] = true
-			alert(now, { "check", "agreement" }, "ranks of %s do not agree: %s",
-				tostring(c.comm), tostring(c.verdict))
+			alert(now, { "check", "agreement" }, "ranks of %s %s", tostring(c.comm),
+				check.VERDICTS[c.verdict] or tostring(c.verdict))
 		end
 	end
 	for _, r in ipairs(per) do
@@ -177,14 +189,20 @@ local function observe_alerts(now, last, per, agreement)
 		end
 	end
 	if next(generations, (next(generations))) then
-		alert(now, { "change", "status" }, "processes have different generations")
+		alert(now, { "change", "status" },
+			"processes have generations %s: a change has not reached all of them",
+			table.concat(lists.keys(generations), ", "))
 	end
-	grown(now, last, per, "counters", "answers dropped", { "doctor" })
-	grown(now, last, per, "events_lost", "profiler events lost", { "status" })
+	grown(now, last, per, "counters", "refused", "%.0f answers a second dropped: %s",
+		{ "doctor" })
+	grown(now, last, per, "events_lost", "lost", "%.0f profiler events a second %s",
+		{ "status" })
 	if now.failure then alert(now, { "doctor" }, "%s", now.failure.message) end
 	local state = now.rollout and now.rollout.state
 	if state == "rolled_back" or state == "paused" or state == "failed" then
-		alert(now, { "rollout", "status" }, "the rollout is %s", state:gsub("_", " "))
+		alert(now, { "rollout", "status" }, "the rollout is %s: %s",
+			tostring(state:gsub("_", " ")),
+			tostring(now.rollout.why or "no reason given"))
 	end
 end
 
@@ -218,10 +236,10 @@ end
 
 -- ---- keys ------------------------------------------------------------------------------
 
--- Return the output of a command, for the page of a row.
-local function output(ctx, words, columns)
+-- Return the output of a command, for the page of a row. @text: stands above it, or nil
+local function output(ctx, words, columns, text)
 	local app = ctx.app
-	local out, width = {}, app.width
+	local out, width = { text and format.lines(text .. "\n", columns) }, app.width
 	app.capture, app.capture_err, app.width = out, out, columns
 	local ok, err = pcall(app.run, app, words, { flags = { format = "table", yes = true,
 		job = ctx.flags.job, pid = ctx.flags.pid, socket = ctx.flags.socket } })
@@ -263,7 +281,7 @@ local keys = {
 		local words = not ui.page and ui.selected and ui.selected.command
 		if words then
 			ui.page = { title = table.concat(words, " "), from = 1,
-				lines = output(ctx, words, columns) }
+				lines = output(ctx, words, columns, ui.selected.text) }
 		end
 	end,
 }

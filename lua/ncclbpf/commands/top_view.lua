@@ -2,6 +2,7 @@
 -- The rows of `top`: from what it observed (commands/top.lua) and what the user chose to the rows
 -- of a screen, at any size. A row is a text, or {text, style, text, style, …}.
 local core = require "ncclbpf.core"
+local format = require "ncclbpf.base.format"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -116,8 +117,8 @@ M.tables = {
 		command = function(t) return { "policy", "show", t.name } end },
 	{ name = "alerts", list = "alerts", empty = "none",
 		columns = {
-			{ "ALERT", 52, "text" },
-			{ "MORE", 0, function(t) return table.concat(t.command, " ") end },
+			{ "MORE", 15, function(t) return table.concat(t.command, " ") end },
+			{ "ALERT", 0, "text" },
 		},
 		sort = { { "order" } },
 		command = function(t) return t.command end },
@@ -183,15 +184,17 @@ local function summary(now)
 	}
 end
 
--- Return lines for the first @room alerts, or the line "no alerts".
-local function alarms(now, room)
-	local t, n = {}, #now.alerts
-	if n == 0 then return { { "no alerts", "green" } } end
-	for i = 1, math.min(n, room) do
-		t[i] = { "! " .. now.alerts[i].text, i == room and n > room and "yellow" or "red",
-			i == room and n > room and ("  and %d more (5)"):format(n - room) or nil }
+-- Return the first alerts whose texts fit @room lines, or the line "no alerts". The title of
+-- table 5 counts all.
+local function alarms(now, room, width)
+	local t = {}
+	for _, a in ipairs(now.alerts) do
+		local lines = {}
+		format.wrap(lines, "! " .. a.text, width)
+		if #t > 0 and #t + #lines > room then break end
+		for i = 1, math.min(#lines, room) do t[#t + 1] = { lines[i], "red" } end
 	end
-	return t
+	return #t > 0 and t or { { "no alerts", "green" } }
 end
 
 local function tabs(ui, now, width)
@@ -233,7 +236,8 @@ local function body(ui, now, width, room)
 		rows[#rows + 1] = { line_of(t, list[i], now, width),
 			i == ui.at and "reverse" or nil }
 	end
-	ui.selected = list[ui.at] and { command = t.command(list[ui.at]) } or nil
+	ui.selected = list[ui.at] and { command = t.command(list[ui.at]),
+		text = t.list == "alerts" and list[ui.at].text or nil } or nil
 	if #list == 0 then rows[2] = { t.empty, "dim" } end
 	if t.note and #list > 0 then
 		for i = #rows + 1, room - 1 do rows[i] = "" end
@@ -267,7 +271,7 @@ function M.rows(ui, now, failure, width, height)
 	if failure then
 		t[#t + 1] = { "! " .. failure.message, "red" }
 	else
-		for _, x in ipairs(alarms(now, room)) do t[#t + 1] = x end
+		for _, x in ipairs(alarms(now, room, width)) do t[#t + 1] = x end
 	end
 	t[#t + 1] = tabs(ui, now, width)
 	local left, rows, where = height - #t - 1, nil, nil
