@@ -47,4 +47,19 @@ FIELD(coll_done, source,     uint32_t, IN, LOCAL, "1",
 FIELD(coll_done, tag,        uint64_t, IN, LOCAL, "1",
 	"tag that the application gave the call (userProfilerTag); 0: none, or NCCL before 2.31",
 	"Coll userTag")
+FIELD(coll_done, decision,   uint64_t, IN, LOCAL, "1",
+	"number of the decision that it ran with, from 1, of its communicator and rank; 0: not known",
+	"the plugin")
+FIELD(coll_done, generation, uint32_t, IN, LOCAL, "1",
+	"generation that decided; 0: not known", "the plugin")
+FIELD(coll_done, chosen,     uint32_t, IN, LOCAL, "1",
+	"1: a policy decided; 0: NCCL did, or not known", "the plugin")
+FIELD(coll_done, chosen_algo, int32_t, IN, LOCAL, "1",
+	"algorithm of that decision; -1: not known", "the plugin")
+FIELD(coll_done, chosen_proto, int32_t, IN, LOCAL, "1",
+	"protocol of that decision; -1: not known", "the plugin")
+FIELD(coll_done, chosen_channels, uint32_t, IN, LOCAL, "1",
+	"channels of that decision; 0: NCCL's own number, or not known", "the plugin")
+FIELD(coll_done, chosen_chunk, uint32_t, IN, LOCAL, "B",
+	"chunk size of that decision; 0: NCCL's own size, or not known", "the plugin")
 CONTEXT_END(coll_done)

@@ -3,6 +3,7 @@
 #include "plugin/profiler/hooks.h"
 
 #include "core/defs/ctx.h"
+#include "plugin/profiler/decided.h"
 #include "plugin/runtime/relaxed.h"
 
 static uint32_t byte_at(uint64_t what, int bit)
@@ -26,7 +27,23 @@ static uint32_t positive_or_0(int32_t n)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-void nb_run_sample(const struct nb_sample *s, bool p2p)
+/* Put into context @c the decision that the collective ran with, if it is known. */
+static void put_decision(struct ncclbpf_coll_done *c, const struct nb_decided *by)
+{
+	c->chosen_algo = c->chosen_proto = -1;
+	if (!by->n)
+		return;
+	c->decision = by->n;
+	c->generation = by->d.generation;
+	c->chosen = by->d.by >= 0;
+	c->chosen_algo = by->d.algo;
+	c->chosen_proto = by->d.proto;
+	c->chosen_channels = by->d.channels;
+	c->chosen_chunk = by->d.chunk_size;
+}
+
+void nb_run_sample(const struct nb_pcomm *pc, const struct nb_op_slot *slot,
+		   const struct nb_sample *s, bool p2p)
 {
 	if (p2p && nb_hooks_on(NB_HOOK_P2P_DONE)) {
 		struct ncclbpf_p2p_done c = {
@@ -67,7 +84,11 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.source = s->source,
 			.tag = s->tag,
 		};
+		struct nb_decided_task task = { s->func, s->algo, s->proto, s->bytes };
+		struct nb_decided by;
 
+		nb_decided_of(pc, slot, &task, &by);
+		put_decision(&c, &by);
 		nb_hooks_run(NB_HOOK_COLL_DONE, &c, sizeof(c));
 	}
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/job/segment/format.h"
+#include "plugin/profiler/decided.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -36,45 +37,19 @@ static uint64_t task_done_ns(const struct nb_op_slot *s, const struct nb_sample 
 	return proxy > t ? proxy : t;
 }
 
-static bool ran_as(const struct nb_trace_span *p, const struct nb_decision *d)
-{
-	uint64_t what = p->word[NB_SPAN_WHAT];
-
-	return (what >> NB_SPAN_AT_ALGO & 255) == (uint64_t)d->algo &&
-	       (what >> NB_SPAN_AT_PROTO & 255) == (uint64_t)d->proto;
-}
-
-/*
- * Write into span @p of task @s the decision that it ran with: the latest one
- * for its function and size before it started. The decisions of one group are
- * close together.
- */
+/* Write into span @p of task @s the decision that it ran with. */
 static void note_decision(const struct nb_pcomm *pc, const struct nb_op_slot *s,
-			  struct nb_trace_span *p)
+			  const struct nb_sample *o, struct nb_trace_span *p)
 {
-	enum { BACK = 64 };
-	const struct nb_packed *from = GET(pc->ring);
-	uint64_t func = p->word[NB_SPAN_WHAT] >> NB_SPAN_AT_FUNC & 255;
-	uint64_t n = GET(s->decided);
-	struct nb_packed packed;
-	struct nb_decision d;
+	struct nb_decided_task task = { o->func, o->algo, o->proto, o->bytes };
+	struct nb_decided by;
 
-	for (int i = 0; i < BACK && n > 0 && from; i++, n--) {
-		for (int w = 0; w < NB_PACKED_WORDS; w++)
-			packed.word[w] = GET(from[(n - 1) % NB_RING].word[w]);
-		if (!nb_unpack(&packed, &nb_seg_chunks(from)[(n - 1) % NB_RING], n - 1, &d))
-			return;
-		/* NCCL may make one decision for several merged collectives */
-		if ((uint64_t)d.coll != func || d.bytes < p->word[NB_SPAN_BYTES] ||
-		    (d.bytes > p->word[NB_SPAN_BYTES] &&
-		     (p->word[NB_SPAN_DECIDED] || !ran_as(p, &d))))
-			continue;
-		p->word[NB_SPAN_DECIDED] = n;
-		memcpy(&p->word[NB_SPAN_DECISION], packed.word, sizeof(packed.word));
-		p->word[NB_SPAN_CHUNK] = nb_packed_tag(n - 1) | d.chunk_size;
-		if (d.bytes == p->word[NB_SPAN_BYTES])
-			return;
-	}
+	nb_decided_of(pc, s, &task, &by);
+	p->word[NB_SPAN_DECIDED] = by.n;
+	if (!by.n)
+		return;
+	memcpy(&p->word[NB_SPAN_DECISION], by.packed.word, sizeof(by.packed.word));
+	p->word[NB_SPAN_CHUNK] = nb_packed_tag(by.n - 1) | by.d.chunk_size;
 }
 
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
@@ -101,9 +76,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	w[NB_SPAN_SOURCE] = o->source;
 	w[NB_SPAN_DONE] = task_done_ns(s, o);
 	w[NB_SPAN_TAG] = o->tag;
-	/* the tuner does not choose symmetric kernels */
-	if (o->algo != NB_WORD_SYMMETRIC)
-		note_decision(pc, s, &p);
+	note_decision(pc, s, o, &p);
 	nb_trace_ring_add(&p);
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/job/segment/packed.h"
 #include "plugin/profiler/gpu_clock.h"
 #include "plugin/trace/telemetry.h"
 #include "plugin/trace/trace.h"
@@ -92,11 +93,18 @@ struct nb_op_slot {
 	uint64_t what;
 	uint64_t peer;
 	uint64_t parent; /* handle of the API call that made the task, or 0 */
-	/* number of the tuner's decisions when the task started */
+	/* which of the decisions may be its own (decided.h) */
 	uint64_t decided;
 	uint64_t tag; /* the application's tag, or 0 */
 };
 static_assert(sizeof(struct nb_op_slot) == 128, "two cache lines");
+
+/* The decision of a task in its packed form; n is 0 if it is not known. All fields are atomic. */
+struct nb_decided_kept {
+	uint64_t n; /* one more than the decision's number */
+	struct nb_packed packed;
+	uint64_t chunk;
+};
 
 /* Slot of a proxy operation, a proxy step, a channel's kernel or a group. */
 struct nb_child_slot {
@@ -141,7 +149,12 @@ struct nb_pcomm {
 	uint64_t calls, tasks;
 	uint64_t next_child; /* accessed atomically */
 	uint64_t base_child;
-	uint64_t pad1[6];
+	/*
+	 * number of the tuner's decisions when the latest task started, and
+	 * before the first task that started with as many; accessed atomically
+	 */
+	uint64_t decided_now, decided_from;
+	uint64_t pad1[4];
 	uint32_t index, abi;
 	/*
 	 * identity of the communicator, which versions 1 to 3 set later;
@@ -165,6 +178,8 @@ struct nb_pcomm {
 	struct nb_gpu_clock clock;
 	struct nb_tel tel;
 	struct nb_op_slot coll[NB_COLL_SLOTS];
+	/* the decisions of these slots, which nobody touches until they are of use */
+	struct nb_decided_kept kept[NB_COLL_SLOTS];
 	struct nb_child_slot child[NB_CHILD_SLOTS];
 };
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "plugin/profiler/decided.h"
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/spans.h"
 #include "plugin/runtime/hot.h"
@@ -83,7 +84,7 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool wh
 	if (nb_tel_wanted())
 		nb_tel_add(&pc->tel, &o);
 	if (GET(nb_hooks.used))
-		nb_run_sample(&o, what >> W_P2P & 1);
+		nb_run_sample(pc, s, &o, what >> W_P2P & 1);
 	if (nb_trace_ring_wanted())
 		nb_trace_span_task(pc, s, &o, nb_slot_number(GET(s->word)));
 }
@@ -196,20 +197,10 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	return d->bytes;
 }
 
-/*
- * Returns the number of the tuner's decisions for the communicator, or 0 if it
- * is unknown.
- */
-static uint64_t tuner_decisions(const struct nb_pcomm *pc)
-{
-	const uint64_t *count = GET(pc->decided);
-
-	return count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
-}
-
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d)
 {
 	uint32_t need = GET(nb_prof.need);
+	struct nb_decided_task task = { d->func, d->algo, d->proto, whole_bytes(pc, d) };
 	uint64_t n, expect = 0, now = nb_clock_system();
 	bool maybe = false;
 	struct nb_op_slot *s = task_take_next(pc, token, &n, now);
@@ -235,10 +226,9 @@ uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_desc
 	SET(s->proxy_first, UINT64_MAX);
 	SET(s->proxy_last, 0);
 	SET(s->parent, d->parent);
-	/* a trace may begin before the task ends */
-	SET(s->decided, tuner_decisions(pc));
+	nb_decided_start(pc, s, &task);
 	SET(s->seq, d->seq);
-	SET(s->bytes, whole_bytes(pc, d));
+	SET(s->bytes, task.bytes);
 	SET(s->peer, (uint64_t)(uint32_t)d->peer);
 	SET(s->tag, d->tag);
 	SET(s->what,

@@ -241,6 +241,8 @@ TEST(a_collective_keeps_its_decision)
 	struct nb_decision d;
 	void *task;
 
+	for (uint64_t k = 0; k < 4; k++)
+		decide(ring, k, 1, 0);
 	decide(ring, 4, 4096, 1);
 	decide(ring, 5, 8192, 2);
 	decide(ring, 6, 2048, 3);
@@ -260,6 +262,7 @@ TEST(a_collective_keeps_its_decision)
 	ck_assert_int_eq(d.by, 1);
 	ck_assert_uint_eq(d.chunk_size, 4097);
 	/* one decision may be for several collectives that NCCL merges */
+	decide(ring, 4, 4096, 1);
 	coll.count = 2000;
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
 	host_prof_stop(&c, host_prof_start(&c, &coll));
@@ -291,7 +294,8 @@ TEST(symmetric_kernel_has_no_decision)
 	uint64_t from = nb_trace_ring_next();
 	struct nb_trace_span s;
 
-	decide(ring, 5, 4096, 1);
+	for (uint64_t k = 0; k < 6; k++)
+		decide(ring, k, 4096, 1);
 	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
 	for (int symmetric = 0; symmetric < 2; symmetric++) {
@@ -302,6 +306,61 @@ TEST(symmetric_kernel_has_no_decision)
 		ck_assert_uint_eq(s.word[NB_SPAN_WHAT] >> NB_SPAN_AT_ALGO & 255,
 				  symmetric ? NB_WORD_SYMMETRIC : 0);
 	}
+	nb_events_untell(&slot);
+	trace_close(NB_EVENT_BIT(COLL));
+	host_prof_fini(&c);
+}
+
+/* The decision of a collective of so many bytes, as its span tells it; 0: not known. */
+static uint64_t decided(struct host_prof *c, uint64_t bytes)
+{
+	struct host_event coll = {
+		.type = HOST_COLL, .func = 4, .datatype = 7, .channels = 1, .count = bytes / 4
+	};
+	uint64_t at = nb_trace_ring_next();
+	struct nb_trace_span s;
+
+	host_prof_stop(c, host_prof_start(c, &coll));
+	ck_assert(nb_trace_ring_read(at, &s));
+	return s.word[NB_SPAN_DECIDED];
+}
+
+/* NCCL decides for all collectives of a group before it starts the first one. */
+TEST(only_decisions_of_the_group_are_searched)
+{
+	static struct nb_seg_slot slot = { .announced = 1 };
+	static uint64_t memory[NB_SEG_RING_SIZE / 8];
+	struct nb_packed *ring = (void *)memory;
+	struct host_prof c = open_rank(5);
+
+	decide(ring, 0, 4096, 1);
+	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
+	ck_assert_uint_eq(decided(&c, 4096), 1);
+	/* two that NCCL merges: the older decision of their size is not theirs */
+	decide(ring, 1, 8192, 2);
+	slot.announced = 2;
+	ck_assert_uint_eq(decided(&c, 4096), 2);
+	ck_assert_uint_eq(decided(&c, 4096), 2);
+	/* two of one size that the same policy decided alike, and one of another size */
+	decide(ring, 2, 4096, 3);
+	decide(ring, 3, 1024, 4);
+	decide(ring, 4, 4096, 3);
+	slot.announced = 5;
+	ck_assert_uint_eq(decided(&c, 4096), 5);
+	ck_assert_uint_eq(decided(&c, 1024), 4);
+	ck_assert_uint_eq(decided(&c, 4096), 5);
+	/* differently: nobody knows which of them ran as which */
+	decide(ring, 5, 4096, 3);
+	decide(ring, 6, 4096, 4);
+	slot.announced = 7;
+	ck_assert_uint_eq(decided(&c, 4096), 0);
+	ck_assert_uint_eq(decided(&c, 4096), 0);
+	/* the ring has lost a decision of the group */
+	decide(ring, 7, 4096, 3);
+	decide(ring, 8 + NB_RING, 4096, 3);
+	slot.announced = 9;
+	ck_assert_uint_eq(decided(&c, 4096), 0);
 	nb_events_untell(&slot);
 	trace_close(NB_EVENT_BIT(COLL));
 	host_prof_fini(&c);

@@ -356,6 +356,11 @@ end
 -- is dead is lost; attaching fails only if all members are lost.
 -- With fleet=URLs: to a job of that store, of any number of sites.
 function M.attach(wish, timeout)
+	if wish.job then
+		-- as the plugin and the agent name it (plugin/runtime/jobdir.c)
+		local name = wish.job:sub(1, 63):gsub("[^%w_-]", "_")
+		wish = setmetatable({ job = name }, { __index = wish })
+	end
 	if wish.fleet and not (wish.pid or wish.socket) then
 		return require("ncclbpf.job.fleet").attach(wish, timeout)
 	end
