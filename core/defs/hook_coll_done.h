@@ -48,7 +48,7 @@ FIELD(coll_done, tag,        uint64_t, IN, LOCAL, "1",
 	"tag that the application gave the call (userProfilerTag); 0: none, or NCCL before 2.31",
 	"Coll userTag")
 FIELD(coll_done, decision,   uint64_t, IN, LOCAL, "1",
-	"number of the decision that it ran with, from 1, of its communicator and rank; 0: not known",
+	"number of the decision that it ran with, from 1, in its communicator; 0: not known",
 	"the plugin")
 FIELD(coll_done, generation, uint32_t, IN, LOCAL, "1",
 	"generation that decided; 0: not known", "the plugin")

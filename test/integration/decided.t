@@ -16,7 +16,8 @@ export NCCL_PROFILER_PLUGIN="$B/libncclbpf.so"
 counts() {
 	run -J "$1" -o json map dump seen || return
 	for field in known unknown wrong; do
-		eval "$field=$(grep -oE "\"$field\": ?[0-9]+" out | awk -F: '{ n += $2 } END { print n + 0 }')"
+		sum=$(grep -oE "\"$field\":[0-9]+" out | awk -F: '{ n += $2 } END { print n + 0 }')
+		eval "$field=$sum"
 	done
 }
 many() { counts "$1" && [ $((known + unknown)) -ge 200 ]; }
@@ -61,5 +62,5 @@ if [ "${nccl%??}" = 228 ]; then
 	judge real known "real NCCL"
 else
 	tests=$((tests + 1))
-	echo "ok $tests # SKIP real NCCL: no libnccl 2.28 or CUDA headers to build its job with"
+	echo "ok $tests # SKIP real NCCL: no libnccl 2.28, or no CUDA headers to build its job"
 fi
