@@ -62,5 +62,5 @@ if [ "${nccl%??}" = 228 ]; then
 	judge real known "real NCCL"
 else
 	tests=$((tests + 1))
-	echo "ok $tests # SKIP real NCCL: no libnccl 2.28, or no CUDA headers to build its job"
+	echo "ok $tests # SKIP real NCCL: no libnccl 2.28, or no CUDA headers for its job"
 fi
