@@ -55,8 +55,8 @@ nccl=0
 if [ "${nccl%??}" = 228 ]; then
 	NCCLBPF_JOB=real VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 \
 		VGPU_TABLE="$TOP/test/fakes/vgpu/b300.csv" \
-		LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout 0 "$job" --ranks 4 --seconds inf \
-		--coll allreduce,allgather,reducescatter,broadcast,reduce --max 16M \
+		LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout 0 "$job" --ranks 4 \
+		--seconds inf --coll allreduce,allgather,reducescatter,broadcast,reduce --max 16M \
 		>real.out 2>&1 &
 	jobs="$jobs $!"
 	judge real known "real NCCL"
