@@ -50,7 +50,7 @@ static int decided_fit(const struct nb_decision *d, const struct nb_decided_task
 	return ran ? 2 : 0;
 }
 
-static bool same_answer(const struct nb_decision *a, const struct nb_decision *b)
+static bool decided_alike(const struct nb_decision *a, const struct nb_decision *b)
 {
 	return a->algo == b->algo && a->proto == b->proto && a->channels == b->channels &&
 	       a->chunk_size == b->chunk_size && a->by == b->by && a->generation == b->generation;
@@ -78,7 +78,7 @@ static void decided_search(const struct nb_pcomm *pc, uint64_t mark,
 		if (fit > best) {
 			best = fit;
 			*out = one;
-		} else if (fit && fit == best && !same_answer(&one.d, &out->d)) {
+		} else if (fit && fit == best && !decided_alike(&one.d, &out->d)) {
 			out->n = 0;
 		}
 	}
