@@ -1,104 +1,99 @@
 # SPDX-License-Identifier: MIT
-# awk -f docs/rooms.awk lint/layers.txt >docs/architecture.svg: the rooms as boxes,
-# each above all rooms it may include. An arrow that follows from others is
-# left out. The rooms of a "circle" row are one box.
-/^#/ || !NF { next }
+# awk -f docs/rooms.awk lint/layers.txt >docs/architecture.svg: the rooms by floors, in light and
+# dark colours. Rooms of one folder are one box; a box is on the floor above all that its rooms may
+# include. An arrow for each row would hide them all.
+/^#/ || !NF || /^public:/ || /^circle:/ { next }
 {
 	split($0, kv, ":")
+	v = box_of(kv[1])
+	if (!(v in parts)) box[++boxes] = v
+	parts[v]++
 	n = split(kv[2], list, " ")
-	if (kv[1] == "public") next
-	if (kv[1] == "circle") {
-		for (i = 1; i <= n; i++) circle[list[i]] = list[1]
-		next
-	}
-	room[++rooms] = kv[1]
-	uses[kv[1]] = kv[2]
+	for (i = 1; i <= n; i++)
+		if ((u = box_of(list[i])) != v && index(to[v] " ", " " u " ") == 0) to[v] = to[v] " " u
 }
 
-function node_of(r) { return r in circle ? circle[r] : r }
+# Two words of the path; below core/bpf, three.
+function box_of(room,    part, n) {
+	n = split(room, part, "/")
+	if (n > 2 && part[2] == "bpf") return part[1] "/" part[2] "/" part[3]
+	return n > 1 ? part[1] "/" part[2] : room
+}
 
-# Level: one above the highest that it uses.
-function level_of(v,    i, n, list, most, one) {
+# Floor: one above the highest that it may include.
+function floor_of(v,    i, n, list, most, one) {
 	if (v in level) return level[v]
-	level[v] = 0 # not met again: make layers finds cycles
+	if (v in open) {
+		print "rooms.awk: " v " may include itself through other boxes" >"/dev/stderr"
+		exit 1
+	}
+	open[v] = 1
 	most = -1
 	n = split(to[v], list, " ")
 	for (i = 1; i <= n; i++)
-		if ((one = level_of(list[i])) > most) most = one
+		if ((one = floor_of(list[i])) > most) most = one
 	return level[v] = most + 1
 }
 
-function reaches(a, b,    i, n, list) {
-	if (a == b) return 1
-	if ((a, b) in known) return known[a, b]
-	n = split(to[a], list, " ")
-	for (i = 1; i <= n; i++)
-		if (reaches(list[i], b)) return known[a, b] = 1
-	return known[a, b] = 0
+function area(v) {
+	return v ~ /^core/ ? "core" : v ~ /^plugin/ ? "plugin" : v ~ /^lua/ ? "lua" : "other"
 }
 
-# Does @a use @b only through another room?
-function follows(a, b,    i, n, list) {
-	n = split(to[a], list, " ")
-	for (i = 1; i <= n; i++)
-		if (list[i] != b && reaches(list[i], b)) return 1
-	return 0
+function rect(x, y, w, class) {
+	printf "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" class=\"%s\"/>\n", x, y, w, H, class
 }
 
-function side(v) { return v ~ /^plugin/ ? 1 : 0 }
-
-function colour(v) {
-	return v ~ /^core/ ? "#dbe9f6" : v ~ /^plugin/ ? "#e3f1da" : v ~ /^lua/ ? "#f9e8cf" : "#eeeeee"
+function text(x, y, class, words) {
+	printf "<text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, words
 }
 
-function box(v,    y, name) {
-	y = Y(v)
-	printf "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#666\"/>\n", x[v], y, W, H, colour(v)
-	name = v == "plugin/control/commands" ? "control/commands" : v
-	printf "<text x=\"%d\" y=\"%d\">%s%s</text>\n", x[v] + W / 2, y + 17, name, v in parts ? " *" : ""
+function draw(v,    p, x, name) {
+	p = v ~ /^plugin/
+	x = side[p] + placed[p, level[v]]++ * (wide[p] + GAP)
+	rect(x, Y(level[v]), wide[p], area(v))
+	name = v
+	if (p) sub(/^plugin\//, "", name)
+	text(x + wide[p] / 2, Y(level[v]) + 17, "room", name (parts[v] > 1 ? " (" parts[v] ")" : ""))
 }
 
-function Y(v) { return TOP + (highest - level[v]) * STEP }
-
-function arrow(a, b,    x1, y1, x2, y2) {
-	x1 = x[a] + W / 2; y1 = Y(a) + H; x2 = x[b] + W / 2; y2 = Y(b)
-	printf "<path d=\"M%d %dC%d %d %d %d %d %d\" marker-end=\"url(#a)\"/>\n", x1, y1, x1, y1 + STEP / 2, x2, y2 - STEP / 2, x2, y2
-}
+function Y(l) { return TOP + (highest - l) * STEP }
 
 END {
-	W = 128; H = 26; STEP = 52; TOP = 16; GAP = 14
-	for (i = 1; i <= rooms; i++) {
-		v = node_of(room[i])
-		if (!(v in met)) { met[v] = 1; node[++nodes] = v }
-		if (room[i] in circle) parts[v] = 1
-		n = split(uses[room[i]], list, " ")
-		for (k = 1; k <= n; k++)
-			if ((u = node_of(list[k])) != v && index(to[v] " ", " " u " ") == 0) to[v] = to[v] " " u
+	H = 26; STEP = 34; TOP = 66; GAP = 8
+	wide[0] = 140; wide[1] = 86
+	for (i = 1; i <= boxes; i++) {
+		v = box[i]
+		if (floor_of(v) > highest) highest = level[v]
+		if (++across[v ~ /^plugin/, level[v]] > most[v ~ /^plugin/]) most[v ~ /^plugin/]++
 	}
-	for (i = 1; i <= nodes; i++)
-		if (level_of(node[i]) > highest) highest = level[node[i]]
-	# rooms of the plugin to the right, all others to the left
-	for (i = 1; i <= nodes; i++) across[side(node[i]), level[node[i]]]++
-	for (l = 0; l <= highest; l++)
-		for (p = 0; p < 2; p++)
-			if (across[p, l] > widest[p]) widest[p] = across[p, l]
-	for (i = 1; i <= nodes; i++) {
-		v = node[i]; l = level[v]; p = side(v)
-		free = (widest[p] - across[p, l]) * (W + GAP) / 2
-		x[v] = int(GAP + p * (widest[0] * (W + GAP) + 3 * GAP) + free + placed[p, l]++ * (W + GAP))
+	side[0] = 52
+	side[1] = side[0] + most[0] * (wide[0] + GAP) + 16
+	width = side[1] + most[1] * (wide[1] + GAP) + 8
+	height = Y(0) + H + 74
+	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n", width, height
+	print "<title>Rooms of ncclbpf by floors: each may include rooms on lower floors only</title>"
+	print "<style>:root{color-scheme:light dark;--ink:#1b1f24;--soft:#5b6570;--line:#dde2e7;--back:#fff;"
+	print "--core:#cfe3f8;--plugin:#d5edc8;--lua:#fbe0b5;--other:#e6e8ea}"
+	print "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa4af;--line:#323b45;--back:#14181c;"
+	print "--core:#1d4468;--plugin:#2c5220;--lua:#654511;--other:#3a4149}}"
+	print "svg{background:var(--back)}text{font:12px system-ui,\"DejaVu Sans\",sans-serif;fill:var(--soft)}"
+	print ".room{text-anchor:middle;fill:var(--ink)}.head{font-size:15px;fill:var(--ink)}.floor{text-anchor:end}"
+	print "line{stroke:var(--line)}.core{fill:var(--core)}.plugin{fill:var(--plugin)}.lua{fill:var(--lua)}.other{fill:var(--other)}</style>"
+	text(16, 24, "head", "A room may include only rooms on lower floors")
+	text(side[0], TOP - 12, "soft", "core, Lua, shell")
+	text(side[1], TOP - 12, "soft", "plugin/")
+	for (l = 0; l <= highest; l++) {
+		printf "<line x1=\"16\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n", width - 8, Y(l) + H + 4, Y(l) + H + 4
+		text(side[0] - 12, Y(l) + 17, "floor", l)
 	}
-	width = (widest[0] + widest[1]) * (W + GAP) + 5 * GAP
-	height = TOP * 2 + highest * STEP + H + 22
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\" text-anchor=\"middle\">\n", width, height
-	print "<title>Rooms of ncclbpf: each may include those that its arrows lead to</title>"
-	print "<defs><marker id=\"a\" markerWidth=\"7\" markerHeight=\"6\" refX=\"6\" refY=\"3\" orient=\"auto\"><path d=\"M0 0L7 3L0 6z\" fill=\"#888\"/></marker></defs>"
-	printf "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<g fill=\"none\" stroke=\"#888\">\n", width, height
-	for (i = 1; i <= nodes; i++) {
-		n = split(to[node[i]], list, " ")
-		for (k = 1; k <= n; k++)
-			if (!follows(node[i], list[k])) arrow(node[i], list[k])
+	for (i = 1; i <= boxes; i++) draw(box[i])
+	n = split("core plugin lua other", key, " ")
+	split("core/|plugin/|lua/|other folders", words, "|")
+	for (i = 1; i <= n; i++) {
+		rect(side[0] + (i - 1) * 130, Y(0) + H + 18, H, key[i])
+		text(side[0] + (i - 1) * 130 + H + 8, Y(0) + H + 35, "soft", words[i])
 	}
-	print "</g>"
-	for (i = 1; i <= nodes; i++) box(node[i])
-	printf "<text x=\"%d\" y=\"%d\" fill=\"#555\">* and the rooms inside it</text>\n</svg>\n", width / 2, height - 10
+	text(side[0] + n * 130, Y(0) + H + 35, "soft", "(3): so many rooms in this folder")
+	text(16, height - 6, "soft", "Source: lint/layers.txt, which lists what each room may include; docs/rooms.awk draws it.")
+	print "</svg>"
 }

@@ -48,7 +48,7 @@ install-files:
 	$(call install_lua,$(D)$(LUADIR))
 	install -d $(D)$(DOCDIR)/docs
 	install -m 644 README.md CHANGELOG.md $(D)$(DOCDIR)/
-	install -m 644 $(wildcard $(addprefix $(RELEASE)/docs/*.,md svg png)) $(D)$(DOCDIR)/docs/
+	install -m 644 $(wildcard $(addprefix $(RELEASE)/docs/*.,md svg)) $(D)$(DOCDIR)/docs/
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
 	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md \
 		$(D)$(PREFIX)/share/ncclbpf/meta/

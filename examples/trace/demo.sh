@@ -65,7 +65,10 @@ echo
 echo '$ ncclbpf-shell trace start out=trace.json seconds=1'
 (cd "$to" && timeout 60 "$shell" -o table trace start out=trace.json seconds=1) ||
 	fail "trace start"
-timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" >"$to/trace.svg" ||
+# a loop starts with the smallest size
+note="The first size comes after the job's pause of 20 ms: its call runs with cold caches, and"
+timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" \
+	"$note each rank waits for the other to wake up." >"$to/trace.svg" ||
 	fail "draw.lua"
 echo
 echo "In $to:"

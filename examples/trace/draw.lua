@@ -1,68 +1,69 @@
 -- SPDX-License-Identifier: MIT
--- draw.lua CALLS.json TITLE: the answer of `trace calls -j` as a picture: each
--- collective's wall time as a bar, all on one scale, in it what the CPU's call
--- shows and what GPU or network do.
-local path, title = ...
+-- draw.lua CALLS.json SOURCE [NOTE]: the answer of `trace calls -j` as a picture in light and dark
+-- colours: each collective's wall time as a bar, all on one scale, in it what the CPU's call
+-- shows and what GPU or network do. SOURCE tells what ran; NOTE is a line below the picture.
+local svg = require "ncclbpf.report.svg"
+local path, source, note = ...
 local f = assert(io.open(path))
 local d = assert(nb.json.decode(f:read "a")).data
 f:close()
-local W, H, LEFT, TOP = 760, 46, 150, 84
-local out = {}
+local W, H, LEFT, TOP = 760, 46, 140, 64
+local out, esc = {}, svg.esc
 local function put(fmt, ...) out[#out + 1] = fmt:format(...) end
-local function esc(s) return (s:gsub("&", "&amp;"):gsub("<", "&lt;")) end
+-- more: attributes, such as a class for the colour and size
+local function text(x, y, more, fmt, ...)
+	put('<text x="%.1f" y="%d"%s>%s</text>', x, y, more, esc(fmt:format(...)))
+end
+local function bar(x, y, width, height, class)
+	put('<rect x="%.1f" y="%d" width="%.1f" height="%d" class="%s"/>', x, y, width, height,
+		class)
+end
+
 local rows = d.rows
-local height = TOP + #rows * H + 76
-local FULL = W - LEFT - 110
+local foot = TOP + #rows * H
+local height = foot + 96 + (note and 16 or 0)
+local FULL = W - LEFT - 90
 local most = 1
 for _, r in ipairs(rows) do most = math.max(most, r.wall_p50_ns) end
--- A round number that divides the longest wall time into about five parts, for the axis.
-local step = 10 ^ math.floor(math.log(most / 5, 10))
-for _, m in ipairs { 1, 2, 5, 10 } do
-	if m * step * 5 >= most then
-		step = m * step
-		break
-	end
-end
-put('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
-	.. 'font-family="sans-serif" font-size="13">', W, height)
-put('<rect width="%d" height="%d" fill="#ffffff"/>', W, height)
-put('<text x="16" y="24" font-size="16" font-weight="bold" fill="#222">'
-	.. "Where a collective's time goes</text>")
-put('<text x="16" y="44" font-size="11" fill="#555">%s</text>', esc(title or ""))
-put('<text x="16" y="60" font-size="11" fill="#555">medians; the call timed by %s</text>',
-	d.clock == "uprobes" and "uprobes" or "NCCL's own events")
-local foot = TOP + #rows * H
-for v = 0, most, step do
+put('<svg viewBox="0 0 %d %d" role="img" aria-label="Where a collective&#39;s time goes"><style>'
+	.. "svg text.ink{fill:var(--ink)}svg text.head{font-size:15px;fill:var(--ink)}"
+	.. ".wait{fill:var(--line)}.call{fill:var(--b)}.run{fill:var(--open)}</style>", W, height)
+text(16, 22, ' class="head"', "Where a collective's time goes")
+text(16, 42, ' class="title"', "medians; %s the time in the call",
+	d.clock == "uprobes" and "uprobes measure" or "NCCL's own events give")
+for _, v in ipairs(svg.ticks(0, most, 5)) do
 	local x = LEFT + FULL * v / most
-	put('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#cccccc"/>', x, x, TOP - 6, foot)
-	put('<text x="%.1f" y="%d" font-size="11" text-anchor="middle" fill="#555">%g</text>', x,
-		foot + 14, v / 1000)
+	put('<line class="axis" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>', x, x, TOP - 6, foot)
+	text(x, foot + 14, ' text-anchor="middle"', "%g", v / 1000)
 end
-put('<text x="%d" y="%d" font-size="11" text-anchor="middle" fill="#555">wall time (µs)</text>',
-	LEFT + FULL // 2, foot + 30)
+text(LEFT + FULL // 2, foot + 32, ' class="title" text-anchor="middle"',
+	"time from the call to the end of the collective (µs)")
 for i, r in ipairs(rows) do
 	local y = TOP + (i - 1) * H
 	local full = FULL * r.wall_p50_ns / most
 	local cpu = full * math.min(1, r.cpu_p50_ns / r.wall_p50_ns)
 	local exec = math.min(full - cpu, full * r.exec_p50_ns / r.wall_p50_ns)
-	put('<text x="16" y="%d" fill="#222">%s %s</text>', y + 17, esc(tostring(r.coll)),
-		r.bytes >= 1 << 20 and (r.bytes >> 20) .. " MiB" or (r.bytes >> 10) .. " KiB")
-	put('<rect x="%d" y="%d" width="%.1f" height="24" fill="#dddddd"/>', LEFT, y, full)
-	put('<rect x="%d" y="%d" width="%.1f" height="24" fill="#4477aa"/>', LEFT, y, cpu)
-	put('<rect x="%.1f" y="%d" width="%.1f" height="24" fill="#ee8866"/>',
-		LEFT + full - exec, y, exec)
-	put('<text x="%.1f" y="%d" fill="#222">%.1f µs</text>', LEFT + full + 8, y + 17,
-		r.wall_p50_ns / 1000)
-	put('<text x="%d" y="%d" font-size="11" fill="#555">'
-		.. 'unseen before %.1f %%, seen now %.1f %%</text>',
-		LEFT, y + 38, r.unseen_before_pct, r.seen_now_pct)
+	text(16, y + 16, ' class="title ink"', "%s %s", tostring(r.coll), r.bytes >= 1 << 20
+		and (r.bytes >> 20) .. " MiB" or (r.bytes >> 10) .. " KiB")
+	bar(LEFT, y, full, 22, "wait")
+	bar(LEFT, y, cpu, 22, "call")
+	bar(LEFT + full - exec, y, exec, 22, "run")
+	text(LEFT + full + 8, y + 16, ' class="title ink"', "%.0f µs", r.wall_p50_ns / 1000)
+	text(LEFT, y + 35, "", "the call alone shows %.0f %%, call and execution together %.0f %%",
+		100 - r.unseen_before_pct, r.seen_now_pct)
 end
-local y = foot + 58
-for i, k in ipairs { { "#4477aa", "CPU in NCCL's call" }, { "#dddddd", "waiting" },
-		{ "#ee8866", "execution" } } do
-	local x = LEFT + (i - 1) * 180
-	put('<rect x="%d" y="%d" width="12" height="12" fill="%s"/>', x, y - 10, k[1])
-	put('<text x="%d" y="%d" fill="#222">%s</text>', x + 18, y, k[2])
+local key = 16
+for _, k in ipairs { { "call", "CPU in NCCL's call" }, { "wait", "waiting in the stream" },
+		{ "run", "execution on the GPU" } } do
+	bar(key, foot + 48, 12, 12, k[1])
+	text(key + 18, foot + 58, ' class="ink"', "%s", k[2])
+	key = key + 180
 end
-put('</svg>')
-print(table.concat(out, "\n"))
+local y = foot + 82
+if note then
+	text(16, y, "", "%s", note)
+	y = y + 16
+end
+text(16, y, "", "Source: make demo-trace, 2 ranks; %s", source or "")
+put("</svg>")
+io.write(svg.file(table.concat(out, "\n")))

@@ -3,8 +3,7 @@
 # tier: full  load: wait  limit: 600
 # The report of a rollout, looked at in headless Chromium: no word in its
 # console, every number that of the data, no name an element, nothing beyond
-# the edge of a narrow screen; and one of 200,000 times. PICTURE=FILE writes
-# the docs' picture (make docs-picture).
+# the edge of a narrow screen; and one of 200,000 times. The docs' picture is of it.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
 cd "$T" || exit 1
@@ -17,6 +16,8 @@ status 0 "a report without a job" -o table rollout report out=plain/r.html data=
 has "says what it wrote" out "plain/r.html: " "every time in plain/r.csv"
 cmp -s plain/r.csv plain/one.times.csv
 ok "every time lies beside it" $?
+lua_run "$TOP/docs/report.lua" plain/r.html | diff "$TOP/docs/report.svg" - >why
+ok "the picture of docs/rollouts.md is its beginning (make docs)" $?
 status 0 "a report of hostile names" rollout report out=bad/r.html data=bad/one.json \
 	label="<script>document.title='owned'</script>"
 sed -e 's/"state":"succeeded"/"state":7/' plain/one.json >odd.json
@@ -118,4 +119,3 @@ for mode in 1 0; do
 done
 ! cmp -s 0.png 1.png
 ok "light and dark differ" $?
-[ -z "${PICTURE:-}" ] || cp 1.png "$PICTURE"

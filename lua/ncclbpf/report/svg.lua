@@ -19,7 +19,8 @@ M.STYLE = [[
 svg{background:var(--back)}svg text{font:11px system-ui,"DejaVu Sans",sans-serif;fill:var(--soft)}
 svg .title{font-size:12px}.axis{stroke:var(--line)}.axis.zero{stroke:var(--soft)}
 circle.a,.band.a{fill:var(--a)}circle.b,.band.b{fill:var(--b)}.band{opacity:.16}
-.line{fill:none;stroke-width:2}.line.a{stroke:var(--a)}.line.b{stroke:var(--b)}
+.line{fill:none;stroke-width:2}.line.wide{stroke-width:9;opacity:.4}
+.line.a{stroke:var(--a)}.line.b{stroke:var(--b)}
 circle:hover{stroke:var(--ink);stroke-width:2}
 ]]
 
@@ -34,17 +35,33 @@ function M.ticks(low, high, n)
 	return t
 end
 
-local LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
+local LEFT, RIGHT, TOP, BOTTOM, NOTE = 62, 14, 12, 44, 16
+
+-- Return the points of a series as the parts of its line: a new one begins at each point with a
+-- gap.
+local function parts_of(points)
+	local parts = {}
+	for i, p in ipairs(points) do
+		if i == 1 or p.gap then parts[#parts + 1] = {} end
+		table.insert(parts[#parts], p)
+	end
+	return parts
+end
 
 -- M.figure(f) -> an element svg
 -- f: label; size = {width, height}; x, y = {low, high, marks = {{value, text}}}, where the scale of
 -- y has round marks in the format y.fmt without marks; titles = {x, y}, the unit in them;
+-- notes = lines below the picture;
 -- series = {{class = "a" | "b", name = a text for the key, line = draw a line and a band,
--- points = {{x, y, low, high, title = a text under the pointer, text = a text beside it}}}}
+-- wide = the line is broad and pale, so that another one on it is seen,
+-- points = {{x, y, low, high, title = a text under the pointer, text = a text beside it,
+-- at = {to the right, down} from the point to the text, gap = no line leads here,
+-- bare = no circle}}}}
 function M.figure(f)
-	local w, h = f.size[1], f.size[2]
+	local w, notes = f.size[1], f.notes or {}
+	local h = f.size[2] - NOTE * #notes
 	local t = { ('<svg viewBox="0 0 %d %d" role="img" aria-label="%s">'):format(
-		w, h, esc(f.label)) }
+		w, f.size[2], esc(f.label)) }
 	local function put(fmt, ...) t[#t + 1] = fmt:format(...) end
 	local function x(v)
 		return LEFT + (v - f.x[1]) / (f.x[2] - f.x[1]) * (w - LEFT - RIGHT)
@@ -68,35 +85,52 @@ function M.figure(f)
 		' class="title" transform="rotate(-90)"')
 	local key = LEFT + 10
 	for _, s in ipairs(f.series) do
-		local up, down, points = {}, {}, {}
-		for i, p in ipairs(s.points) do
-			points[i] = ("%.1f %.1f"):format(x(p[1]), y(p[2]))
-			up[i] = ("%.1f %.1f"):format(x(p[1]), y(p[4] or p[2]))
-			table.insert(down, 1, ("%.1f %.1f"):format(x(p[1]), y(p[3] or p[2])))
-		end
-		if s.line and #points > 1 then
-			put('<path class="band %s" d="M%sL%sZ"/><path class="line %s" d="M%s"/>',
-				s.class, table.concat(up, "L"), table.concat(down, "L"), s.class,
-				table.concat(points, "L"))
+		for _, part in ipairs(s.line and parts_of(s.points) or {}) do
+			local up, down, points, spread = {}, {}, {}, false
+			for i, p in ipairs(part) do
+				points[i] = ("%.1f %.1f"):format(x(p[1]), y(p[2]))
+				up[i] = ("%.1f %.1f"):format(x(p[1]), y(p[4] or p[2]))
+				table.insert(down, 1,
+					("%.1f %.1f"):format(x(p[1]), y(p[3] or p[2])))
+				spread = spread or p[3] ~= nil
+			end
+			if spread and #points > 1 then
+				put('<path class="band %s" d="M%sL%sZ"/>', s.class,
+					table.concat(up, "L"), table.concat(down, "L"))
+			end
+			if #points > 1 then
+				put('<path class="line %s%s" d="M%s"/>', s.class,
+					s.wide and " wide" or "", table.concat(points, "L"))
+			end
 		end
 		for _, p in ipairs(s.points) do
 			if p[3] then
 				put('<line class="line %s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"'
 					.. "/>", s.class, x(p[1]), x(p[1]), y(p[3]), y(p[4]))
 			end
-			put('<circle class="%s" cx="%.1f" cy="%.1f" r="3">%s</circle>', s.class,
-				x(p[1]), y(p[2]),
-				p.title and "<title>" .. esc(p.title) .. "</title>" or "")
+			if not p.bare then
+				put('<circle class="%s" cx="%.1f" cy="%.1f" r="3">%s</circle>',
+					s.class, x(p[1]), y(p[2]), p.title
+						and "<title>" .. esc(p.title) .. "</title>" or "")
+			end
 			if p.text then
-				text(x(p[1]), y(p[2]) + (s.below and 17 or -9), "middle", p.text)
+				local at = p.at or { 0, s.below and 17 or -9 }
+				text(x(p[1]) + at[1], y(p[2]) + at[2],
+					p.at and "start" or "middle", p.text)
 			end
 		end
 		if s.name then
-			put('<circle class="%s" cx="%d" cy="%d" r="5"/>', s.class, key, TOP + 4)
-			text(key + 10, TOP + 8, "start", s.name)
-			key = key + 40 + 7 * #s.name
+			if s.line then
+				put('<path class="line %s%s" d="M%d %dh16"/>', s.class,
+					s.wide and " wide" or "", key - 8, TOP + 4)
+			end
+			put('<circle class="%s" cx="%d" cy="%d" r="%d"/>', s.class, key, TOP + 4,
+				s.line and 3 or 5)
+			text(key + 12, TOP + 8, "start", s.name)
+			key = key + 40 + 6 * #s.name
 		end
 	end
+	for i, note in ipairs(notes) do text(LEFT, h + NOTE * i - 4, "start", note) end
 	return table.concat(t) .. "</svg>"
 end
 
