@@ -4,7 +4,7 @@
 // the coherent map `rails`; the tuner program only reads that, so all ranks
 // take the same number of channels at the same decision. Without fresh signals
 // it has no opinion.
-#include "examples/host-signals/host_signals.h"
+#include "host_signals.h"
 #include "ncclbpf_policy.h"
 
 enum { MOST = 12, LEAST = 2 }; /* limits of the number of channels */

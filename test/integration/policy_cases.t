@@ -3,7 +3,7 @@
 # tier: quick  load: cpu  limit: 600
 # What policy test runs beside single decisions: the example of docs/policies.md, steps on maps that
 # keep their contents, events and controllers by a clock that the test steps, host maps, NCCL's
-# costs, and rules over a grid; the tests of examples; what a file may not say.
+# costs, and rules over a grid; what a file may not say.
 . "$TOP/test/integration/shell_lib.sh"
 [ -e "$B/policies/cheap_ring.policy" ] || skip_all "policy_cases" "no clang at build time"
 trap finish EXIT
@@ -113,16 +113,6 @@ return {
 }
 L
 status 0 "costs" policy test costs_test.lua
-
-# ---- tests of examples ----
-for f in "$TOP"/examples/*/*_test.lua; do
-	name=${f##*/}
-	dir=${f%/*}
-	of=${dir##*/}
-	cp "$E/$of"/*.bpf.o "$dir"/*.csv . 2>/dev/null
-	sed 's/\.bpf\.c/.bpf.o/' "$f" >"$name"
-	status 0 "examples/${f#*/examples/}" policy test "$name"
-done
 
 # ---- refusals ----
 wrong() { # NAME, text of a case
