@@ -13,7 +13,7 @@ $(DOCS)/made: $(SHELL_BIN) $(wildcard docs/*.md docs/*.awk docs/*.svg lua/meta/*
 		core/defs/*.h)
 	@mkdir -p $(DOCS)/man $(B)/lua/meta
 	$(call say,DOC,$(DOCS))cp $(wildcard docs/*.md docs/*.svg) $(DOCS)/
-	@awk -f docs/tables.awk docs/policies.md >$(DOCS)/policies.md
+	@awk -f docs/tables.awk docs/reference.md >$(DOCS)/reference.md
 	@$(RUN) $(SHELL_BIN) -f lua/meta/make.lua lua/meta/ncclbpf.lua $(B)/lua/meta/ncclbpf.lua \
 		$(DOCS)/lua-reference.md $(DOCS)/man/ncclbpf.3lua
 	@$(RUN) $(SHELL_BIN) -f lua/meta/man.lua $(DOCS)/man $(DOCS)/shell.md

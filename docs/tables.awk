@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Prints docs/policies.md with its tables, made of the rows of core/defs/:
+# Prints docs/reference.md with its tables, made of the rows of core/defs/:
 #
-#	awk -f docs/tables.awk docs/policies.md
+#	awk -f docs/tables.awk docs/reference.md
 #
 # A table stands for a line "Table: [core/defs/NAME.h](...)." Run from the top of
 # the tree; `make docs` does.

@@ -15,8 +15,8 @@
  *		-c ring.bpf.c -o ring.bpf.o
  *
  * The tables that it is made of (core/defs/) are installed beside it, so one
- * -I for this file's folder finds them. docs/policies.md explains the hooks,
- * fields, helpers, maps and what the verifier asks of a policy.
+ * -I for this file's folder finds them. docs/policies.md explains how to
+ * write one, and docs/reference.md lists hooks, fields, maps and helpers.
  */
 #ifndef NCCLBPF_POLICY_H
 #define NCCLBPF_POLICY_H

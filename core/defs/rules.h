@@ -188,7 +188,7 @@ VARIANT(OUTPUT_POINTER, POINTER_STORE, "a number for an output field", "{value}"
 /* Rules about calls of helpers */
 RULE(HELPER, "helper_unknown", "a helper that does not exist here",
 	"a helper that this ncclbpf offers", "helper number {number}",
-	"docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
+	"docs/reference.md lists the helpers; others of the kernel do not exist inside a job")
 VARIANT(HELPER_KERNEL, HELPER, "", "bpf_{name}, helper {number} of Linux", "")
 VARIANT(HELPER_DYNPTR, HELPER,
 	"", "bpf_{name}, helper {number} of Linux",
@@ -207,7 +207,7 @@ RULE(ARG_MAP, "arg_map", "the argument is not a map",
 	"pass the address of a map: &name")
 RULE(MAP_KIND, "map_kind", "the helper does not support this type of map",
 	"a map of type {map_types} in {r} for {helper}", "map {map} is of type {map_type}",
-	"docs/policies.md says which helpers go with which map types")
+	"docs/reference.md says which helpers go with which map types")
 RULE(ARG_SCALAR, "arg_scalar", "the argument is not a number",
 	"a number in {r} for {helper}", "{value}",
 	"pass the number itself, not its address")

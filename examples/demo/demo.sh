@@ -90,12 +90,12 @@ echo "Times are replayed from published bandwidths of 8 x B300, not measured her
 
 do_ 0 list
 say "What NCCL decides by itself:"
-table
+table from=2M
 do_ 0 policy load "$B/policies/nvlink_ring_mid.policy"
 do_ 0 policy use nvlink_ring_mid
 passed
 say "The same job, from the fence on:"
-table
+table from=2M
 say "A policy with a mistake never gets near the job:"
 do_ 2 policy load "$B/examples/demo/out_of_bounds.bpf.o"
 say "Two policies in order; the second has a coherent map, typed by its BTF:"

@@ -7,7 +7,7 @@
 // divided by their number; they include the instructions that load arguments.
 // The least of many rounds counts, so that a busy machine does not.
 //
-//   weight_bench             the table of docs/verifier.md, as Markdown
+//   weight_bench             a table, as Markdown
 //
 // Fails where a call takes over twice its weight in nanoseconds: then runs take
 // longer than NCCLBPF_MAX_RUN promises.

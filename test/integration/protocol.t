@@ -7,12 +7,20 @@
 . "$TOP/test/integration/control/lib.sh"
 DOC=$TOP/docs/protocol.md
 
-# Fields of the section of a command: the indented lines behind its heading.
-fields() { # first words of the heading
+# Fields of the section of a command: the indented lines behind its heading, and those of another
+# section where a line says "(the fields of COMMAND)".
+lines_of() { # first words of the heading
 	awk -v want="#### \`$1" '
 		/^#### / { on = index($0, want) == 1; begun = 0; next }
 		on && /^    / { begun = 1; print; next }
-		on && begun { exit }' "$DOC" | grep -oE '\b[a-z][a-z0-9_]*\b' | sort -u
+		on && begun { exit }' "$DOC"
+}
+others() { sed -n 's/^    (the fields of \(.*\))$/\1/p'; }
+fields() { # first words of the heading
+	{
+		lines_of "$1"
+		lines_of "$1" | others | while read -r section; do lines_of "$section"; done
+	} | grep -v '^    (' | grep -oE '\b[a-z][a-z0-9_]*\b' | sort -u
 }
 # Members of all objects in the reply but those that are named by reasons.
 members() {

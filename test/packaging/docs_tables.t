@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: lint  load: wait  limit: 600
-# The tables of docs/policies.md are made of core/defs/: every row of a table
+# The tables of docs/reference.md are made of core/defs/: every row of a table
 # file has a line, and a changed row changes the page.
 set -u
 dir=$(mktemp -d)
@@ -10,8 +10,8 @@ cd "$TOP" || exit 1
 . "$TOP/test/tap.sh"
 log=$dir/log
 
-awk -f docs/tables.awk docs/policies.md >"$dir/now" 2>"$dir/log"
-say $? "docs/policies.md gets its tables"
+awk -f docs/tables.awk docs/reference.md >"$dir/now" 2>"$dir/log"
+say $? "docs/reference.md gets its tables"
 
 for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group \
 		hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv \
@@ -19,7 +19,7 @@ for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kern
 		hook_verbs_event hook_verbs_mr hook_controller hook_env hook_gin_connect \
 		hook_gin_put hook_gin_done hook_gin_signal hook_gin_close maps helpers rules; do
 	rows=$(grep -E '^[A-Z]+\([A-Za-z0-9_]+, ' "core/defs/$t.h" | grep -vc '^VARIANT')
-	lines=$(grep "^Table: .core/defs/$t.h." docs/policies.md | awk -f docs/tables.awk | wc -l)
+	lines=$(grep "^Table: .core/defs/$t.h." docs/reference.md | awk -f docs/tables.awk | wc -l)
 	echo "$rows rows, $lines lines with the heading" >"$dir/log"
 	[ "$lines" -eq $((rows + 2)) ]
 	say $? "each row of core/defs/$t.h has its line"
@@ -29,7 +29,7 @@ mkdir -p "$dir/core/defs"
 cp core/defs/*.h "$dir/core/defs/"
 sed 's/FIELD(tuner, bytes, /FIELD(tuner, octets, /' \
 	core/defs/hook_tuner.h >"$dir/core/defs/hook_tuner.h"
-(cd "$dir" && awk -f "$TOP/docs/tables.awk" "$TOP/docs/policies.md") |
+(cd "$dir" && awk -f "$TOP/docs/tables.awk" "$TOP/docs/reference.md") |
 	grep -q '`octets`' >"$dir/log"
 say $? "a renamed field changes the page"
 

@@ -84,7 +84,7 @@ P
 		is "share/man/$page" grep -q '^\.Sh SEE ALSO' "$dir/usr/share/man/$page"
 	done
 	is "share/doc has the tables" grep -q '^| `bytes` | uint64_t' \
-		"$dir/usr/share/doc/ncclbpf/docs/policies.md"
+		"$dir/usr/share/doc/ncclbpf/docs/reference.md"
 	make -C "$TOP" uninstall DESTDIR="$dir" PREFIX=/usr >"$dir/log" 2>&1
 	find "$dir/usr" -type f >>"$dir/log"
 	[ -z "$(find "$dir/usr" \( -type f -o -type l \))" ]

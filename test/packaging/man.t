@@ -42,7 +42,7 @@ for _, row in ipairs(require("ncclbpf.commands.rows").all()) do
 end
 os.exit(not bad)' >"$T/why" 2>&1
 ok "every option of a command says what it is for" $?
-# docs/grammar.md, as far as the tables can break it
+# docs/shell.md, as far as the tables can break it
 cat >"$T/grammar.lua" <<'L'
 local rows, words = require "ncclbpf.commands.rows", require "ncclbpf.cli.words"
 local described = require "ncclbpf.commands.table"
@@ -85,23 +85,23 @@ local page, count = file:read "a", {}
 for _, row in ipairs(rows.all()) do
 	local noun, verb = row.words:match "^(%S+) ?(%S*)$"
 	local word = verb ~= "" and verb or noun
-	if not page:find("`" .. word .. "`", 1, true) then wrong("not in grammar.md", row.words) end
+	if not page:find("`" .. word .. "`", 1, true) then wrong("not in shell.md", row.words) end
 	for name in pairs(row.options) do count[name] = (count[name] or 0) + 1 end
 end
 for name, n in pairs(count) do
 	if n > 1 and not page:find("`" .. name .. "=", 1, true) then
-		wrong("not in grammar.md", name .. "=")
+		wrong("not in shell.md", name .. "=")
 	end
 end
 for verb in page:match("| verb |.-\n\n"):gmatch "`(%l+)`" do
 	local known = ("on off clear"):find(verb, 1, true) or verb:find "^policy"
 		or rows.is_noun(verb)
 	for _, row in ipairs(rows.all()) do known = known or row.words:match " (%l+)$" == verb end
-	if not known then wrong("grammar.md: a verb of no command", verb) end
+	if not known then wrong("shell.md: a verb of no command", verb) end
 end
 os.exit(bad == 0)
 L
-lua_run "$T/grammar.lua" "$TOP/docs/grammar.md" >"$T/why" 2>&1
+lua_run "$T/grammar.lua" "$TOP/docs/shell.md" >"$T/why" 2>&1
 ok "the tables keep the grammar" $?
 "$S" --help >"$T/help"
 miss=0

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Requests to a job's coordinator through the store: images first, then a key "request/ID" with the
--- line, then the coordinator's "reply/ID" (docs/coherence.md). The request has a lease, so that one
--- whose shell has died is dropped.
+-- line, then the coordinator's "reply/ID" (docs/adr/0014-fleet-records.md). The request has a
+-- lease, so that one whose shell has died is dropped.
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The store's view of jobs: their sites, and where the agents of these answer. Keys and values are
--- described in docs/coherence.md.
+-- described in docs/adr/0014-fleet-records.md.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"

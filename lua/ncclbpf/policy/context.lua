@@ -35,7 +35,7 @@ function M.read(c, hook)
 			local names = {}
 			for name in pairs(known) do names[#names + 1] = name end
 			return nil, ("no field %s, %s"):format(tostring(k),
-				errors.nearest(tostring(k), names) or "see docs/policies.md")
+				errors.nearest(tostring(k), names) or "see docs/reference.md")
 		end
 		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
 			or units.size(v)) or math.type(v) == "integer" and v
