@@ -226,4 +226,15 @@ use nine
 status 0 "an algorithm that there is not" -o table explain allreduce 16M
 has "is shown as it is" out "9/" "changed it" "nine answered 9, allowed are 0 to"
 status 0 "ranks agree: explaining changed nothing" check agreement
+
+# ---- NCCL 2.21 passes no costs ----
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=blind \
+	timeout 0 "$B/test/fakes/host/standin" --nccl 2.21.5 --ranks 1 --seconds inf \
+	--pause-ms 20 --min 1M --max 1M >blind.out 2>&1 &
+jobs="$jobs $!"
+asked() { run -J blind -o tsv choices && grep -q '	1048576	true' out; }
+await asked
+listed -J blind
+has "choices of NCCL 2.21 are not known" rows "1M not known NCCL's choice NCCL" \
+	"it passes no cost table"
 messages

@@ -130,10 +130,10 @@ local columns = {
 		return units.bytes(v) .. (row.upto and " to " .. units.bytes(row.upto) or "")
 	end },
 	{ "nccl", title = "NCCL'S CHOICE", people = true, show = function(v, row)
-		return row.seen and v or "not known"
+		return row.nccl_algo and v or "not known"
 	end },
 	{ "answer", title = "CHOSEN", people = true, show = function(v, row)
-		return not row.seen and not row.by and "NCCL's choice" or v
+		return not row.by and not row.algo and "NCCL's choice" or v
 	end },
 	{ "who", title = "BY", people = true, wrap = true },
 	{ "seen", flat = true }, { "own", flat = true }, { "nccl_algo", flat = true },
@@ -154,9 +154,10 @@ end
 -- Return notes on the rows of one process; @others: how many more communicators there are.
 local function foot(d, others)
 	local t, rows, dropped, several = {}, rows_of(d), {}, nil
-	local unseen, own = false, false
+	local unseen, blind, own = false, false, false
 	for _, row in ipairs(rows) do
 		unseen = unseen or not row.seen
+		blind = blind or row.seen and not row.nccl_algo
 		own = own or row.seen and row.own
 		several = several or row.offers > 1 and row.bytes
 		if row.note and not dropped[row.note] then
@@ -168,6 +169,10 @@ local function foot(d, others)
 	if unseen then
 		t[#t + 1] = "not known: NCCL has not asked about this size; "
 			.. "a policy's answer assumes that NCCL offers it"
+	end
+	if blind then
+		t[#t + 1] = "not known although NCCL has asked: it passes no cost table, "
+			.. "as NCCL 2.21"
 	end
 	if read.text(d.wrapped) then
 		t[#t + 1] = ("NCCL's choice is that of the wrapped tuner %s, "
