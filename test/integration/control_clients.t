@@ -22,7 +22,7 @@ check "the socket's mode is 0600" test "$(stat -c %a "$S")" = 600
 	echo status
 	await test -e "$T/go"
 	echo status
-) | timeout 300 "$C/client" "$S" >"$T/one" &
+) | timeout $HANG "$C/client" "$S" >"$T/one" &
 one=$!
 ask "status" "policy list"
 says "a second client is served beside the first" '"policies":'
@@ -38,7 +38,7 @@ load ring choice tables tree big
 ask "policy use ring" "policy list"
 says "clients killed in mid-line and mid-load do no harm" '"name":"ring"' '"in_use":true'
 printf '!fd %s\n!send policy load ring\n' "$P/ring.policy" |
-	timeout 300 "$C/client" "$S" >/dev/null
+	timeout $HANG "$C/client" "$S" >/dev/null
 ask "status"
 says "nor one that goes before the answer" '"ok":true'
 pid=$(basename "$S" | cut -d. -f4)
@@ -52,9 +52,9 @@ check "descriptors that nobody asked for are closed" await as_before
 (
 	echo '!raw 737461'
 	echo '!read 2'
-) | timeout 300 "$C/client" "$S" >"$T/half" &
+) | timeout $HANG "$C/client" "$S" >"$T/half" &
 half=$!
-printf '!read 2\n' | timeout 300 "$C/client" -n -t 50 "$S" >"$T/silent" &
+printf '!read 2\n' | timeout $HANG "$C/client" -n -t 50 "$S" >"$T/silent" &
 silent=$!
 ask "!fill 65535 a" "!raw 0a" "!read"
 says "the longest line is answered" '"code":"usage"'
@@ -74,12 +74,12 @@ hold() { # N that stay; those of before have gone
 	[ -n "$holders" ] && kill $holders 2>/dev/null
 	holders=
 	for i in $(seq "$1"); do
-		timeout 300 "$C/client" "$S" <"$T/hold" >/dev/null 8<&- &
+		timeout $HANG "$C/client" "$S" <"$T/hold" >/dev/null 8<&- &
 		holders="$holders $!"
 	done
 }
 turned_away() {
-	printf '!read\n!read\n' | timeout 300 "$C/client" -n -t 1 "$S" >"$T/r"
+	printf '!read\n!read\n' | timeout $HANG "$C/client" -n -t 1 "$S" >"$T/r"
 	grep -q '"code":"busy"' "$T/r"
 }
 full() {
@@ -102,10 +102,10 @@ soon "room again after they left" '"ok":true'
 
 # ---- slow readers: each keeps its connection until another client needs the place
 printf '!flood 200 policy dump big\n!sleep 7000\n!read 200\n' |
-	timeout 300 "$C/client" "$S" >"$T/slow" &
+	timeout $HANG "$C/client" "$S" >"$T/slow" &
 slow=$!
 printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
-	timeout 300 "$C/client" "$S" >"$T/late" &
+	timeout $HANG "$C/client" "$S" >"$T/late" &
 late=$!
 alive "while a client does not read"
 wait $slow
@@ -121,7 +121,7 @@ rm -f "$T/go"
 	echo '!flood 20000 policy dump big'
 	await test -e "$T/go"
 	echo '!until no-such-text'
-) | timeout 300 "$C/client" "$S" >"$T/stuck" &
+) | timeout $HANG "$C/client" "$S" >"$T/stuck" &
 stuck=$!
 await grep -q '"ok":true' "$T/stuck"
 exec 8<>"$T/hold"
@@ -131,26 +131,35 @@ for i in $(seq 15); do
 		exec 8<&-
 		echo status
 		cat "$T/hold"
-	) | timeout 300 "$C/client" "$S" >"$T/held.$i" 8<&- &
+	) | timeout $HANG "$C/client" "$S" >"$T/held.$i" 8<&- &
 	holders="$holders $!"
 done
 held() { [ "$(cat "$T"/held.* | grep -c '"ok":true')" -eq 15 ]; }
 await held
-served() { echo status | timeout 300 "$C/client" "$S" 2>/dev/null | grep -q '"ok":true'; }
+served() { echo status | timeout $HANG "$C/client" "$S" 2>/dev/null | grep -q '"ok":true'; }
 check "a client that reads nothing gives way when all connections are in use" await served
 : >"$T/go"
 wait $stuck
 check "and is closed" grep -q '^closed' "$T/stuck"
+streams() { ! served; }
+# No event comes on this one, so none is left unread.
+(
+	echo '@1 trace start follow=yes'
+	echo '!until no-such-text'
+) | timeout $HANG "$C/client" "$S" >"$T/quiet" &
+quiet=$!
+await grep -q '"ok":true' "$T/quiet"
+check "a client with a stream has the last place" await streams
+kill $quiet
+wait $quiet
 rm -f "$T/go"
 (
 	echo '@1 decision tail count=1 follow=yes'
 	await test -e "$T/go"
 	echo '!until no-such-text'
-) | timeout 300 "$C/client" "$S" >"$T/stuck" &
+) | timeout $HANG "$C/client" "$S" >"$T/stuck" &
 stuck=$!
 await grep -q '"ok":true' "$T/stuck"
-streams() { ! served; }
-check "a client with a stream has the last place" await streams
 check "one that no longer reads its stream gives way too" await served
 : >"$T/go"
 wait $stuck
@@ -163,7 +172,7 @@ exec 8<&-
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$T" "$T/s"
 	chmod 666 "$S"
-	printf '!read\n!read\n' | timeout 300 "$C/client" -n -u 65534 "$S" >"$T/r" 2>&1
+	printf '!read\n!read\n' | timeout $HANG "$C/client" -n -u 65534 "$S" >"$T/r" 2>&1
 	check "another uid is not served" grep -q '"code":"not_permitted".*uid 0.*uid 65534' "$T/r"
 	check "and closed" grep -q closed "$T/r"
 	check "and logged" grep -q 'uid 65534 pid [0-9]* was rejected' "$T/host.err"

@@ -12,7 +12,7 @@ trap 'rm -rf "$dir"' EXIT
 # What differs from run to run, and the width of columns that follows from it. Other jobs on this
 # machine have lines of the list, and hints.
 plain() {
-	sed -E -e '/^hint: pids? [0-9]/d' -e '/^-  +1  .* no plugin: /d' \
+	sed -E -e '/^hint: pids? [0-9]/d' -e '/^-  +[0-9]+  .* no plugin: /d' \
 		-e "s#$B#BUILD#g; s#build/[a-z]+/#BUILD/#g" \
 		-e 's/\b[0-9a-f]{16}\b/c0ffee0000000000/g' \
 		-e 's/^(c0ffee0000000000 +committed +)[0-9]+( +8 +)[0-8]$/\1N\2N/' \
