@@ -9,6 +9,9 @@
 
 #ifndef __bpf__
 #include <stdint.h>
+/* A fact about the ranks' hosts (core/defs/platform.h) that is not the same for all of them. */
+#define NCCLBPF_MIXED 4294967295u
+
 #endif
 
 /* Texts in contexts. They end in a zero byte and are padded with zero bytes. */
@@ -25,6 +28,9 @@ struct ncclbpf_text128 {
 #define HIDDEN_FIELD(ctx, name, type)
 #else
 #define HIDDEN_FIELD(ctx, name, type) type name;
+/* A fact about the ranks' hosts (core/defs/platform.h) that is not the same for all of them. */
+#define NCCLBPF_MIXED 4294967295u
+
 #endif
 #define CONTEXT_END(ctx) };
 #include "core/defs/contexts.h"
@@ -54,5 +60,8 @@ enum ncclbpf_proto {
  * of at most 1,920 bytes, and does not check whether 0 is left.
  */
 enum ncclbpf_chunk { NCCL_CHUNK_LEAST = 4096, NCCL_CHUNK_MOST = 1 << 30 };
+
+/* A fact about the ranks' hosts (core/defs/platform.h) that is not the same for all of them. */
+#define NCCLBPF_MIXED 4294967295u
 
 #endif

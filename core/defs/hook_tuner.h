@@ -54,6 +54,21 @@ FIELD(tuner, chunk_size,    uint32_t, OUT, COHERENT, "B",
 	"bytes of a chunk, at least NCCL_CHUNK_LEAST; 0: no opinion. NCCL lowers it to its "
 	"buffers' size and rounds it down to whole lines; before 2.30 it does not ask",
 	"getChunkSize chunkSize (tuner v6)")
+FIELD(tuner, gpu_arch,       uint32_t, IN, COHERENT, "1",
+	"architecture of the GPUs: 10 * major + minor of NVIDIA's compute capability, such as 90, "
+	"or AMD's gfx number, such as 942; 0: not known; NCCLBPF_MIXED: they differ",
+	"PCI devices or KFD's topology in sysfs")
+FIELD(tuner, gpus_per_node,  uint32_t, IN, COHERENT, "1",
+	"GPUs of a host; 0: not known; NCCLBPF_MIXED: the hosts differ",
+	"PCI devices or KFD's topology in sysfs")
+FIELD(tuner, nics,           uint32_t, IN, COHERENT, "1",
+	"active ports of a host's RDMA adapters that have the highest rate; 0: not known; "
+	"NCCLBPF_MIXED: the hosts differ", "class infiniband of sysfs")
+FIELD(tuner, nic_mbps,       uint32_t, IN, COHERENT, "Mbit/s",
+	"rate of each of these ports; 0: not known; NCCLBPF_MIXED: the hosts differ",
+	"class infiniband of sysfs")
+FIELD(tuner, ranks_per_node, uint32_t, IN, COHERENT, "1",
+	"ranks / nodes, or NCCLBPF_MIXED if that leaves a remainder", "init nRanks and nNodes")
 /* NCCL's cost table of this decision, for helpers that take the context: NCCL_NUM_ALGOS rows of
  * NCCL_NUM_PROTOS predicted times in microseconds, negative for combinations that NCCL does not
  * offer; NULL if not known. Programs cannot access it. */

@@ -60,6 +60,9 @@ PARAM(ON_DIVERGENCE,       ENUM, "report",  0,    1,          "report|baseline",
 	"to NCCL's own choice at one decision, if they still count decisions alike")
 PARAM(CONTROLLER_MS,       INT,  "1000",    20,   3600000,    "",                    "ms",  PLUGIN,
 	"time between two runs of SEC(\"controller\") programs; the programs may change it")
+PARAM(PLATFORM,            STR,  "",        0,    200,        "",                    "",    PLUGIN,
+	"facts about this host that policies see instead of those that the plugin finds, such as "
+	"gpu_arch=90,gpus_per_node=8,nics=8,nic_mbps=400000; 0: not known")
 PARAM(LOG,                 ENUM, "info",    0,    3,          "off|warn|info|debug", "",    PLUGIN,
 	"lowest level of messages that the plugin writes to NCCL's log")
 PARAM(CHAIN_TUNER,         STR,  "",        0,    511,        "",                    "",    PLUGIN,

@@ -176,9 +176,9 @@ enum { NB_COHERENT = 1 };
 
 /* Programs see a tuner's context without the cost table and the padding before it, where the next
  * field may come. */
-#define TUNER_SIZE                                    \
-	(offsetof(struct ncclbpf_tuner, chunk_size) + \
-	 sizeof(((struct ncclbpf_tuner *)0)->chunk_size))
+#define TUNER_SIZE                                        \
+	(offsetof(struct ncclbpf_tuner, ranks_per_node) + \
+	 sizeof(((struct ncclbpf_tuner *)0)->ranks_per_node))
 static_assert(offsetof(struct ncclbpf_tuner, costs) - TUNER_SIZE < sizeof(const float *),
 	      "the last field that programs see");
 

@@ -96,6 +96,13 @@ void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d)
 	nb_json_ku64(j, "generation", nb_history_number(d->generation));
 }
 
+void nb_cmd_platform(struct nb_json *j, const struct nb_comm *c)
+{
+#define FACT(name) nb_json_ku64(j, #name, __atomic_load_n(&c->base.name, __ATOMIC_RELAXED));
+#include "core/defs/platform.h"
+	nb_json_ku64(j, "ranks_per_node", c->base.ranks_per_node);
+}
+
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c, const struct nb_decision *d)
 {
 	float table[NB_COSTS_KNOWN];
@@ -109,6 +116,7 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c, const struct nb_
 	nb_json_ku64(j, "nvl_domains", c->base.nvl_domains);
 	nb_json_ku64(j, "nvl_min_ranks", c->base.nvl_min_ranks);
 	nb_json_ku64(j, "nvl_max_ranks", c->base.nvl_max_ranks);
+	nb_cmd_platform(j, c);
 	nb_json_ku64(j, "tuner_abi", c->init.abi);
 	/* RCCL changes the protocol of its own choice after it has asked the tuner */
 	nb_json_kbool(j, "rccl", nb_nccl_is_rccl());

@@ -52,6 +52,9 @@ void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d);
 /* Write @key with a cost in microseconds, or null if NCCL predicts none. */
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 
+/* Write what ranks of @c agree on about their hosts: members "gpu_arch" to "ranks_per_node". */
+void nb_cmd_platform(struct nb_json *j, const struct nb_comm *c);
+
 /*
  * Write "context", the other context fields of decision @d of @c, and
  * "costs_us", NCCL's 21 predictions. A choice that NCCL does not offer has the

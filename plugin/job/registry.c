@@ -109,6 +109,7 @@ int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_i
 	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
 	c->slot[i].generation = same ? c->first : first;
 	nb_startup_compare(s, c, (uint32_t)i, same, first);
+	nb_startup_add_facts(c, s->fact);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;
 	*slot = (uint32_t)i;

@@ -26,11 +26,12 @@ struct nb_segment {
 	bool stranger; /* other processes share a segment that this one cannot use */
 	/* ranks of this process rely on a coordinator's membarrier(2) */
 	bool membarrier;
-	uint32_t proc; /* index of this process's entry */
-	bool left;     /* at exit: the entry may be another process's by now */
-	bool stuck;    /* a rank has waited for the lock in vain; accessed atomically */
-	uint64_t ns;   /* nb_pid_namespace of this process */
-	char why[256]; /* why the segment is not shared with other processes */
+	uint32_t proc;		  /* index of this process's entry */
+	bool left;		  /* at exit: the entry may be another process's by now */
+	bool stuck;		  /* a rank has waited for the lock in vain; accessed atomically */
+	uint64_t ns;		  /* nb_pid_namespace of this process */
+	uint32_t fact[NB_NFACTS]; /* facts about this host, for the ranks of this process */
+	char why[256];		  /* why the segment is not shared with other processes */
 	pthread_mutex_t mutex;
 };
 

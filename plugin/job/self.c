@@ -11,6 +11,7 @@
 
 #include "core/job/segment/leftover.h"
 #include "plugin/job/place.h"
+#include "plugin/job/platform.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/startup.h"
 #include "plugin/runtime/clock.h"
@@ -105,6 +106,7 @@ int nb_self_attach(bool control, struct nb_err *err)
 		       "in communicators whose ranks are all in this process",
 		       s->why);
 	publish_settings();
+	nb_platform_facts(s->fact);
 	if (s->shared && nb_segment_procs(s) == 1)
 		remove_leftovers();
 	return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/defs/ctx.h"
 #include "core/job/segment/agree.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
@@ -107,6 +108,30 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		mark_mismatch(c, NB_DIFFER_SETTING + n, k, i);
 	else if (!same_policies)
 		mark_mismatch(c, NB_DIFFER_POLICIES, k, i);
+}
+
+void nb_startup_add_facts(struct nb_seg_comm *c, const uint32_t fact[NB_NFACTS])
+{
+	bool alone = !nb_seg_registered(c);
+
+	for (int i = 0; i < NB_NFACTS; i++) {
+		uint32_t have = __atomic_load_n(&c->fact[i], __ATOMIC_RELAXED);
+
+		__atomic_store_n(&c->fact[i], alone || have == fact[i] ? fact[i] : NCCLBPF_MIXED,
+				 __ATOMIC_RELAXED);
+	}
+}
+
+void nb_startup_facts(struct nb_seg_comm *c, uint32_t fact[NB_NFACTS])
+{
+	bool all = nb_seg_registered(c) == c->nranks;
+	uint32_t open = NB_FACTS_OPEN;
+
+	__atomic_compare_exchange_n(&c->facts, &open, all ? NB_FACTS_KNOWN : NB_FACTS_UNKNOWN,
+				    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	/* no rank can register in a complete entry, so its facts are final */
+	for (uint32_t i = 0; i < NB_NFACTS; i++)
+		fact[i] = nb_seg_fact(c, (enum nb_fact)i);
 }
 
 void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, const uint32_t slot[2],

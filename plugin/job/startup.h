@@ -33,6 +33,21 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 			uint32_t first);
 
 /*
+ * Add the facts about a new rank's host to those of the ranks that have registered before. The
+ * rank's slot is not LIVE yet, and the caller holds the segment's lock.
+ */
+void nb_startup_add_facts(struct nb_seg_comm *c, const uint32_t fact[NB_NFACTS]);
+/*
+ * nb_startup_facts - get the facts that all ranks of @c share, at a rank's first decision
+ * @fact: set to the facts; NCCLBPF_MIXED where ranks differ, 0 where no rank knows it
+ *
+ * All facts are 0 if the first rank that decided had not found all ranks in this segment: some are
+ * on another host, share no segment, or had not registered. That rank's finding stands while the
+ * communicator lives, so all ranks get the same facts. It takes no lock.
+ */
+void nb_startup_facts(struct nb_seg_comm *c, uint32_t fact[NB_NFACTS]);
+
+/*
  * Mark that the ranks in two slots of one process started with different values
  * of setting @what.
  */

@@ -211,6 +211,23 @@ static void choose_clock(struct nb_comm *c)
 	nb_events_tell_decisions(c->fence.slot);
 }
 
+/*
+ * Let policies see the facts that all ranks share. Ranks that register one by one
+ * (NB_ID_PROFILER) may decide before all are known, and ranks of a fleet are in several segments.
+ */
+static void take_facts(struct nb_comm *c)
+{
+	uint32_t fact[NB_NFACTS];
+
+	if (c->init.has_id != NB_ID_TUNER)
+		return;
+	nb_startup_facts(c->seg, fact);
+#define FACT(name)                                                               \
+	__atomic_store_n(&c->base.name, fact[NB_FACT_##name], __ATOMIC_RELAXED); \
+	c->ctx.name = fact[NB_FACT_##name];
+#include "core/defs/platform.h"
+}
+
 /* Before the first decision, when all ranks exist. */
 static void tuner_begin_comm(struct nb_comm *c)
 {
@@ -224,6 +241,7 @@ static void tuner_begin_comm(struct nb_comm *c)
 		return;
 	}
 	choose_clock(c);
+	take_facts(c);
 	nb_startup_count(c->seg);
 }
 

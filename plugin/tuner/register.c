@@ -61,6 +61,14 @@ static struct nb_comm *comm_alloc(void)
 	return c;
 }
 
+/* Returns the ranks of each node; 0 if NCCL says no number of nodes. */
+static uint32_t per_node(uint32_t ranks, uint32_t nodes)
+{
+	if (!nodes)
+		return 0;
+	return ranks % nodes ? NCCLBPF_MIXED : ranks / nodes;
+}
+
 static void fill_base(struct nb_comm *c)
 {
 	c->base = (struct ncclbpf_tuner){
@@ -71,6 +79,7 @@ static void fill_base(struct nb_comm *c)
 		.nvl_domains = c->init.nvl_domains,
 		.nvl_min_ranks = c->init.nvl_min_ranks,
 		.nvl_max_ranks = c->init.nvl_max_ranks,
+		.ranks_per_node = per_node(c->init.ranks, c->init.nodes),
 		.nccl_algo = NCCL_ALGO_UNDEF,
 		.nccl_proto = NCCL_PROTO_UNDEF,
 		.algo = NCCL_ALGO_UNDEF,

@@ -50,8 +50,11 @@ check "each command is described" all_described
 
 grep -E '^    [a-z]' "$DOC" | grep -vE '^    (request|reply|stream|print|f\.write)' |
 	grep -oE '\b[a-z][a-z0-9_]*\b' | sort -u >"$T/every"
-cat "$TOP"/plugin/*/*.c "$TOP"/plugin/*/*/*.c "$TOP"/core/job/segment/*.c |
-	grep -oE '"[a-z][a-z0-9_]*"' | tr -d '"' | sort -u >"$T/written"
+{
+	cat "$TOP"/plugin/*/*.c "$TOP"/plugin/*/*/*.c "$TOP"/core/job/segment/*.c |
+		grep -oE '"[a-z][a-z0-9_]*"' | tr -d '"'
+	sed -n 's/^FACT(\(.*\))$/\1/p' "$TOP/core/defs/platform.h"
+} | sort -u >"$T/written"
 none_left() { comm -23 "$T/every" "$T/written" | grep . && return 1; return 0; }
 check "each described field is written by the plugin" none_left
 

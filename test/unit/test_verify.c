@@ -324,7 +324,7 @@ TEST(json_for_scripts)
 	struct nb_json j;
 	struct nb_buf b;
 
-	ck_assert(!case_asm(&c, "ldxw %r0, [%r1+84]\nexit", &err));
+	ck_assert(!case_asm(&c, "ldxw %r0, [%r1+104]\nexit", &err));
 	with_lines();
 	v = verify(NULL);
 	nb_buf_init(&b, 0);
@@ -334,9 +334,9 @@ TEST(json_for_scripts)
 			 "{\"accepted\":false,\"hook\":\"tuner\",\"policy\":"
 			 "\"size_aware\",\"program\":\"decide\",\"class\":\"ctx_newer\","
 			 "\"text\":\"a context field that this ncclbpf does not have\","
-			 "\"pc\":0,\"reg\":1,\"insn\":\"r0 = *(u32 *)(r1 +84)\","
+			 "\"pc\":0,\"reg\":1,\"insn\":\"r0 = *(u32 *)(r1 +104)\","
 			 "\"required\":\"a field of struct ncclbpf_tuner as this "
-			 "ncclbpf has it (84 bytes)\",\"known\":\"field fabric is not "
+			 "ncclbpf has it (104 bytes)\",\"known\":\"field fabric is not "
 			 "known to this ncclbpf: the policy was built for a newer "
 			 "one\",\"hint\":\"update ncclbpf, or build the policy against "
 			 "the older ncclbpf_policy.h\",\"function\":\"decide\",\"file\":"

@@ -164,11 +164,11 @@ static const struct {
 	  "ldxw %r3, [%r1+28]\nmov %r6, %r1\nmov %r1, %r10\n"
 	  "add %r1, -8\nmov %r2, 0\ncall 0x10001\nn:\nmov %r1, %r10\n"
 	  "add %r1, -8\ncall 0x10002\njne %r0, 0, n\nmov %r1, %r10\n"
-	  "add %r1, -8\ncall 0x10003\nldxw %r0, [%r6+84]\nexit",
+	  "add %r1, -8\ncall 0x10003\nldxw %r0, [%r6+104]\nexit",
 	  NB_FIND_CTX_NEWER },
 	{ "a read outside behind a callback's turns",
 	  "mov %r6, %r1\nldxw %r1, [%r6+28]\nlddw func %r2, f\n"
-	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+84]\nexit\n"
+	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+104]\nexit\n"
 	  "f:\nmov %r0, 0\nexit",
 	  NB_FIND_CTX_NEWER },
 	{ "a bound that is not there",

@@ -83,7 +83,7 @@ $(call unit_test,nccl_program): \
 $(B)/test/unit/in_constructor.so: $(B)/test/unit/in_constructor.o
 	$(ld) -shared -o $@ $<
 # The version of NCCL that the plugin finds in the process.
-$(call unit_test,chunk live loop_faults stopped tuner tuner_changes tuner_explain tuner_names tuner_ranks): \
+$(call unit_test,chunk live loop_faults platform stopped tuner tuner_changes tuner_explain tuner_names tuner_ranks): \
 	NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(call unit_test,nccl_doubt): NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(call unit_test,nccl_doubt): $(call o,test/fakes/host/prof.c)

@@ -68,7 +68,7 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	MAP_SPEC("recent", LRU_HASH, 4, 32, 8, 0),
 };
 
-static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80, 8 } };
+static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 104, 8 } };
 
 /* Everything but the slots, of which there are @n. */
 static inline void case_init(struct case_image *c, uint32_t n)

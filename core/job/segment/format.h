@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 19,
+	NB_SEG_VERSION = 20,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -36,6 +36,16 @@ enum nb_setting {
 #include "core/defs/settings.h"
 	NB_NSETTINGS
 };
+
+/* Facts about a rank's host; rows in core/defs/platform.h. */
+enum nb_fact {
+#define FACT(name) NB_FACT_##name,
+#include "core/defs/platform.h"
+	NB_NFACTS
+};
+
+/* Has a communicator's first decision found all of its ranks in this segment? */
+enum nb_facts { NB_FACTS_OPEN, NB_FACTS_KNOWN, NB_FACTS_UNKNOWN };
 
 /*
  * A process, in 128 bytes. Offset, stride and the first three members are
@@ -228,6 +238,10 @@ struct nb_seg_comm {
 	/* Atomic: index + 1 of the process that returns diverged ranks to NCCL's
 	 * own choice; 0: none has to. */
 	uint32_t resets;
+	uint32_t facts; /* Atomic: an enum nb_facts, which is written once. */
+	/* Atomic, changed under the lock: the facts that all registered ranks share;
+	 * NCCLBPF_MIXED where they differ. */
+	uint32_t fact[NB_NFACTS];
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
@@ -238,6 +252,14 @@ static inline enum nb_clock_kind nb_seg_clock(const struct nb_seg_comm *c)
 	uint32_t kind = __atomic_load_n(&c->clock, __ATOMIC_ACQUIRE);
 
 	return kind <= NB_CLOCK_NONE ? (enum nb_clock_kind)kind : NB_CLOCK_NONE;
+}
+
+/* Return a fact as the communicator's policies see it. */
+static inline uint32_t nb_seg_fact(const struct nb_seg_comm *c, enum nb_fact fact)
+{
+	return __atomic_load_n(&c->facts, __ATOMIC_ACQUIRE) == NB_FACTS_KNOWN
+		       ? __atomic_load_n(&c->fact[fact], __ATOMIC_RELAXED)
+		       : 0;
 }
 
 /* State of the site's agent, which writes it. The first process of a run

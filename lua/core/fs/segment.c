@@ -189,6 +189,8 @@ static void push_decision(lua_State *L, const struct nb_seg_comm *c, uint32_t sl
 	nb_lua_set_int(L, "usable", (lua_Integer)d->usable);
 	nb_lua_set_bool(L, "rccl", d->rccl);
 	nb_lua_set_int(L, "tuner_abi", (lua_Integer)c->record.abi);
+#define FACT(name) nb_lua_set_int(L, #name, nb_seg_fact(c, NB_FACT_##name));
+#include "core/defs/platform.h"
 	lua_setfield(L, -2, "context");
 }
 

@@ -49,6 +49,23 @@ static int rows_params(lua_State *L)
 	return 1;
 }
 
+/* Return the fields of a tuner's context that may be NCCLBPF_MIXED. */
+static int rows_facts(lua_State *L)
+{
+	static const char *const names[] = {
+#define FACT(name) #name,
+#include "core/defs/platform.h"
+		"ranks_per_node"
+	};
+
+	lua_newtable(L);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		lua_pushstring(L, names[i]);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	return 1;
+}
+
 static const struct {
 	const char *word, *text;
 	int status;
@@ -154,10 +171,7 @@ static int rows_nccl(lua_State *L)
 	return 1;
 }
 
-const luaL_Reg nb_lua_rows[] = { { "commands", rows_commands },
-				 { "params", rows_params },
-				 { "errors", rows_errors },
-				 { "nearest", rows_nearest },
-				 { "nccl", rows_nccl },
-				 { "reason", rows_reason },
-				 { NULL, NULL } };
+const luaL_Reg nb_lua_rows[] = { { "commands", rows_commands }, { "params", rows_params },
+				 { "facts", rows_facts },	{ "errors", rows_errors },
+				 { "nearest", rows_nearest },	{ "nccl", rows_nccl },
+				 { "reason", rows_reason },	{ NULL, NULL } };

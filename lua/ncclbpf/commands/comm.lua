@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
 local collectives = require "ncclbpf.job.collectives"
+local context = require "ncclbpf.policy.context"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
@@ -117,11 +118,12 @@ function M.cmd_show(ctx)
 		empty = "no decisions yet",
 		head = function(per)
 			local d = per[1].data
-			return ("comm %s: %s on %s, tuner v%s, generation %s, policies %s"):format(
-				tostring(d.comm),
-				units.count(d.ranks, "rank"), units.count(d.nodes, "node"),
-					tostring(d.tuner_abi), tostring(d.generation),
-					policies(d.policies))
+			local text = ("comm %s: %s on %s, tuner v%s, generation %s, policies %s")
+				:format(tostring(d.comm), units.count(d.ranks, "rank"),
+					units.count(d.nodes, "node"), tostring(d.tuner_abi),
+					tostring(d.generation), policies(d.policies))
+			local facts = context.facts_text(d)
+			return facts == "" and text or text .. ", " .. facts
 		end,
 		columns = stats.measured_columns(any, {
 			{ "coll" }, { "bytes_from", title = "SIZE", num = true,
@@ -208,6 +210,8 @@ local function explain_text(d, who)
 		t[#t + 1] = "no rank has decided this size yet, so this answer is computed"
 	end
 	if read.text(d.note) then t[#t + 1] = d.note end
+	local facts = context.facts_text(read.record(d.context))
+	if facts ~= "" then t[#t + 1] = "all ranks: " .. facts end
 	return table.concat(t, "\n")
 end
 

@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -11,6 +12,30 @@ local M = {}
 -- Kinds of the words in fields
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
+
+-- The value of a fact about the ranks' hosts that differs between them (NCCLBPF_MIXED)
+local MIXED <const> = 0xffffffff
+M.FACTS = lists.set(core.facts())
+
+-- Return a fact as people write it; a program's comparison may have 32 bits with a sign.
+function M.fact_text(v) return v & MIXED == MIXED and "mixed" or tostring(v) end
+
+-- Return the facts of @t, a context or a communicator, that are known: "gpu_arch 90, nics mixed".
+function M.facts_text(t)
+	local parts = {}
+	for _, name in ipairs(core.facts()) do
+		if name ~= "ranks_per_node" and math.type(t[name]) == "integer" and t[name] > 0 then
+			parts[#parts + 1] = name .. " " .. M.fact_text(t[name])
+		end
+	end
+	return table.concat(parts, ", ")
+end
+
+-- Return the value of the field ranks_per_node.
+function M.per_node(ranks, nodes)
+	if nodes == 0 then return 0 end
+	return ranks % nodes == 0 and ranks // nodes or MIXED
+end
 
 -- Return the bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
 local function offered(list)
@@ -38,7 +63,8 @@ function M.read(c, hook)
 				errors.nearest(tostring(k), names) or "see docs/reference.md")
 		end
 		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
-			or units.size(v)) or math.type(v) == "integer" and v
+			or M.FACTS[k] and v == "mixed" and MIXED or units.size(v))
+			or math.type(v) == "integer" and v
 		if k == "usable" and type(v) == "table" then
 			local wrong
 			n, wrong = offered(v)
@@ -99,6 +125,7 @@ function M.complete(c, seq)
 	local default = { seq = seq, pipe_ops = 1, nvl_domains = c.nodes,
 		nvl_min_ranks = c.ranks // math.max(c.nodes, 1),
 		nvl_max_ranks = c.ranks // math.max(c.nodes, 1),
+		ranks_per_node = M.per_node(c.ranks, c.nodes),
 		nccl_algo = core.nccl("algo", "ring"), nccl_proto = core.nccl("proto", "simple"),
 		algo = -1, proto = -1, channels = 0, chunk_size = 0 }
 	for k, v in pairs(default) do c[k] = c[k] or v end

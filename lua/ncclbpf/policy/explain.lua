@@ -3,6 +3,7 @@
 -- comparisons on the path and the row of a table. The job runs its policies and reports what it saw
 -- (plugin/tuner/explain.c); table rows are found here.
 local collectives = require "ncclbpf.job.collectives"
+local context = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
@@ -66,6 +67,7 @@ local WORDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto" }
 
 local function value(field, v)
 	if WORDS[field] then return core.nccl(WORDS[field], v) or tostring(v) end
+	if context.FACTS[field] then return context.fact_text(v) end
 	if field == "bytes" then
 		local text = units.bytes(v)
 		-- Show exact numbers if rounding would make two different values look

@@ -101,7 +101,6 @@ end), "name"))
 -- Return the fields of a context that a grid may set, sorted.
 local function known_fields()
 	local names = lists.keys(is_field)
-	if not is_field.ranks_per_node then names[#names + 1] = "ranks_per_node" end
 	table.sort(names)
 	return names
 end
@@ -263,7 +262,7 @@ function M.each(g, f)
 		end
 		if axis or shape.ranks < shape.nodes then return end
 		local s = lists.copy(shape)
-		if is_field.ranks_per_node then s.ranks_per_node = s.ranks // s.nodes end
+		s.ranks_per_node = context.per_node(s.ranks, s.nodes)
 		local contexts = contexts_of(g, s)
 		n = n + #contexts
 		check_questions(n)

@@ -3,6 +3,7 @@
 -- of a dead job, or the output of `decision tail`. The job is only asked for its records.
 local core = require "ncclbpf.core"
 local collectives = require "ncclbpf.job.collectives"
+local context = require "ncclbpf.policy.context"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
@@ -69,6 +70,9 @@ local function record(t, where)
 		nvl_max_ranks = whole(x.nvl_max_ranks) and x.nvl_max_ranks or 0,
 		nccl_algo = number_of("algo", na), nccl_proto = number_of("proto", np),
 			comm_id = tonumber("0x" .. tostring(t.comm)) or 0 }
+	-- records of older plugins have no facts
+	for _, k in ipairs(core.facts()) do ctx[k] = whole(x[k]) and x[k] or 0 end
+	ctx.ranks_per_node = context.per_node(x.ranks, x.nodes)
 	local was = { algo = number_of("algo", a), proto = number_of("proto", p),
 		channels = channels == nil and 0 or channels,
 		chunk_size = (chunk_size == nil or chunk_size == core.null) and 0 or chunk_size }

@@ -125,6 +125,7 @@ int nb_cmd_comm_show(struct nb_call *call)
 	if (rc)
 		return rc;
 	comm_put(j, c);
+	nb_cmd_platform(j, c);
 	nb_json_karr(j, "table");
 	for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
 		for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
