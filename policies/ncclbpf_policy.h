@@ -66,6 +66,10 @@ typedef long long __s64;
  * After SEC(".maps"):
  * __coherent  programs only read it, it changes on all ranks at the same
  *             decision, so answers may depend on it
+ * __replicated
+ *             an array of which each communicator has its own contents, equal on
+ *             all of its ranks: SEC("profiler/coll_api") programs write it,
+ *             SEC("tuner") programs read it, and answers may depend on it
  * __shared    one map for all policies of the process that define it alike
  * __merged(sum), __merged(max), __merged(histogram)
  *             of a local map: SEC("controller") programs see that of all
@@ -77,6 +81,7 @@ typedef long long __s64;
  *             (ncclbpf_host_age)
  */
 #define __coherent __attribute__((btf_decl_tag("ncclbpf:coherent")))
+#define __replicated __attribute__((btf_decl_tag("ncclbpf:replicated")))
 #define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
 #define __host __attribute__((btf_decl_tag("ncclbpf:host")))
 #define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))

@@ -34,6 +34,7 @@
 #include "core/defs/hook_gin_done.h"
 #include "core/defs/hook_gin_signal.h"
 #include "core/defs/hook_gin_close.h"
+#include "core/defs/hook_coll_api.h"
 
 #undef CONTEXT
 #undef FIELD

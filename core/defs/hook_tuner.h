@@ -73,4 +73,6 @@ FIELD(tuner, ranks_per_node, uint32_t, IN, COHERENT, "1",
  * NCCL_NUM_PROTOS predicted times in microseconds, negative for combinations that NCCL does not
  * offer; NULL if not known. Programs cannot access it. */
 HIDDEN_FIELD(tuner, costs, const float *)
+/* The replicated maps of the communicator; NULL: those of the maps themselves. */
+HIDDEN_FIELD(tuner, state, unsigned char *)
 CONTEXT_END(tuner)

@@ -6,8 +6,8 @@
  * word:     its name, and the ELF section of its programs: SEC("word") or
  *           SEC("word/anything");
  * ctx:      struct ncclbpf_<ctx>, rows in core/defs/hook_<ctx>.h;
- * coherent: NB_COHERENT: outputs and verdict must not depend on rank-local
- *           data; 0: the hook has no such outputs;
+ * coherent: NB_COHERENT: outputs, verdict and replicated maps must not depend
+ *           on rank-local data; 0: the hook has none of them;
  * doc:      one line for the reference page.
  */
 HOOK(TUNER, "tuner", tuner, NB_COHERENT,
@@ -46,5 +46,8 @@ HOOK(GIN_PUT, "gin/put", gin_put, 0,
 HOOK(GIN_DONE, "gin/done", gin_done, 0, "when a kernel's put, signal, get or flush is done")
 HOOK(GIN_SIGNAL, "gin/signal", gin_signal, 0, "when this rank has applied a peer's signal")
 HOOK(GIN_CLOSE, "gin/close", gin_close, 0, "before a GIN collComm is closed")
+HOOK(COLL_API, "profiler/coll_api", coll_api, NB_COHERENT,
+	"at each call of a collective, in the same order on all ranks: "
+	"the program changes replicated maps")
 
 #undef HOOK

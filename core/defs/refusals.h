@@ -42,6 +42,8 @@ REFUSED(FENCE_TIMEOUT,  "fence_timeout",
 	"a change was not decided in time; this rank aborted it")
 REFUSED(GEN_MISSING,    "generation_missing",
 	"a committed generation is not held by this process")
+REFUSED(UNCOUNTED,      "calls_not_counted",
+	"replicated maps need ranks that all count API calls (NCCL_PROFILER_PLUGIN=ncclbpf)")
 // clang-format on
 
 #undef REFUSED

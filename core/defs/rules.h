@@ -108,6 +108,19 @@ RULE(MAP_COHERENT, "map_coherent", "a store into a coherent map",
 	"a map that programs may write", "map {map} is coherent",
 	"coherent maps change only at a fence: let the shell or a controller change it, "
 	"or use a map without __coherent")
+RULE(MAP_REPLICATED, "map_replicated", "a replicated map is used as its kind does not allow",
+	"a look-up on hook tuner or profiler/coll_api", "map {map} is replicated",
+	"other hooks run at different moments on each rank: use a map without __replicated there")
+VARIANT(MAP_REPLICATED_HELPER, MAP_REPLICATED,
+	"a look-up of an element", "",
+	"find the element with bpf_map_lookup_elem, then read and write it through the pointer")
+VARIANT(MAP_REPLICATED_READ, MAP_REPLICATED,
+	"a map that programs on this hook may write", "",
+	"NCCL may ask the tuners of some ranks only: let a program on profiler/coll_api write it")
+VARIANT(MAP_REPLICATED_STORE, MAP_REPLICATED,
+	"a plain store of a number", "",
+	"one thread writes the map, so atomic operations are not needed; "
+	"let helpers write to a variable, and store that")
 RULE(MEM_BOUNDS, "memory_bounds", "an access outside the program's memory",
 	"{bytes} within {memory}: offset 0 to {last_offset}", "{access}",
 	"compare the offset with the size of the memory first")
@@ -379,6 +392,13 @@ RULE(LOCAL_CONTROL, "local_control",
 	"ctx->{name} written on all ranks or on none",
 	"the branch at {where} depends on local data and decides whether this runs",
 	"ranks that answer differently hang the job; decide by coherent inputs and coherent maps")
+RULE(LOCAL_STATE, "local_state", "a replicated map depends on data that differs between ranks",
+	"a value for map {map} that is equal on all ranks", "{value}; local since {where}",
+	"ranks that store different values answer differently later, which hangs the job; "
+	"compute the value from coherent inputs and from maps tagged __coherent or __replicated")
+VARIANT(LOCAL_STATE_CONTROL, LOCAL_STATE,
+	"map {map} written on all ranks or on none",
+	"the branch at {where} depends on local data and decides whether this runs", "")
 RULE(LOCAL_VERDICT, "local_verdict", "the return value depends on data that differs between ranks",
 	"a return value that is equal on all ranks",
 	"the return value depends on local data since {where}",

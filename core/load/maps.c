@@ -21,8 +21,13 @@ static const struct {
 	const char *word;
 	uint32_t tag;
 } map_tags[] = {
-	{ "coherent", NB_MAPF_COHERENT }, { "shared", NB_MAPF_SHARED }, { "sum", NB_MAPF_SUM },
-	{ "max", NB_MAPF_MAX },		  { "histogram", NB_MAPF_SUM }, { "host", NB_MAPF_HOST },
+	{ "coherent", NB_MAPF_COHERENT },
+	{ "shared", NB_MAPF_SHARED },
+	{ "sum", NB_MAPF_SUM },
+	{ "max", NB_MAPF_MAX },
+	{ "histogram", NB_MAPF_SUM },
+	{ "host", NB_MAPF_HOST },
+	{ "replicated", NB_MAPF_REPLICATED },
 };
 
 /* The first warning of libbpf. Thread-local, because libbpf's callback
@@ -161,7 +166,8 @@ static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 			return 0;
 		}
 	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, max, histogram, host",
+		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, max, histogram, "
+		       "host, replicated",
 		       m->name, tag);
 }
 

@@ -174,25 +174,27 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 
 enum { NB_COHERENT = 1 };
 
-/* Programs see a tuner's context without the cost table and the padding before it, where the next
+/* Programs see a context without its hidden members and the padding before them, where the next
  * field may come. */
-#define TUNER_SIZE                                        \
-	(offsetof(struct ncclbpf_tuner, ranks_per_node) + \
-	 sizeof(((struct ncclbpf_tuner *)0)->ranks_per_node))
-static_assert(offsetof(struct ncclbpf_tuner, costs) - TUNER_SIZE < sizeof(const float *),
-	      "the last field that programs see");
+#define END_OF(ctx, field) \
+	(offsetof(struct ncclbpf_##ctx, field) + sizeof(((struct ncclbpf_##ctx *)0)->field))
+#define TUNER_SIZE END_OF(tuner, ranks_per_node)
+#define COLL_API_SIZE END_OF(coll_api, nodes)
+static_assert(offsetof(struct ncclbpf_tuner, costs) - TUNER_SIZE < sizeof(const float *) &&
+		      offsetof(struct ncclbpf_coll_api, state) - COLL_API_SIZE < sizeof(char *),
+	      "the last fields that programs see");
 
 static const struct nb_hook_spec hooks[NB_NHOOKS] = {
-#define HOOK(name, word, ctx, coherent, doc)                                                 \
-	[NB_HOOK_##name] = {                                                                 \
-		NB_HOOK_##name,                                                              \
-		word,                                                                        \
-		"ncclbpf_" #ctx,                                                             \
-		NB_HOOK_##name == NB_HOOK_TUNER ? TUNER_SIZE : sizeof(struct ncclbpf_##ctx), \
-		fields_##ctx,                                                                \
-		sizeof(fields_##ctx) / sizeof(fields_##ctx[0]),                              \
-		coherent                                                                     \
-	},
+#define HOOK(name, word, ctx, coherent, doc)                                                      \
+	[NB_HOOK_##name] = { NB_HOOK_##name,                                                      \
+			     word,                                                                \
+			     "ncclbpf_" #ctx,                                                     \
+			     NB_HOOK_##name == NB_HOOK_TUNER	  ? TUNER_SIZE                    \
+			     : NB_HOOK_##name == NB_HOOK_COLL_API ? COLL_API_SIZE                 \
+								  : sizeof(struct ncclbpf_##ctx), \
+			     fields_##ctx,                                                        \
+			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]),                      \
+			     coherent },
 #include "core/defs/hooks.h"
 };
 

@@ -217,8 +217,9 @@ enum { NB_HELPER_EXTERN = 0x10001 };
 /* From this number on, helpers with a CTX read the decision of a tuner context.
  */
 enum { NB_HELPER_TUNER = 0x20001 };
-/* The helpers that controllers may call on coherent maps. */
-enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
+/* The helper that may be called on replicated maps, and those that controllers may
+ * call on coherent maps. */
+enum { NB_HELPER_LOOKUP = 1, NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
 
 struct nb_helper_spec {
 	int32_t id;

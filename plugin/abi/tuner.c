@@ -13,6 +13,7 @@
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/nccl.h"
 #include "plugin/runtime/nccl_doubt.h"
+#include "plugin/tuner/adopt.h"
 #include "plugin/tuner/chunk.h"
 #include "plugin/tuner/decide.h"
 #include "plugin/tuner/register.h"
@@ -36,7 +37,7 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 		.nodes = clamp32(init->nodes),
 		.abi = init->abi,
 	};
-	const struct nb_comm *comm;
+	struct nb_comm *comm;
 	int rc;
 
 	if (!context)
@@ -64,6 +65,7 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 	comm = *context;
 	nb_events_tell_tuner(c.comm_id, comm ? comm->seg : NULL, nb_comm_slot(comm),
 			     nb_comm_ring(comm));
+	nb_events_tell_calls(nb_comm_slot(comm), nb_tuner_call, comm);
 	return NB_NCCL_SUCCESS;
 }
 

@@ -434,14 +434,34 @@ static void commit_comm(struct nb_seg_comm *c, uint32_t number, const struct nb_
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
+/* Returns true if the policies of @digest for @c need a clock that @c does not have. */
+static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA256_SIZE],
+			char why[NB_STARTUP_WHY])
+{
+	struct nb_gen *g;
+	bool needs;
+
+	nb_lock(NB_LOCK_STATE);
+	g = nb_gens_find(digest);
+	needs = g && nb_gen_of(g, c->comm_id)->state_size;
+	nb_unlock(NB_LOCK_STATE);
+	if (!needs || (nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
+		return false;
+	snprintf(why, NB_STARTUP_WHY,
+		 "the policies have replicated maps, and its ranks do not all count API calls: set "
+		 "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
+		 "NCCLBPF_API_CLOCK=on");
+	return true;
+}
+
 /*
  * Report a communicator that keeps its generation: while it lives, or until its
  * ranks have registered (nb_change_catch_up). Returns false if a fence can move it.
  */
 static bool report_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
-			 struct nb_change_comm *out)
+			 const uint8_t digest[NB_SHA256_SIZE], struct nb_change_comm *out)
 {
-	if (!nb_startup_fixed(s, c, out->why))
+	if (!nb_startup_fixed(s, c, out->why) && !lacks_calls(c, digest, out->why))
 		return false;
 	out->comm_id = c->comm_id;
 	out->ranks = c->nranks;
@@ -583,7 +603,7 @@ static void commit_comms(uint32_t number, bool behind, struct nb_change *out)
 		    out->ncomms == NB_CHANGE_COMMS ||
 		    (behind && !can_catch_up(nb_self.seg, i, number)))
 			continue;
-		if (report_fixed(nb_self.seg, &comm[i], &out->comm[out->ncomms])) {
+		if (report_fixed(nb_self.seg, &comm[i], out->digest, &out->comm[out->ncomms])) {
 			out->ncomms++;
 			continue;
 		}
@@ -653,7 +673,7 @@ static void forecast_comms(struct nb_change *out)
 		if (!comm_in_use(&comm[i]) || is_of_fleet(&comm[i]) ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (!report_fixed(nb_self.seg, &comm[i], to)) {
+		if (!report_fixed(nb_self.seg, &comm[i], out->digest, to)) {
 			to->comm_id = comm[i].comm_id;
 			to->ranks = comm[i].nranks;
 			to->state = NB_CHANGE_STAGED;
@@ -761,6 +781,7 @@ void nb_change_catch_up(void)
 	if (nb_seg_baseline(s->mem) == number && some_lag_here(s, number)) {
 		nb_segment_reap(s);
 		out.ncomms = 0;
+		nb_segment_digest(s, number, out.digest);
 		if (check_barrier(s, &err))
 			tell_late(&err);
 		else

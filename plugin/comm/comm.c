@@ -192,6 +192,19 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	       nb_comm_differs_so(c), nb_startup_remedy(c->seg));
 }
 
+void nb_comm_tell_uncounted(struct nb_comm *c)
+{
+	if (c->told_uncounted || !__atomic_load_n(&c->uncounted, __ATOMIC_RELAXED))
+		return;
+	c->told_uncounted = true;
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx: its policies have replicated maps, but not all of its ranks "
+	       "count API calls in one job segment or fleet, so NCCL decides; set "
+	       "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
+	       "NCCLBPF_API_CLOCK=on",
+	       (unsigned long long)c->init.comm_id);
+}
+
 enum { FLEET_TICKS = 3 };
 
 void nb_comm_tell_fleet(struct nb_comm *c)

@@ -114,6 +114,9 @@ struct nb_comm {
 	bool chained; /* the wrapped tuner is asked before the policies */
 	bool chunks;  /* NCCL asks for chunk sizes (plugin/tuner/chunk.h) */
 	bool chunked; /* policies of @gen have chosen some */
+	/* @gen is NCCL's own choice, because the policies' replicated maps need a
+	 * count of API calls; accessed atomically */
+	bool uncounted;
 	uint32_t max_channels;
 	uint32_t abi;
 	/* template of @ctx: constants of the communicator, and no answer */
@@ -125,6 +128,8 @@ struct nb_comm {
 	 * the cost table; 0: NCCL's own
 	 */
 	uint32_t chunk_size[NCCL_NUM_COLLS][NB_COSTS_KNOWN];
+	/* contents of the replicated maps: NB_MAP_MAX_STATE bytes */
+	unsigned char *state;
 	/* NB_RING decisions, in the segment if it has a free ring */
 	struct nb_packed *ring;
 	/* the latest decisions: NCCL_NUM_COLLS * NB_SIZE_BUCKETS entries */
@@ -158,6 +163,7 @@ struct nb_comm {
 	 */
 	uint32_t missing;
 	bool told_missing; /* the log says so */
+	bool told_uncounted;
 	/*
 	 * the log says why the fleet leaves the communicator to NCCL; number of
 	 * ticks since there is a reason
@@ -232,6 +238,12 @@ const char *nb_comm_differs_so(const struct nb_comm *c);
  * caller holds NB_LOCK_STATE, or @c is not yet in the list.
  */
 void nb_comm_tell_mismatch(struct nb_comm *c);
+/*
+ * Log once that NCCL decides for the communicator, because its policies have
+ * replicated maps and its ranks do not count API calls. The caller holds
+ * NB_LOCK_STATE.
+ */
+void nb_comm_tell_uncounted(struct nb_comm *c);
 /*
  * Log once why the fleet leaves the communicator to NCCL, for example because
  * some hosts lack NCCLBPF_FLEET. Call it once a second; a reason that passes

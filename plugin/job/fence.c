@@ -153,7 +153,11 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks)
 {
 	f->odd |= NB_FENCE_CALLS;
 	f->clocks = clocks;
-	nb_fence_announce(f, 0);
+	f->clock = nb_fence_calls(f);
+	f->before = 0;
+	__atomic_store_n(&f->clocks[0], (uint32_t)f->clock, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->slot->decisions, f->seq, __ATOMIC_RELAXED);
+	nb_fence_publish(f, f->clock + 1);
 }
 
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)

@@ -86,28 +86,9 @@ static inline uint64_t nb_fence_calls(const struct nb_fence_rank *f)
 	return __atomic_load_n(&f->slot->calls, __ATOMIC_ACQUIRE) - 1;
 }
 
-/*
- * Announce decision @n of a rank that is not usual. Returns the record's word.
- * With NB_FENCE_CALLS, several decisions may announce the same number, and the next
- * decision may skip numbers.
- */
-static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
+/* Announce @to. Returns the record's word as it is after the announcement. */
+static inline uint64_t nb_fence_publish(struct nb_fence_rank *f, uint64_t to)
 {
-	uint64_t to = n + 1;
-
-	if (f->odd & NB_FENCE_CALLS) {
-		uint64_t calls = nb_fence_calls(f);
-
-		f->before = f->clock + 1;
-		/* the announced number never decreases */
-		if (n == 0 || calls > f->clock)
-			f->clock = calls;
-		if (n == 0)
-			f->before = 0;
-		__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock, __ATOMIC_RELAXED);
-		__atomic_store_n(&f->slot->decisions, to, __ATOMIC_RELAXED);
-		to = f->clock + 1;
-	}
 	if (f->odd & NB_FENCE_FULL) {
 		__atomic_exchange_n(&f->slot->announced, to, __ATOMIC_SEQ_CST);
 	} else {
@@ -115,6 +96,42 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	}
 	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
+}
+
+/* Read the number of API calls; it never decreases. */
+static inline void nb_fence_count_calls(struct nb_fence_rank *f)
+{
+	uint64_t calls = nb_fence_calls(f);
+
+	f->before = f->clock + 1;
+	if (calls > f->clock)
+		f->clock = calls;
+}
+
+/*
+ * Announce decision @n of a rank that is not usual. Returns the record's word.
+ * With NB_FENCE_CALLS, several decisions may announce the same number, and the next
+ * decision may skip numbers.
+ */
+static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
+{
+	if (!(f->odd & NB_FENCE_CALLS))
+		return nb_fence_publish(f, n + 1);
+	nb_fence_count_calls(f);
+	__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->slot->decisions, n + 1, __ATOMIC_RELAXED);
+	return nb_fence_publish(f, f->clock + 1);
+}
+
+/*
+ * Announce an API call, of which no decision follows yet, if the rank counts
+ * calls (NB_FENCE_CALLS). Returns true if the current generation sees it. Returns
+ * false if nb_fence_look must find the generation for f->clock.
+ */
+static inline bool nb_fence_call(struct nb_fence_rank *f)
+{
+	nb_fence_count_calls(f);
+	return nb_fence_publish(f, f->clock + 1) == f->seen;
 }
 
 /*
@@ -184,7 +201,7 @@ static inline bool nb_fence_same(const struct nb_fence_rank *f)
 
 /*
  * Count API calls instead of decisions for this rank's fences. Must run before
- * the rank's first decision. @clocks: array of NB_RING entries
+ * the rank's first decision ends. @clocks: array of NB_RING entries
  */
 void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
 

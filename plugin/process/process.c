@@ -59,6 +59,7 @@ void nb_process_tick(void)
 		nb_comm_tell_mismatch(c);
 		nb_comm_tell_fleet(c);
 		nb_gens_tell_missing(c);
+		nb_comm_tell_uncounted(c);
 		nb_overdue_look(c);
 	}
 	nb_wrapped_log();

@@ -100,6 +100,7 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->decided, NULL);
 	SET(pc->ring, NULL);
 	SET(pc->slot, NULL);
+	SET(pc->call, NULL);
 	SET(pc->rank, init->rank);
 	SET(pc->ranks, init->ranks);
 	SET(pc->nodes, init->nodes);
@@ -241,6 +242,18 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_comm *entry, struct nb
 	pthread_mutex_unlock(&nb_prof.lock);
 }
 
+void nb_events_tell_calls(const struct nb_seg_slot *slot, nb_api_call_fn *fn, void *caller)
+{
+	for (uint32_t i = 0; slot && i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = __atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+
+		if (!pc || GET(pc->slot) != slot)
+			continue;
+		SET(pc->caller, caller);
+		__atomic_store_n(&pc->call, fn, __ATOMIC_RELEASE);
+	}
+}
+
 void nb_events_tell_decisions(struct nb_seg_slot *slot)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
@@ -265,6 +278,7 @@ void nb_events_untell(const struct nb_seg_slot *slot)
 		if (GET(pc->slot) != slot)
 			continue;
 		SET(pc->slot, NULL);
+		SET(pc->call, NULL);
 		nb_events_ask();
 	}
 }

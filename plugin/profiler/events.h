@@ -113,6 +113,12 @@ bool nb_events_sees_calls(uint64_t comm_id);
  */
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_comm *entry, struct nb_seg_slot *slot,
 			  const struct nb_packed *ring);
+/*
+ * Call @fn with @caller at each API call that the profiler counts in @slot, in
+ * the thread that makes the call, after it was counted. It ends with
+ * nb_events_untell.
+ */
+void nb_events_tell_calls(const struct nb_seg_slot *slot, nb_api_call_fn *fn, void *caller);
 /* Use slot->decisions as the number of decisions of @slot's rank. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
 /* Stop using @slot, because its rank makes no more calls. */

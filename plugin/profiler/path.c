@@ -3,6 +3,7 @@
  * Entry points of NCCL's events. They find out the kind of an event and whether
  * its communicator still exists.
  */
+#include "core/defs/ctx.h"
 #include "core/job/segment/format.h"
 
 #include "plugin/profiler/slots.h"
@@ -60,12 +61,17 @@ static void learn_identity(struct nb_pcomm *pc, const struct nb_descr *d)
  * Count an API call, which fences may count instead of decisions. One thread
  * makes all calls of a communicator.
  */
-static void count_api_call(struct nb_pcomm *pc)
+static void count_api_call(struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	struct nb_seg_slot *slot = __atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
+	nb_api_call_fn *call = __atomic_load_n(&pc->call, __ATOMIC_ACQUIRE);
 
-	if (slot)
-		__atomic_store_n(&slot->calls, GET(slot->calls) + 1, __ATOMIC_RELEASE);
+	if (!slot)
+		return;
+	__atomic_store_n(&slot->calls, GET(slot->calls) + 1, __ATOMIC_RELEASE);
+	if (call)
+		call(pc->caller, d->func < NCCL_NUM_COLLS ? d->func : NCCL_NUM_COLLS,
+		     nb_task_bytes(pc, d));
 }
 
 /*
@@ -126,7 +132,7 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 		return nb_events_start_kernel(context, d->parent, d->channel, d->timer,
 					      d->has_timer);
 	case NB_EVENT_COLL_API:
-		count_api_call(pc);
+		count_api_call(pc, d);
 		count_while_on(&pc->calls);
 		if (GET(pc->abi) >= 6 && d->func == BROADCAST)
 			note_broadcast(pc, d->peer);

@@ -139,6 +139,8 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
  * Start a collective, send or receive. Returns its handle. @token: the
  * communicator's token as the caller has read it
  */
+/* Returns the bytes of the whole collective, as NCCL's tuner counts them. */
+uint64_t nb_task_bytes(const struct nb_pcomm *pc, const struct nb_descr *d);
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d);
 void nb_task_stop(uint64_t h);
 /*

@@ -50,6 +50,12 @@ struct nb_descr {
 };
 
 /*
+ * An API call of a communicator. @coll: enum ncclbpf_coll, or NCCL_NUM_COLLS for
+ * other functions; @bytes: of the whole collective, as NCCL's tuner counts them
+ */
+typedef void nb_api_call_fn(void *caller, uint32_t coll, uint64_t bytes);
+
+/*
  * Reasons why an event was not measured. core/defs/lost.h has a row for each.
  */
 enum nb_lost {
@@ -167,7 +173,10 @@ struct nb_pcomm {
 	const struct nb_packed *ring;
 	/* slot that counts API calls, or NULL; accessed atomically */
 	struct nb_seg_slot *slot;
-	struct nb_seg_comm *entry;  /* of the slot; accessed atomically */
+	struct nb_seg_comm *entry; /* of the slot; accessed atomically */
+	/* told of each counted call, with @caller; NULL: nothing is; accessed atomically */
+	nb_api_call_fn *call;
+	void *caller;
 	int32_t rank, ranks, nodes; /* accessed atomically */
 	/* of the last call of a broadcast, or -1; of the thread that calls */
 	int32_t bcast_root;

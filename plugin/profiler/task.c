@@ -186,8 +186,7 @@ static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token, ui
 	return s;
 }
 
-/* Returns the bytes of the whole collective, as NCCL's tuner counts them. */
-static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
+uint64_t nb_task_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	enum { ALL_GATHER = 2, REDUCE_SCATTER = 3 };
 	int32_t ranks = GET(pc->ranks);
@@ -200,7 +199,7 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token, const struct nb_descr *d)
 {
 	uint32_t need = GET(nb_prof.need);
-	struct nb_decided_task task = { d->func, d->algo, d->proto, whole_bytes(pc, d) };
+	struct nb_decided_task task = { d->func, d->algo, d->proto, nb_task_bytes(pc, d) };
 	uint64_t n, expect = 0, now = nb_clock_system();
 	bool maybe = false;
 	struct nb_op_slot *s = task_take_next(pc, token, &n, now);

@@ -138,6 +138,9 @@ static int explain_run(const struct nb_comm *c, const struct nb_gen *from, uint6
 	int rc;
 
 	explain_context(c, out, bytes, table, &ctx);
+	/* other policies would begin with replicated maps of zeroes */
+	if (memcmp(from->state_digest, c->gen->state_digest, NB_SHA256_SIZE) != 0)
+		ctx.state = NULL;
 	out->answer = out->basis;
 	out->answer.bytes = bytes;
 	out->answer.algo = out->basis.nccl_algo;

@@ -43,7 +43,7 @@ enum {
 	 */
 	NLATEST = NB_LATEST_NONE + 1,
 	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
-		NB_SEEN * sizeof(struct nb_seen)
+		NB_SEEN * sizeof(struct nb_seen) + NB_MAP_MAX_STATE
 };
 
 /* Allocate zeroed pages, which cost no memory until they are touched. */
@@ -58,6 +58,7 @@ static struct nb_comm *comm_alloc(void)
 	c->ring = c->own_ring = (struct nb_packed *)(void *)(p + HEAD);
 	c->latest = (struct nb_latest *)(void *)(p + HEAD + NB_SEG_RING_SIZE);
 	c->seen = (struct nb_seen *)(void *)(c->latest + NLATEST);
+	c->state = (unsigned char *)(c->seen + NB_SEEN);
 	return c;
 }
 
@@ -84,6 +85,7 @@ static void fill_base(struct nb_comm *c)
 		.nccl_proto = NCCL_PROTO_UNDEF,
 		.algo = NCCL_ALGO_UNDEF,
 		.proto = NCCL_PROTO_UNDEF,
+		.state = c->state,
 	};
 	c->ctx = c->base;
 }
@@ -379,6 +381,7 @@ void nb_comm_free(struct nb_comm *c)
 	/* the communicator may end before the next tick logs this */
 	nb_comm_tell_mismatch(c);
 	nb_gens_tell_missing(c);
+	nb_comm_tell_uncounted(c);
 	nb_wrapped_log();
 	nb_override_tell();
 	remove_from_list(c);

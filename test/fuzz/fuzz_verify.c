@@ -12,6 +12,7 @@
 
 #include "core/bpf/exec/run/exec.h"
 #include "core/bpf/map/map.h"
+#include "core/defs/ctx.h"
 #include "test/unit/verify_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,7 +37,7 @@ static void make_maps(void)
 static void run(const struct nb_image *img, const struct nb_verdict *v)
 {
 	uint32_t size = nb_spec_hook(NB_HOOK_TUNER)->ctx_size;
-	uint8_t *ctx = calloc(1, size);
+	uint8_t *ctx = calloc(1, sizeof(struct ncclbpf_tuner));
 	struct nb_exec *x = NULL;
 	struct nb_err err;
 

@@ -17,7 +17,8 @@ for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kern
 		hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv \
 		hook_net_test hook_net_close hook_verbs_qp hook_verbs_post hook_verbs_done \
 		hook_verbs_event hook_verbs_mr hook_controller hook_env hook_gin_connect \
-		hook_gin_put hook_gin_done hook_gin_signal hook_gin_close maps helpers rules; do
+		hook_gin_put hook_gin_done hook_gin_signal hook_gin_close hook_coll_api \
+		maps helpers rules; do
 	rows=$(grep -E '^[A-Z]+\([A-Za-z0-9_]+, ' "core/defs/$t.h" | grep -vc '^VARIANT')
 	lines=$(grep "^Table: .core/defs/$t.h." docs/reference.md | awk -f docs/tables.awk | wc -l)
 	echo "$rows rows, $lines lines with the heading" >"$dir/log"

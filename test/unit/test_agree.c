@@ -366,6 +366,50 @@ TEST(ranks_that_call_differently_are_found)
 	ck_assert_int_eq(a.verdict, NB_TOO_FAR);
 }
 
+/* Hashes of replicated maps are compared after the same calls. */
+TEST(replicated_maps_that_differ_are_found)
+{
+	static const uint64_t calls[2][3] = { { 64, 128, 192 }, { 128, 192, 256 } };
+	struct nb_seg_state *s[2];
+
+	join(2);
+	for (uint32_t r = 0; r < 2; r++) {
+		run(r, 8);
+		s[r] = nb_seg_states(ring[r]);
+		for (int i = 0; i < 3; i++)
+			s[r][calls[r][i] / NB_STATE_EVERY % NB_STATES] =
+				(struct nb_seg_state){ calls[r][i], 1000 + calls[r][i] };
+	}
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert(!nb_agree_broken(&a));
+	s[1][3].hash++;
+	look();
+	ck_assert_int_eq(a.verdict, NB_STATE_DIFFERS);
+	ck_assert_uint_eq(a.seq, 192);
+	ck_assert(a.aligned && nb_agree_broken(&a));
+	/* the first of several */
+	s[0][2].hash++;
+	look();
+	ck_assert_uint_eq(a.seq, 128);
+}
+
+/* A rank announces calls before its first decision. */
+TEST(calls_are_no_decision_that_was_begun)
+{
+	struct nb_seg_slot *slot;
+	uint64_t seq;
+
+	join(1);
+	slot = &comm->slot[0];
+	slot->announced = 1;
+	ck_assert(nb_job_undecided(slot, &seq) && seq == 0);
+	slot->calls = 2;
+	slot->announced = 2;
+	ck_assert(!nb_job_undecided(slot, &seq));
+	ck_assert_uint_eq(nb_job_decisions(slot), 0);
+}
+
 TEST(a_hash_can_be_taken_back)
 {
 	uint64_t hash[100] = { 0 };

@@ -26,6 +26,7 @@
 #include "core/load/object.h"
 #endif
 #include "core/ncclbpf.h"
+#include "core/bpf/generation/run.h"
 #include "core/defs/ctx.h"
 #include "test/unit/verify_image.h"
 #include "test/unit/verify_near.h"
@@ -75,6 +76,7 @@ static void random_context(struct ncclbpf_tuner *ctx)
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
 		costs[i] = (float)(ctx->bytes >> i & 255) - 3.0f;
 	ctx->costs = ctx->seq % 8 ? costs : NULL;
+	ctx->state = NULL;
 }
 
 /* One policy on both engines. */
@@ -220,6 +222,8 @@ static void become_host(uint32_t n)
 	__atomic_store_n(&nb_cpu_known.n, n, __ATOMIC_RELAXED);
 }
 
+enum { FEW_CPUS = 1, MANY_CPUS = 64 };
+
 /* Random elements in the maps that are not coherent. */
 static void fill_local_maps(const struct side *s)
 {
@@ -230,7 +234,7 @@ static void fill_local_maps(const struct side *s)
 		struct nb_map *map = s->gen->policy->maps[m];
 		size_t n;
 
-		if (!map || spec->tags & NB_MAPF_COHERENT ||
+		if (!map || spec->tags & (NB_MAPF_COHERENT | NB_MAPF_REPLICATED) ||
 		    (n = nb_map_user_value_size(map)) > MAX)
 			continue;
 		for (int i = 0; i < 4; i++) {
@@ -255,23 +259,49 @@ static void change_local_fields(struct ncclbpf_tuner *ctx)
 				((unsigned char *)ctx)[h->fields[f].off + b] = (unsigned char)rnd();
 }
 
+/* The replicated maps of the communicator, on each host. */
+static unsigned char state[2][NB_MAP_MAX_STATE];
+
 static void run_on_host(const struct side *s, uint32_t ncpus, uint32_t prog,
 			struct ncclbpf_tuner *ctx)
 {
 	become_host(ncpus);
 	fill_local_maps(s);
 	change_local_fields(ctx);
+	ctx->state = state[ncpus == FEW_CPUS];
 	nb_exec_run(s->gen->prog[prog].exec, ctx, sizeof(*ctx));
 	(*runs)++;
 }
 
-enum { FEW_CPUS = 1, MANY_CPUS = 64 };
+/* A call that both hosts make: what it leaves in the replicated maps is the same. */
+static void call_on_hosts(const struct side *a, const struct side *b, const char *name)
+{
+	struct ncclbpf_coll_api ctx = { .comm_id = rnd(),
+					.bytes = rnd() >> (rnd() >> 58),
+					.seq = rnd() >> 40,
+					.coll = (uint32_t)(rnd() % 6),
+					.ranks = 1 + (uint32_t)(rnd() % 64),
+					.nodes = 1 };
+
+	become_host(FEW_CPUS);
+	fill_local_maps(a);
+	ctx.state = state[1];
+	nb_gen_run_event(a->gen, NB_HOOK_COLL_API, &ctx, sizeof(ctx), 0);
+	become_host(MANY_CPUS);
+	fill_local_maps(b);
+	ctx.state = state[0];
+	nb_gen_run_event(b->gen, NB_HOOK_COLL_API, &ctx, sizeof(ctx), 0);
+	ck_assert_msg(!memcmp(state[0], state[1], sizeof(state[0])),
+		      "%s: hosts differ in the replicated maps", name);
+}
 
 static void run_on_hosts(const struct side *a, const struct side *b, const char *name)
 {
 	double start = now_ns();
 
-	for (int i = 0; i < RUNS && now_ns() - start < LIMIT_NS; i++)
+	memset(state, 0, sizeof(state));
+	for (int i = 0; i < RUNS && now_ns() - start < LIMIT_NS; i++) {
+		call_on_hosts(a, b, name);
 		for (uint32_t p = 0; p < a->gen->nprogs; p++) {
 			struct ncclbpf_tuner x, y;
 
@@ -285,6 +315,7 @@ static void run_on_hosts(const struct side *a, const struct side *b, const char 
 				      "%s: hosts decide %d %d %d and %d %d %d", name, x.algo,
 				      x.proto, x.channels, y.algo, y.proto, y.channels);
 		}
+	}
 }
 
 static bool make_on_host(struct side *s, uint32_t ncpus, const struct nb_buf *b)

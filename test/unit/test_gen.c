@@ -336,4 +336,55 @@ TEST(refused_program_says_why_in_two_forms)
 	nb_buf_fini(&b);
 }
 
+/* ---- replicated maps ---- */
+
+static const struct nb_map_spec made_state =
+	MAP_SPEC("state", ARRAY, 4, 8, 256, NB_MAPF_REPLICATED);
+
+static struct nb_policy *counts(const char *name)
+{
+	return policy(name, "mov %r0, 0\nexit\n", &made_state, 1, NULL, 0);
+}
+
+TEST(replicated_maps_of_all_policies_have_room_for_4_KiB)
+{
+	struct nb_policy *p[3] = { counts("a"), counts("b"), counts("c") };
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+
+	ck_assert_msg(!nb_gen_new(&g, p, 2, NULL, &err), "%s", err.text);
+	ck_assert_uint_eq(g->state_size, NB_MAP_MAX_STATE);
+	nb_gen_put(g);
+	ck_assert_int_eq(nb_gen_new(&g, p, 3, NULL, &err), NB_E_LIMIT);
+	ck_assert_ptr_nonnull(strstr(err.text, "policy c: with map state"));
+	for (int i = 0; i < 3; i++)
+		nb_policy_put(p[i]);
+}
+
+/* A communicator keeps the contents from one generation to another with an equal digest. */
+TEST(state_depends_on_the_policies_that_have_some_and_on_their_order)
+{
+	struct nb_policy *a = counts("a"), *b = counts("b");
+	struct nb_policy *plain = policy("plain", MADE_CHOOSE(1, 2), NULL, 0, NULL, 0);
+	struct nb_policy *const lists[][3] = {
+		{ a, b }, { a, b, plain }, { plain, a, b }, { b, a }, { a }, { plain },
+	};
+	uint8_t digest[6][NB_SHA256_SIZE];
+
+	for (int i = 0; i < 6; i++) {
+		uint32_t n = i < 1 ? 2 : i < 3 ? 3 : i < 4 ? 2 : 1;
+		struct nb_gen *g;
+
+		ck_assert_int_eq(nb_gen_new(&g, lists[i], n, NULL, NULL), 0);
+		memcpy(digest[i], g->state_digest, NB_SHA256_SIZE);
+		ck_assert_uint_eq(g->state_size != 0, i < 5);
+		nb_gen_put(g);
+		for (int k = 0; k < i; k++)
+			ck_assert_int_eq(!memcmp(digest[i], digest[k], NB_SHA256_SIZE), i < 3);
+	}
+	nb_policy_put(a);
+	nb_policy_put(b);
+	nb_policy_put(plain);
+}
+
 UNIT_MAIN("gen")

@@ -29,6 +29,15 @@ static const struct refusal refusals[] = {
 	  "-g", NB_E_MAPDEF, "type t: tag \"ncclbpf:coherent\" is for definitions of maps" },
 	{ "SEC(\"tuner\") __coherent int f(void *c) { return 0; }", "-g", NB_E_MAPDEF,
 	  "function f: tag \"ncclbpf:coherent\" is for definitions of maps" },
+	{ "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4); __type(key, __u32);"
+	  "__type(value, __u64); } m SEC(\".maps\") __replicated; SEC(\"tuner\") int f(void *c)"
+	  "{ int k = 0; return bpf_map_lookup_elem(&m, &k) != NULL; }",
+	  "-g", NB_E_MAPDEF,
+	  "map m: type hash with map_flags 0x0 and tags 0x20; a replicated map" },
+	{ "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 513); __type(key, __u32);"
+	  "__type(value, __u64); } m SEC(\".maps\") __replicated; SEC(\"tuner\") int f(void *c)"
+	  "{ int k = 0; return bpf_map_lookup_elem(&m, &k) != NULL; }",
+	  "-g", NB_E_LIMIT, "map m: 4104 bytes in each communicator" },
 	{ "int f(void *ctx) { return 0; }", "-g", NB_E_HOOK, "no program" },
 	{ "char _license[] SEC(\"license\") = \"MIT\";", "-g", NB_E_HOOK, "no program" },
 	{ "extern int gone(void *); SEC(\"tuner\") int f(void *c)"

@@ -19,7 +19,7 @@
 enum {
 	CASE_SLOTS = 4096,
 	CASE_PLAIN = 9, /* the first ones: no ring buffer, no LRU hash */
-	CASE_MAPS = 11
+	CASE_MAPS = 12
 };
 
 struct case_image {
@@ -66,6 +66,7 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	MAP_SPEC("percpu", PERCPU_ARRAY, 4, 64, 4, 0),
 	MAP_SPEC("ring", RINGBUF, 0, 0, 4096, 0),
 	MAP_SPEC("recent", LRU_HASH, 4, 32, 8, 0),
+	MAP_SPEC("state", ARRAY, 4, 96, 4, NB_MAPF_REPLICATED),
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 104, 8 } };

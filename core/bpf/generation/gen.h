@@ -42,8 +42,8 @@ struct nb_gen_policy {
 	/* The policy; this holds a reference to it. */
 	struct nb_policy *policy;
 	/* The policy->img->nmaps maps, with a reference to each; never
-	 * NULL. Coherent maps belong to this generation, all others to the
-	 * policy. */
+	 * NULL. Coherent and replicated maps belong to this generation, all
+	 * others to the policy. */
 	struct nb_map **maps;
 	/* Digest of all changes of the coherent maps: zeroes at first, then
 	 * SHA-256 of (history before, the change). */
@@ -81,6 +81,12 @@ struct nb_gen {
 	uint32_t nevents, hooks, timed;
 	/* Programs of all other hooks. */
 	struct nb_gen_prog event[NB_GEN_MAX_PROGS];
+	/* Bytes of all replicated maps; these bytes if a policy that has such maps
+	 * runs here, else 0; and the digest of the policies that have some and
+	 * of whether they run here. A communicator's contents stay valid from
+	 * one generation to another with the same digest. */
+	uint32_t state_room, state_size;
+	uint8_t state_digest[NB_SHA256_SIZE];
 	uint32_t refs; /* The reference count; atomic. */
 
 	/* The order of the policies, and the scopes of communicators with

@@ -113,6 +113,48 @@ const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g, const uint8
 	return NULL;
 }
 
+/* Make a replicated map and give it its place in a communicator's memory. */
+static int add_replicated(struct nb_gen *g, struct nb_map **slot, const struct nb_image *img,
+			  uint32_t map, struct nb_err *err)
+{
+	int rc = nb_policy_map_new(slot, img, map, err);
+
+	if (rc)
+		return rc;
+	g->state_room += (uint32_t)nb_map_replicate(*slot, g->state_room);
+	if (g->state_room <= NB_MAP_MAX_STATE)
+		return 0;
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "policy %s: with map %s the replicated maps of all policies together have "
+		       "%" PRIu32 " bytes; at most %d",
+		       img->name, img->maps[map].name, g->state_room, NB_MAP_MAX_STATE);
+}
+
+/*
+ * Digest what decides the contents of a communicator's replicated maps: the
+ * policies that have some, their order, and which of them run in @g.
+ */
+static void digest_state(struct nb_gen *g)
+{
+	struct nb_sha256 s;
+
+	nb_sha256_init(&s);
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_image *img = g->policy[i].policy->img;
+		uint32_t n = 0;
+
+		for (uint32_t m = 0; m < img->nmaps; m++)
+			n += (img->maps[m].tags & NB_MAPF_REPLICATED) != 0;
+		if (!n)
+			continue;
+		if (nb_order_has(&g->order, i))
+			g->state_size = g->state_room;
+		nb_sha256_add(&s, img->digest, NB_SHA256_SIZE);
+		nb_sha256_u64(&s, nb_order_has(&g->order, i));
+	}
+	nb_sha256_end(&s, g->state_digest);
+}
+
 /*
  * Add @p with its local maps. Coherent maps are those of @from, or new ones
  * if @from is NULL. Each part enters @g at once, so that gen_destroy frees it.
@@ -133,7 +175,9 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p, const struct nb_gen
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		int rc = 0;
 
-		if (p->maps[i])
+		if (img->maps[i].tags & NB_MAPF_REPLICATED)
+			rc = add_replicated(g, &gp->maps[i], img, i, err);
+		else if (p->maps[i])
 			gp->maps[i] = nb_map_get(p->maps[i]);
 		else if (from)
 			gp->maps[i] = nb_map_get(from->maps[i]);
@@ -313,6 +357,7 @@ static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
 	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
 		if (!nb_order_has(&g->order, i))
 			rc = bind_policy(g, i, traced, err);
+	digest_state(g);
 	if (!rc)
 		rc = nb_run_limit(g, err);
 	return rc ? rc : gen_compile(g, err);
@@ -332,6 +377,7 @@ static int add_view(struct nb_gen *g, uint32_t i, struct nb_err *err)
 		v->policy[k] = g->policy[k];
 		v->npolicies++;
 	}
+	v->state_room = g->state_room;
 	rc = bind_part(v, true, err);
 	g->hooks |= v->hooks;
 	g->timed |= v->timed;

@@ -72,6 +72,8 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img, uint32_t 
 	 * bucket on all of them or on none. */
 	if (!(spec->tags & NB_MAPF_COHERENT))
 		nb_map_seed(*out);
+	if (spec->tags & NB_MAPF_REPLICATED)
+		nb_map_replicate(*out, 0);
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
 	if (spec->origin == NB_ORIGIN_RODATA)

@@ -53,7 +53,11 @@ enum {
 	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX,
 	/* Tag "ncclbpf:host": the host writes the map, and programs only
 	 * read it (core/bpf/map/host.h). */
-	NB_MAPF_HOST = 16
+	NB_MAPF_HOST = 16,
+	/* Tag "ncclbpf:replicated": an array with contents for each
+	 * communicator. Programs on profiler/coll_api write it alike on all
+	 * ranks, and its content counts as coherent. */
+	NB_MAPF_REPLICATED = 32
 };
 
 struct nb_map_spec {
@@ -74,7 +78,7 @@ struct nb_map_spec {
 /* Can programs take addresses inside the map's value (LDDW_MAP_VALUE)? */
 static inline bool nb_map_has_address(const struct nb_map_spec *m)
 {
-	return m->type == NB_MAP_ARRAY && m->max_entries == 1;
+	return m->type == NB_MAP_ARRAY && m->max_entries == 1 && !(m->tags & NB_MAPF_REPLICATED);
 }
 
 /* A source line. It applies from slot @pc up to the next record's slot. */

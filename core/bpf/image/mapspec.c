@@ -97,16 +97,38 @@ static int check_host(const struct nb_map_spec *m, struct nb_err *err)
 	return 0;
 }
 
+/* Check a map whose contents each communicator has, equal on all ranks. */
+static int check_replicated(const struct nb_map_spec *m, struct nb_err *err)
+{
+	uint64_t bytes = ((uint64_t)m->value_size + 7) / 8 * 8 * m->max_entries;
+
+	if (m->type != NB_MAP_ARRAY || m->origin != NB_ORIGIN_DEFINED || m->flags ||
+	    m->tags != NB_MAPF_REPLICATED)
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: type %s with map_flags 0x%x and tags 0x%x; a replicated map "
+			"is an array without map_flags and other tags",
+			m->name, nb_spec_map_type(m->type)->word, m->flags, m->tags);
+	if (bytes > NB_MAP_MAX_STATE)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: %llu bytes in each communicator; replicated maps have at "
+			       "most %d",
+			       m->name, (unsigned long long)bytes, NB_MAP_MAX_STATE);
+	return 0;
+}
+
 static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
-	if (m->tags &
-	    ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED | NB_MAPF_MERGED | NB_MAPF_HOST))
+	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED | NB_MAPF_MERGED |
+				  NB_MAPF_HOST | NB_MAPF_REPLICATED))
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: tags 0x%x; known: "
-			       "1 (coherent), 2 (shared), 4 (sum), 8 (max), 16 (host)",
+			       "map %s: tags 0x%x; known: 1 (coherent), 2 (shared), 4 (sum), "
+			       "8 (max), 16 (host), 32 (replicated)",
 			       m->name, m->tags);
+	if (m->tags & NB_MAPF_REPLICATED)
+		return check_replicated(m, err);
 	if (m->tags & NB_MAPF_HOST)
 		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))

@@ -137,6 +137,8 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from, struct nb_err *
 		return rc;
 	from->ops->copy(m, for_reading(from));
 	m->frozen = from->frozen || from->host;
+	m->replicated = from->replicated;
+	m->state_off = from->state_off;
 	return 0;
 }
 
@@ -153,6 +155,23 @@ void nb_map_seed(struct nb_map *m)
 		random = (uint64_t)now.tv_nsec << 32 ^ (uintptr_t)m;
 	}
 	nb_hash_seed(m, random);
+}
+
+size_t nb_map_replicate(struct nb_map *m, size_t off)
+{
+	m->replicated = true;
+	m->state_off = (uint32_t)off;
+	return m->elem_size * m->max_entries;
+}
+
+int nb_map_of_state(struct nb_map **out, const struct nb_map *m, unsigned char *state,
+		    struct nb_err *err)
+{
+	int rc = nb_map_clone(out, m, err);
+
+	for (uint32_t i = 0; !rc && i < m->max_entries; i++)
+		nb_slot_copy(nb_map_state(*out, i, NULL), nb_map_state(m, i, state), m->elem_size);
+	return rc;
 }
 
 struct nb_map *nb_map_get(struct nb_map *m)

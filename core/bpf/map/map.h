@@ -19,6 +19,9 @@ struct nb_map;
  */
 enum { NB_MAP_CHAIN_MAX = 32, NB_MAP_LRU_STEPS = 1024 };
 
+/* Largest number of bytes of the replicated maps of one communicator. */
+enum { NB_MAP_MAX_STATE = 4096 };
+
 /* Flags of an update (values of linux/bpf.h). */
 enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
 
@@ -105,6 +108,25 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
  * that stays.
  */
 int nb_map_next(const struct nb_map *m, const void *key, void *next);
+
+/*
+ * nb_map_replicate - give each communicator contents of its own
+ * @off: place of element 0 in the communicator's memory (struct nb_run.state)
+ *
+ * @m is an array. Programs without such memory use the map's own contents, which
+ * nb_map_read and nb_map_write mean, too. Call it before a program is bound to
+ * the map. Clones have the same place. Returns the bytes that the map takes in
+ * each communicator's memory.
+ */
+size_t nb_map_replicate(struct nb_map *m, size_t off);
+
+/*
+ * Create a map with the contents that replicated map @m has in the memory @state
+ * of a communicator, whose programs may write meanwhile: each 8 bytes are as they
+ * were at one moment. Returns the errors of nb_map_new.
+ */
+int nb_map_of_state(struct nb_map **out, const struct nb_map *m, unsigned char *state,
+		    struct nb_err *err);
 
 /*
  * Make nb_map_write and nb_map_erase fail with NB_E_READONLY: programs were

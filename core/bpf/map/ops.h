@@ -88,6 +88,8 @@ struct nb_map {
 	bool frozen;	      /* The management side may only read. */
 	bool host;	      /* This is a host map: base is a mapping (host.h). */
 	bool attached;	      /* Host maps: a descriptor is attached; atomic. */
+	bool replicated;      /* Each communicator has its own elements (nb_map_state). */
+	uint32_t state_off;   /* Their place in the communicator's memory. */
 	struct nb_map_def def;
 	size_t memory;
 	char name[NB_MAP_NAME];
@@ -256,6 +258,15 @@ static inline uint32_t nb_array_index(const void *key)
 static inline unsigned char *nb_array_element(const struct nb_map *m, uint32_t index, uint32_t cpu)
 {
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
+}
+
+/* Return an element of a replicated map in the memory @state of a communicator (NULL: the
+ * map's own), or NULL. */
+static inline void *nb_map_state(const struct nb_map *m, uint32_t index, unsigned char *state)
+{
+	unsigned char *base = state ? state + m->state_off : m->base;
+
+	return index < m->max_entries ? base + m->elem_size * index : NULL;
 }
 
 /* Look up an element of a per-CPU array without an indirect call, for

@@ -24,6 +24,7 @@ static const char *const agree_words[] = {
 	[NB_TUNER_CALLS_DIFFER] = "tuner_calls_differ",
 	[NB_API_CALLS_DIFFER] = "api_calls_differ",
 	[NB_COUNTS_DIFFER] = "counts_differ",
+	[NB_STATE_DIFFERS] = "state_differs",
 	[NB_TOO_FAR] = "too_far_apart",
 	[NB_ALONE] = "alone",
 };
@@ -146,7 +147,11 @@ static uint64_t begun(const struct nb_seg_slot *slot)
 {
 	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);
 
-	return n ? n : __atomic_load_n(&slot->announced, __ATOMIC_ACQUIRE);
+	if (n)
+		return n;
+	n = __atomic_load_n(&slot->announced, __ATOMIC_ACQUIRE);
+	/* a rank whose second decision has begun has a hash; these are calls */
+	return n > 1 && !__atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) ? 0 : n;
 }
 
 uint64_t nb_job_decisions(const struct nb_seg_slot *slot)
@@ -576,6 +581,35 @@ static void find_offers(struct comparison *c)
 	}
 }
 
+/* Read a hash of replicated maps; returns false if there is none, or if the rank
+ * is writing it. */
+static bool read_state(const struct nb_packed *ring, uint32_t i, struct nb_seg_state *out)
+{
+	const struct nb_seg_state *s = &nb_seg_states(ring)[i];
+
+	out->call = __atomic_load_n(&s->call, __ATOMIC_ACQUIRE);
+	out->hash = __atomic_load_n(&s->hash, __ATOMIC_ACQUIRE);
+	return out->call && out->call == __atomic_load_n(&s->call, __ATOMIC_ACQUIRE);
+}
+
+/* Compare the replicated maps of ranks that decided alike, after calls that the
+ * same elements of both describe. */
+static void compare_states(const struct nb_packed *a, const struct nb_packed *b,
+			   struct nb_agree *out)
+{
+	struct nb_seg_state x, y;
+
+	for (uint32_t i = 0; i < NB_STATES; i++) {
+		if (!read_state(a, i, &x) || !read_state(b, i, &y) || x.call != y.call ||
+		    x.hash == y.hash)
+			continue;
+		if (out->verdict != NB_STATE_DIFFERS || x.call < out->seq)
+			out->seq = x.call;
+		out->verdict = NB_STATE_DIFFERS;
+		out->aligned = true;
+	}
+}
+
 void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 {
 	struct comparison c = { track, a };
@@ -604,6 +638,9 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 		find_extra(&c);
 		a->aligned = questions_alike(&c, ahead);
 	}
+	for (uint32_t i = 0; i < a->n; i++)
+		if (track[i].ring && (!nb_agree_broken(a) || a->verdict == NB_STATE_DIFFERS))
+			compare_states(track[ahead].ring, track[i].ring, a);
 	if (nb_agree_broken(a)) {
 		/* only what differs in the reported decision explains it */
 		a->offers = false;

@@ -68,6 +68,9 @@ enum nb_agreement {
 	 * and no clock tells which decisions belong together; this is allowed.
 	 */
 	NB_COUNTS_DIFFER,
+	/* The decisions agree, but the contents of replicated maps differ
+	 * after API call nb_agree.seq. */
+	NB_STATE_DIFFERS,
 	NB_TOO_FAR, /* The rings have no decision in common. */
 	NB_ALONE    /* No rank of this host has decisions, or there is only one. */
 };
@@ -156,7 +159,7 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track);
 static inline bool nb_agree_broken(const struct nb_agree *a)
 {
 	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE ||
-	       a->verdict == NB_API_CALLS_DIFFER;
+	       a->verdict == NB_API_CALLS_DIFFER || a->verdict == NB_STATE_DIFFERS;
 }
 
 #endif

@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 20,
+	NB_SEG_VERSION = 21,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -325,13 +325,23 @@ struct nb_seg {
  * The rings of decisions follow the segment; pages are allocated on demand.
  * Decision k of a rank is element k % NB_RING of its ring. After a ring's
  * decisions come, for each decision, the low 32 bits of the number of API
- * calls before it, if the rank's clock counts these, and then, for each
- * decision, the word of its chunk size (packed.h).
+ * calls before it, if the rank's clock counts these, then, for each decision,
+ * the word of its chunk size (packed.h), and then the latest hashes of the
+ * rank's replicated maps.
  */
+enum { NB_STATES = 8, NB_STATE_EVERY = 64 };
+
+/* A hash of the replicated maps after API call @call, a multiple of
+ * NB_STATE_EVERY; 0: none. Atomic; @call is written last. */
+struct nb_seg_state {
+	uint64_t call, hash;
+};
+
 #define NB_SEG_PAGE UINT64_C(4096)
 #define NB_SEG_RINGS_AT ((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
-#define NB_SEG_RING_SIZE \
-	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t) + sizeof(uint64_t)))
+#define NB_SEG_RING_SIZE                                                              \
+	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t) + sizeof(uint64_t)) + \
+	 NB_STATES * sizeof(struct nb_seg_state))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
 
 /* Return the numbers of API calls before each decision of @ring. */
@@ -344,6 +354,12 @@ static inline uint32_t *nb_seg_clocks(const struct nb_packed *ring)
 static inline uint64_t *nb_seg_chunks(const struct nb_packed *ring)
 {
 	return (uint64_t *)(void *)(nb_seg_clocks(ring) + NB_RING);
+}
+
+/* Return the NB_STATES hashes of replicated maps behind @ring. */
+static inline struct nb_seg_state *nb_seg_states(const struct nb_packed *ring)
+{
+	return (struct nb_seg_state *)(void *)(nb_seg_chunks(ring) + NB_RING);
 }
 
 /*

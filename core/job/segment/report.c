@@ -40,6 +40,13 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 	const struct nb_agree_rank *side[2];
 	char one[2][128] = { "", "" };
 
+	if (a->verdict == NB_STATE_DIFFERS) {
+		snprintf(text, size,
+			 "ranks decided alike, but the contents of their replicated maps differ "
+			 "after API call %" PRIu64,
+			 a->seq);
+		return;
+	}
 	if (a->verdict != NB_DIVERGED && a->verdict != NB_API_CALLS_DIFFER) {
 		snprintf(text, size,
 			 "ranks differed before decision %" PRIu64 ", the oldest recorded one",

@@ -64,6 +64,15 @@ static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 		word[0] = __atomic_load_n(&chunk[i], __ATOMIC_RELAXED);
 		nb_buf_bytes(out, &word[0], sizeof(word[0]));
 	}
+	for (int i = 0; i < NB_STATES; i++) {
+		const struct nb_seg_state *from = &nb_seg_states(ring)[i];
+		struct nb_seg_state to = { __atomic_load_n(&from->call, __ATOMIC_ACQUIRE),
+					   __atomic_load_n(&from->hash, __ATOMIC_ACQUIRE) };
+
+		if (to.call != __atomic_load_n(&from->call, __ATOMIC_ACQUIRE))
+			to.call = 0;
+		nb_buf_bytes(out, &to, sizeof(to));
+	}
 }
 
 static void tracks_put_rank(struct nb_buf *out, const struct nb_job *job,

@@ -22,6 +22,7 @@ M.VERDICTS = {
 		"agree after each call of NCCL's API, although NCCL asked the tuner more often on "
 			.. "some ranks",
 	api_calls_differ = "got the same questions, but after DIFFERENT CALLS of NCCL's API",
+	state_differs = "have decided alike, but the contents of their REPLICATED MAPS differ",
 	too_far_apart =
 		"agree at all comparable decisions; some ranks are more than 1024 decisions apart",
 	mismatched = "started with different policies, so NCCL decides for them",
@@ -146,6 +147,9 @@ local function explain(t, c)
 				"a simulated group (ncclGroupSimulateEnd) on some ranks does that")
 				:format(slot_name(c), units.count(c.extra, "decision"))
 		end
+	elseif c.verdict == "state_differs" then
+		t[#t + 1] = ("  the first difference that is recorded is that after API call %s")
+			:format(tostring(c.seq))
 	elseif c.verdict == "diverged_before" then
 		t[#t + 1] = (
 			"  the running hashes differ, " ..
@@ -287,7 +291,8 @@ function M.cmd_agreement(ctx)
 				used = used or (read.text(m.policies) or "") ~= ""
 			end
 			if tostring(c.verdict):match "^diverged" or c.verdict == "mismatched"
-				or c.verdict == "api_calls_differ" then
+				or c.verdict == "api_calls_differ"
+				or c.verdict == "state_differs" then
 				n = n + 1
 				offers = offers or #read.list(c, "offers") > 0
 			end

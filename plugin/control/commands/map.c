@@ -65,6 +65,8 @@ void nb_map_members(struct nb_json *j, const struct nb_map_ref *r)
 	nb_json_kbool(j, "shared", (s->tags & NB_MAPF_SHARED) != 0);
 	if (s->tags & NB_MAPF_MERGED)
 		nb_json_kstr(j, "merged", s->tags & NB_MAPF_SUM ? "sum" : "max");
+	if (s->tags & NB_MAPF_REPLICATED)
+		nb_json_kbool(j, "replicated", true);
 	nb_json_kstr(j, "origin", origin_word(s->origin));
 	nb_json_kbool(j, "in_use", r->in_use);
 	if (object && nb_map_is_host(object))
@@ -108,6 +110,34 @@ int nb_cmd_map_show(struct nb_call *call)
 	return rc;
 }
 
+/*
+ * Replace replicated map @r by a copy of its contents in this process's only
+ * communicator whose policies use it. The caller holds NB_LOCK_STATE.
+ */
+static int copy_replicated(struct nb_map_ref *r, struct nb_err *err)
+{
+	const struct nb_comm *of = NULL;
+	const struct nb_gen_policy *gp = NULL;
+	uint32_t n = 0;
+
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		const struct nb_gen *g = __atomic_load_n(&c->gen, __ATOMIC_ACQUIRE);
+		const struct nb_gen_policy *p = nb_gen_policy_of(g, r->policy->img->digest);
+
+		if (!p || (of && of->init.comm_id == c->init.comm_id))
+			continue;
+		of = c;
+		gp = p;
+		n++;
+	}
+	if (n == 1)
+		return nb_map_of_state(&r->object, gp->maps[r->map], of->state, err);
+	return nb_fail(err, NB_E_REFUSED, 1,
+		       "map %s is replicated, and each communicator has its own contents: %u "
+		       "communicators of this process use it (allowed: 1)",
+		       r->spec->name, n);
+}
+
 static int find_target(struct nb_call *call, struct nb_map_target *t)
 {
 	struct nb_map_ref *r = &t->ref;
@@ -116,10 +146,12 @@ static int find_target(struct nb_call *call, struct nb_map_target *t)
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	rc = nb_held_map_find(call->req->arg[0], r, call->err);
+	if (!rc && r->spec->tags & NB_MAPF_REPLICATED)
+		rc = copy_replicated(r, call->err);
+	else if (!rc && r->object)
+		nb_map_get(r->object);
 	if (!rc) {
 		nb_policy_get(r->policy);
-		if (r->object)
-			nb_map_get(r->object);
 		snprintf(t->name, sizeof(t->name), "%s/%s", r->policy->img->name, r->spec->name);
 	}
 	nb_unlock(NB_LOCK_STATE);

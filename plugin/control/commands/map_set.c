@@ -31,6 +31,12 @@ static int map_set_check_writable(const struct nb_map_target *t, struct nb_err *
 		return nb_fail(err, NB_E_READONLY, 1,
 			       "map %s is a host map: only its writer on the host changes it",
 			       t->name);
+	if (t->ref.spec->tags & NB_MAPF_REPLICATED)
+		return nb_fail(
+			err, NB_E_READONLY, 1,
+			"map %s is replicated: only programs on profiler/coll_api change it, "
+			"on all ranks alike",
+			t->name);
 	if (t->ref.spec->origin != NB_ORIGIN_RODATA)
 		return 0;
 	return nb_fail(

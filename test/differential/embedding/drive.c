@@ -12,7 +12,7 @@
 #include "core/bpf/verify/state/subsume.h"
 #include "core/bpf/verify/verify.h"
 
-enum { MAX_STEPS = 30000, MOST_OUT = EM_CTX + 8 };
+enum { MAX_STEPS = 30000, MOST_OUT = EM_OUTPUTS + 8 };
 
 uint32_t em_iter_steps;
 
@@ -209,7 +209,7 @@ static enum end answer(struct em_trial *t, const struct said *job, uint64_t cohe
 static bool compare_ranks(struct em_trial *t, const struct said *job, uint64_t p)
 {
 	for (uint64_t k = 0; k < 2; k++) {
-		uint8_t a[MOST_OUT], b[MOST_OUT];
+		static uint8_t a[MOST_OUT], b[MOST_OUT];
 		enum end end = answer(t, job, p + k, p * 7 + k, a);
 		uint32_t steps = em.steps;
 

@@ -41,7 +41,8 @@ enum em_map {
 	EM_SINK,
 	EM_PERCPU,
 	EM_RING,
-	EM_LRU
+	EM_LRU,
+	EM_STATE
 };
 
 /* Those of the program at hand; generated ones have case_maps (verify_image.h). */
@@ -241,8 +242,12 @@ bool em_leave_frame(uint32_t frame, bool all_returned);
 bool em_helper(int64_t id);
 uint64_t em_lookup(uint32_t map, uint64_t key_at);
 
-/* Outputs of the context, as they are, one after the other; bytes. */
-uint32_t em_outputs(uint8_t to[EM_CTX]);
+/*
+ * What all ranks must have in common after a run: the outputs of the context, and the
+ * replicated maps, one after the other; bytes.
+ */
+enum { EM_OUTPUTS = EM_CTX + 16 * 1024 };
+uint32_t em_outputs(uint8_t to[EM_OUTPUTS]);
 
 /* ---- the states (holds.c) ---- */
 

@@ -30,5 +30,6 @@ FEATURE(DELETE, "deletions")
 FEATURE(OUTPUT, "records written whole")
 FEATURE(TEXT, "numbers read from text, text printed")
 FEATURE(COST, "NCCL's costs")
+FEATURE(STATE, "stores into replicated maps")
 
 #undef FEATURE

@@ -267,7 +267,7 @@ static void gen_spill_pointer(void)
 static void gen_lookup(void)
 {
 	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS, EM_PERCPU, EM_LIMITS, EM_SEEN,
-					EM_CHOSEN, EM_CONFIG, EM_PERCPU, EM_LRU,    EM_PERCPU };
+					EM_CHOSEN, EM_CONFIG, EM_PERCPU, EM_LRU,    EM_STATE };
 	unsigned m = maps[g_below(sizeof(maps))], size = em_maps[m].key_size;
 	unsigned r = g_number();
 
@@ -336,7 +336,7 @@ static void gen_output(void)
 
 static void gen_helper(void)
 {
-	if (g.ctx && !g.kernel && g_below(3) == 0) {
+	if (g.ctx && !g.kernel && !g.calls && g_below(3) == 0) {
 		int32_t id = 0x20001 + (int32_t)g_below(4);
 
 		g_mov(1, G_CTX);
@@ -512,10 +512,37 @@ static void begin(void)
 	g.held = 0;
 }
 
+/* The state is what tuner programs have in the context, fields and outputs. */
+static void call_entry(void)
+{
+	g_slot(0x79, 7, 1, 8, 0);
+	g_slot(0x62, 10, 0, G_KEY, (int32_t)g_below(4));
+	g_frame(2, G_KEY);
+	g_lddw(1, 1, EM_STATE, 0);
+	g_helper(1);
+	g_mov(G_CTX, 0);
+	g_slot(0x7b, G_CTX, 7, 8, 0);
+}
+
+/* Where a tuner program reads a field of its rank alone, read another map. */
+static void no_local_fields(void)
+{
+	for (uint32_t i = 0; i < em_prog.n; i++)
+		if (em_prog.slots[i].opcode == 0x61 && em_prog.slots[i].regs >> 4 == G_CTX &&
+		    em_prog.slots[i].off == 64) {
+			em_prog.slots[i].regs =
+				(uint8_t)((em_prog.slots[i].regs & 15) | G_PTR << 4);
+			em_prog.slots[i].off = 0;
+		}
+}
+
 static void entry(void)
 {
 	g.ctx = true;
-	g_mov(G_CTX, 1);
+	if (g.calls)
+		call_entry();
+	else
+		g_mov(G_CTX, 1);
 	begin();
 	g_numbers(7, 8);
 	g_lddw(G_PTR, 2, g_below(5) ? EM_BSS : EM_RODATA, 0);
@@ -681,7 +708,8 @@ bool em_generate(uint64_t seed, bool kernel)
 
 	g = (struct gen){ .rng = { seed }, .kernel = kernel };
 	p->n = p->nfuncs = p->plain = 0;
-	p->hook = nb_spec_hook(NB_HOOK_TUNER);
+	g.calls = !kernel && g_below(4) == 0;
+	p->hook = nb_spec_hook(g.calls ? NB_HOOK_COLL_API : NB_HOOK_TUNER);
 	em_maps = case_maps;
 	em_nmaps = CASE_MAPS;
 	add_function(0);
@@ -694,11 +722,13 @@ bool em_generate(uint64_t seed, bool kernel)
 		function(&f);
 	}
 	p->funcs[p->nfuncs - 1].end = p->n;
+	if (g.calls)
+		no_local_fields();
 	/* now and then something near the edge */
 	slots_mutate(p->slots, p->n, g_below(4) ? 0 : 1 + g_below(2), &g.rng);
 	p->prog = (struct nb_prog){ .name = "decide",
-				    .section = "tuner",
-				    .hook = NB_HOOK_TUNER,
+				    .section = p->hook->word,
+				    .hook = p->hook->id,
 				    .slots = p->slots,
 				    .nslots = p->n,
 				    .funcs = p->funcs,

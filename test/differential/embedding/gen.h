@@ -7,7 +7,8 @@
 
 /*
  * The generator's parts. In a function r6 is the context (where there is
- * one), r9 a value of some map, the other registers hold numbers; statements
+ * one; in programs of API calls a value of the replicated map, which the same
+ * statements read and write), r9 a value of some map, the other registers hold numbers; statements
  * leave it so. Bytes 1 to 64 below r10 are data, the 8 below them keys, then
  * what statements take for as long as they last.
  */
@@ -41,6 +42,7 @@ struct gen {
 	int sp;	     /* bytes of the frame that are taken */
 	int held;    /* things that have to be given back: no exits */
 	bool ctx;
+	bool calls;	/* the program is for API calls */
 	bool budgets;	/* the program is about budgets alone */
 	unsigned level; /* of calls */
 	struct g_func funcs[EM_FUNCS];

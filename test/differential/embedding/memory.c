@@ -173,7 +173,9 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size, bool writ
 		em_fault("access outside a value");
 		return NULL;
 	}
-	if (write && (!em_map_is_local(map) || s->flags & NB_F_RDONLY_PROG)) {
+	if (write && (s->flags & NB_F_RDONLY_PROG ||
+		      !(em_map_is_local(map) ||
+			(s->tags & NB_MAPF_REPLICATED && em_prog.hook->id == NB_HOOK_COLL_API)))) {
 		em_fault("store into a read-only map");
 		return NULL;
 	}
@@ -181,6 +183,7 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size, bool writ
 		em_fault("read of a write-only map");
 		return NULL;
 	}
+	em.ran[EM_F_STATE] |= write && s->tags & NB_MAPF_REPLICATED;
 	/* Others write local maps at any time. */
 	if (size && em_map_is_local(map) && em_local() % 4 == 0)
 		p[off] = (uint8_t)em_local();
@@ -219,7 +222,16 @@ static bool is_output(uint64_t off, uint64_t size)
 	return in == size;
 }
 
-uint32_t em_outputs(uint8_t to[EM_CTX])
+static uint32_t put_state(uint8_t *to, uint32_t map)
+{
+	uint32_t n = 0, size = em_maps[map].value_size;
+
+	for (uint32_t e = 0; e < EM_ELEMS && n + size <= EM_OUTPUTS - EM_CTX; e++, n += size)
+		memcpy(to + n, em_element(map, e)->bytes, size);
+	return n;
+}
+
+uint32_t em_outputs(uint8_t to[EM_OUTPUTS])
 {
 	const struct nb_hook_spec *h = em_prog.hook;
 	uint32_t n = 0;
@@ -230,6 +242,9 @@ uint32_t em_outputs(uint8_t to[EM_CTX])
 		memcpy(to + n, em.ctx + h->fields[i].off, h->fields[i].size);
 		n += h->fields[i].size;
 	}
+	for (uint32_t m = 0; m < em_nmaps; m++)
+		if (em_maps[m].tags & NB_MAPF_REPLICATED)
+			return n + put_state(to + n, m);
 	return n;
 }
 

@@ -14,7 +14,8 @@ const char *const em_feature_words[EM_NFEATURES] = {
 
 bool em_map_is_local(uint32_t map)
 {
-	return !(em_maps[map].tags & NB_MAPF_COHERENT) && em_maps[map].origin != NB_ORIGIN_RODATA;
+	return !(em_maps[map].tags & (NB_MAPF_COHERENT | NB_MAPF_REPLICATED)) &&
+	       em_maps[map].origin != NB_ORIGIN_RODATA;
 }
 
 static bool fits(const struct nb_map_spec *s)

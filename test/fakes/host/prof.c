@@ -463,6 +463,15 @@ void host_prof_call(struct host_prof *c, struct host_coll *k)
 	end(c, k->coll_api);
 }
 
+void host_prof_lone_call(struct host_prof *c, const struct host_coll *k)
+{
+	struct host_coll more = *k;
+
+	host_prof_call(c, &more);
+	if (more.group_api)
+		host_prof_stop(c, more.group_api);
+}
+
 void host_prof_coll(struct host_prof *c, const struct host_coll *what)
 {
 	struct host_coll all = *what;

@@ -100,6 +100,8 @@ struct host_coll {
 };
 /* The call of the API alone, before the tuner is asked; the rest follows. */
 void host_prof_call(struct host_prof *c, struct host_coll *k);
+/* A call like @k for which NCCL asks no tuner. */
+void host_prof_lone_call(struct host_prof *c, const struct host_coll *k);
 /*
  * One collective as NCCL tells it, with the events that the mask asks for and
  * their ancestors: group and API calls, the collective, its channels' kernels,

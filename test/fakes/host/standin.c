@@ -34,6 +34,9 @@
 // --groups: so many communicators at once, each with all ranks, which take
 // turns.
 //
+// --grouped: the calls of all communicators are one NCCL group, with each call
+// twice, and odd ranks make them in the opposite order.
+//
 // --split: each rank is in two communicators, which take turns: that of all
 // ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
 // ranks ask twice in theirs, so that the halves do not count alike.
@@ -334,14 +337,22 @@ static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes, s
 				 .count = count_of(coll, bytes),
 				 .tag = tag_of(seq),
 				 .symmetric = in_windows(seq) };
-	if (is_odd(&opt.calls_only, me->first + i, seq)) {
-		struct host_coll more = *k;
-
-		host_prof_call(p, &more);
-		if (more.group_api)
-			host_prof_stop(p, more.group_api);
-	}
+	/* NCCL asks once for two calls of a group that it aggregates */
+	if (is_odd(&opt.calls_only, me->first + i, seq) || opt.grouped)
+		host_prof_lone_call(p, k);
 	host_prof_call(p, k);
+}
+
+/* The calls of all communicators as one group. @called: of each rank and communicator */
+static void group_calls(struct rank *me, uint64_t seq, int coll, size_t bytes,
+			struct host_coll *called)
+{
+	for (int i = 0; i < me->count; i++)
+		for (int g = 0; g < opt.groups; g++) {
+			int at = (me->first + i) & 1 ? opt.groups - 1 - g : g;
+
+			call(me, i, seq + (uint64_t)at, coll, bytes, &called[i + at * me->count]);
+		}
 }
 
 /*
@@ -463,15 +474,15 @@ static unsigned selected(int rank, long loop)
 }
 
 /* One collective on all ranks of this thread, as a group call makes it; the
- * communicators take turns. */
-static int collective(struct rank *me, uint64_t seq, long loop, int coll, size_t bytes)
+ * communicators take turns. @called: an element for each rank, made by group_calls
+ * with --grouped */
+static int collective(struct rank *me, uint64_t seq, long loop, int coll, size_t bytes,
+		      struct host_coll *called)
 {
-	struct host_coll called[MAX_RANKS];
-
 	keep_step(seq);
 	while (meet->hung && !meet->stop)
 		nap(1000);
-	for (int i = 0; i < me->count && opt.events; i++)
+	for (int i = 0; i < me->count && opt.events && !opt.grouped; i++)
 		call(me, i, seq, coll, bytes, &called[i]);
 	for (int i = 0; i < me->count; i++) {
 		uint64_t groups = (uint64_t)opt.groups;
@@ -497,16 +508,23 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll, size_t
 
 static int one_loop(struct rank *me, uint64_t *seq, long loop)
 {
+	struct host_coll called[MAX_RANKS];
+
 	if (me->first == 0 || opt.procs)
 		read_contention();
 	for (int k = 0; k < opt.ncolls; k++)
-		for (size_t b = opt.min; b <= opt.max; b *= opt.factor)
+		for (size_t b = opt.min; b <= opt.max; b *= opt.factor) {
+			if (opt.events && opt.grouped)
+				group_calls(me, *seq, opt.colls[k], b, called);
 			for (int g = 0; g < opt.groups; g++) {
+				int at = opt.grouped ? g * me->count : 0;
+
 				if (meet->stop)
 					return 0;
-				if (collective(me, (*seq)++, loop, opt.colls[k], b))
+				if (collective(me, (*seq)++, loop, opt.colls[k], b, &called[at]))
 					return 1;
 			}
+		}
 	if (opt.pause_ms)
 		nap(opt.pause_ms * 1000L);
 	return 0;

@@ -12,7 +12,7 @@ enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5, MAX_ENV = 128 };
 /* What the stand-in was asked to do; the options' texts are in usage. */
 struct standin_opts {
 	int ranks, nodes, abi, comms, groups;
-	bool procs, threads, nvls, hang, events, split, help, stalls, rccl;
+	bool procs, threads, nvls, hang, events, split, grouped, help, stalls, rccl;
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;

@@ -208,6 +208,9 @@ void standin_usage(FILE *f)
 	      "  --groups N       communicators at once (1)\n"
 	      "  --split          a communicator of all and one of each "
 	      "parity\n"
+	      "  --grouped        calls of all communicators in one group, odd ranks' in "
+	      "the\n"
+	      "                   opposite order\n"
 	      "  --nccl RELEASE   ask as this release does (2.28.9)\n"
 	      "  --coll LIST      collectives in turn, as allreduce,broadcast\n"
 	      "  --min, --max S   sizes (1K to 256M), each --factor N (2) "
@@ -268,7 +271,8 @@ bool standin_options(int argc, char **argv)
 		{ "no-nvls", 0, NULL, 'n' }, { "hang", 0, NULL, 'h' },
 		{ "stalls", 0, NULL, 'l' },  { "rccl", 0, NULL, 'r' },
 		{ "events", 0, NULL, 'e' },  { "split", 0, NULL, 's' },
-		{ "help", 0, NULL, 'H' },    { NULL, 0, NULL, 0 }
+		{ "help", 0, NULL, 'H' },    { "grouped", 0, NULL, 'g' },
+		{ NULL, 0, NULL, 0 }
 	};
 	static char rccl[] = "2.27.7";
 	int o, at;
@@ -287,6 +291,7 @@ bool standin_options(int argc, char **argv)
 		opt.events |= o == 'e';
 		opt.nvls &= o != 'n';
 		opt.split |= o == 's';
+		opt.grouped |= o == 'g';
 	}
 	if (opt.split)
 		opt.groups = 2;

@@ -117,7 +117,7 @@ struct nb_jit_ctx {
 
 /* Offsets in a run's data on the stack: struct nb_run comes first, then
  * fields of the engines. */
-enum { NB_JIT_RUN_PASSES = 24, NB_JIT_RUN_SIZE = 32 };
+enum { NB_JIT_RUN_PASSES = 32, NB_JIT_RUN_SIZE = 48 };
 _Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");
 
 static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)

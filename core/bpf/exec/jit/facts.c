@@ -178,6 +178,8 @@ static void map_fact(struct nb_jit_fact *f, struct nb_map *m, bool has_key)
 	bool array = nb_map_array_base(m);
 	bool percpu = m->ops == &nb_map_percpu_array_ops;
 
+	if (m->replicated)
+		return; /* The run's communicator decides: NB_JIT_LOOKUP_HELPER. */
 	if (has_key && (array || percpu) && f->key >= m->max_entries) {
 		f->lookup = NB_JIT_LOOKUP_CONST;
 		f->value = 0;

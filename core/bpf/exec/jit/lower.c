@@ -57,11 +57,16 @@ static void field_init(struct nb_jit_ctx *c, size_t off, uint32_t v)
 void nb_lower_run_data(struct nb_jit_ctx *c)
 {
 	const struct mem trace = { nb_machine.arg[0], offsetof(struct nb_exec, trace) };
+	const struct mem state = { reg_of(1), (int32_t)c->x->state_at };
 
 	if (c->needs.run) {
 		nb_emit_get(c, 3, nb_machine.temp, trace);
 		nb_emit_put(c, 3, nb_machine.temp, nb_emit_run(c, offsetof(struct nb_run, trace)));
 		see_cpu(c);
+	}
+	if (c->needs.run && c->x->state_at) {
+		nb_emit_get(c, 3, nb_machine.temp, state);
+		nb_emit_put(c, 3, nb_machine.temp, nb_emit_run(c, offsetof(struct nb_run, state)));
 	}
 	if (c->needs.iterations) {
 		field_init(c, offsetof(struct nb_run, iterations), c->x->iterations);

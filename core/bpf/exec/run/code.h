@@ -102,6 +102,8 @@ struct nb_exec {
 	struct nb_map **maps; /* The nmaps maps, with one reference to each. */
 	uint32_t nmaps;
 	uint32_t number; /* The program's number in its image. */
+	/* Offset of the context's member with nb_run.state; 0: none. */
+	uint32_t state_at;
 	/* Limits of a run, see NB_RUN_BUDGET. */
 	uint32_t iteration, iterations, passes, iter_steps;
 	uint32_t ncodes;

@@ -9,13 +9,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "core/bpf/exec/run/code.h"
 #include "core/bpf/exec/run/helpers.h"
 #include "core/bpf/exec/run/interp.h"
-
-enum { HELPER_LOOKUP = 1 };
+#include "core/defs/ctx.h"
 
 /* Return the code for a helper that the engines execute themselves. */
 static uint16_t engine_code(int64_t helper)
@@ -43,7 +43,7 @@ static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 		return nb_fail(err, NB_E_NOTSUP, pc,
 			       "instruction %" PRIu32 ": no helper has number %" PRId64, pc,
 			       in->imm);
-	if (in->imm == HELPER_LOOKUP)
+	if (in->imm == NB_HELPER_LOOKUP)
 		c->op = NB_CODE_LOOKUP;
 	c->imm = (int64_t)(uintptr_t)body;
 	return 0;
@@ -89,6 +89,18 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc, struct
 	return nb_insn_names_map(in) ? bind_map(c, in, pc, x, err) : 0;
 }
 
+/* Return where the context of @hook has nb_run.state, if the image has replicated maps. */
+static uint32_t state_at(const struct nb_image *img, enum nb_hook hook)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		has |= (img->maps[i].tags & NB_MAPF_REPLICATED) != 0;
+	if (has && hook == NB_HOOK_TUNER)
+		return offsetof(struct ncclbpf_tuner, state);
+	return has && hook == NB_HOOK_COLL_API ? offsetof(struct ncclbpf_coll_api, state) : 0;
+}
+
 /* Take a reference to each of @n maps; returns false if out of memory. */
 static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 {
@@ -129,6 +141,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 	if (rc)
 		goto out;
 	x->number = prog;
+	x->state_at = state_at(img, p->hook);
 	nb_exec_bound(x, 0, 0);
 	*out = x;
 	x = NULL;

@@ -23,6 +23,8 @@
 static __attribute__((noinline)) uint64_t lookup_other(struct nb_run *run, struct nb_map *m,
 						       const void *key)
 {
+	if (m->replicated)
+		return (uintptr_t)nb_map_state(m, nb_array_index(key), run->state);
 	return (uintptr_t)m->lookup(m, key, nb_run_cpu_for(run, m));
 }
 

@@ -121,7 +121,7 @@ static inline void *addr(uint64_t base, int32_t off)
 	return (void *)(uintptr_t)(base + (uint64_t)(int64_t)off);
 }
 
-/* Look up an element; only per-CPU types need the call of the helper. */
+/* Look up an element; only per-CPU types and replicated maps need the call of the helper. */
 static inline uint64_t interp_lookup(struct nb_run *run, const struct nb_code *ip,
 				     const uint64_t *r)
 {
@@ -131,11 +131,11 @@ static inline uint64_t interp_lookup(struct nb_run *run, const struct nb_code *i
 
 	/* The verifier has proved that this pointer is a map. */
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-	if (m->def.type == NB_MAP_ARRAY) {
+	if (m->def.type == NB_MAP_ARRAY && !m->replicated) {
 		i = nb_array_index(key);
 		return i < m->max_entries ? (uintptr_t)(m->base + i * m->elem_size) : 0;
 	}
-	if (!m->percpu)
+	if (!m->percpu && !m->replicated)
 		return (uintptr_t)m->lookup(m, key, 0);
 	return ((nb_helper_fn *)(uintptr_t)ip->imm)(run, r[1], r[2], r[3], r[4], r[5]);
 }
@@ -276,6 +276,15 @@ static inline uint64_t interp_lookup(struct nb_run *run, const struct nb_code *i
 		NEXT();                                                     \
 	}
 
+static unsigned char *run_state(const struct nb_exec *x, const void *ctx)
+{
+	unsigned char *state = NULL;
+
+	if (x->state_at)
+		memcpy(&state, (const char *)ctx + x->state_at, sizeof(state));
+	return state;
+}
+
 /*
  * Interpret a program. Policies on several threads use the same map values
  * without locks, as in the kernel: their plain loads and stores are races by
@@ -303,7 +312,8 @@ interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size, nb_watch_fn *wa
 	struct nb_run run = { .trace = x->trace,
 			      .iterations = x->iterations,
 			      .iter_steps = x->iter_steps,
-			      .cpu = nb_cpu_seen() };
+			      .cpu = nb_cpu_seen(),
+			      .state = run_state(x, ctx) };
 	uint32_t passes = x->passes;
 	const struct nb_code *ip = x->code;
 	uint64_t r[NB_NREGS] = { 0 };

@@ -25,6 +25,9 @@ struct nb_run {
 	/* The CPU from nb_cpu_seen at the start. A value of nb_ncpus() or
 	 * more means unknown; then nb_run_cpu asks the system. */
 	uint32_t cpu;
+	/* Contents of the replicated maps in the run's communicator; NULL:
+	 * those of the maps themselves. Set if the program has such maps. */
+	unsigned char *state;
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2, uint64_t r3,

@@ -28,6 +28,55 @@ static int check_span(const struct at *a, const struct nb_mem_access *x)
 		a->env, FACTS(a, .reg = x->reg, .off = off, .size = x->size, .limit = x->limit));
 }
 
+/* Programs on the other hooks run at different moments on each rank. */
+static bool knows_replicated(const struct at *a)
+{
+	enum nb_hook hook = a->env->program.hook->id;
+
+	return hook == NB_HOOK_TUNER || hook == NB_HOOK_COLL_API;
+}
+
+int nb_check_replicated(const struct at *a, int number)
+{
+	uint32_t map = reg(a, number)->map;
+
+	if (!(a->env->program.img->maps[map].tags & NB_MAPF_REPLICATED))
+		return 0;
+	if (!knows_replicated(a))
+		return refuse(a, NB_RULE_MAP_REPLICATED, .reg = number, .map = map);
+	if (a->helper->id != NB_HELPER_LOOKUP)
+		return refuse(a, NB_RULE_MAP_REPLICATED_HELPER, .reg = number, .map = map);
+	return 0;
+}
+
+/*
+ * Check a store into a replicated map: by induction over the calls of the
+ * communicator, the map is equal on all ranks if all ranks store equal values
+ * at equal places. nb_check_map_access has found the map behind x->reg.
+ */
+static int check_state_store(const struct at *a, const struct nb_mem_access *x)
+{
+	uint32_t map = reg(a, x->reg)->map;
+	int number = x->value >= 0 ? x->value : x->reg;
+
+	if (a->env->program.hook->id != NB_HOOK_COLL_API)
+		return refuse(a, NB_RULE_MAP_REPLICATED_READ, .reg = x->reg, .map = map);
+	if (a->helper || a->insn->kind == NB_KIND_ATOMIC || a->insn->traits & NB_INSN_ORDERED ||
+	    (x->value >= 0 && nb_reg_is_pointer(reg(a, x->value))))
+		return refuse(a, NB_RULE_MAP_REPLICATED_STORE, .reg = number, .map = map);
+	if (!a->env->walk.how.labels)
+		return 0;
+	if (reg(a, number)->label != NB_LABEL_LOCAL)
+		number = x->reg;
+	if (reg(a, number)->label == NB_LABEL_LOCAL)
+		return refuse(a, NB_RULE_LOCAL_STATE, .reg = number, .map = map,
+			      .where = reg(a, number)->from);
+	if (a->st->region.open)
+		return refuse(a, NB_RULE_LOCAL_STATE_CONTROL, .reg = x->reg, .map = map,
+			      .where = a->st->region.pc);
+	return 0;
+}
+
 int nb_check_map_access(const struct at *a, int number, enum access acc)
 {
 	const struct nb_reg *r = reg(a, number);
@@ -58,6 +107,8 @@ int nb_check_memory(const struct at *a, const struct nb_mem_access *x)
 		rc = nb_check_map_access(a, x->reg, LOAD);
 	if (!rc && x->map && x->stores)
 		rc = nb_check_map_access(a, x->reg, STORE);
+	if (!rc && x->map && x->stores && x->map->tags & NB_MAPF_REPLICATED)
+		rc = check_state_store(a, x);
 	if (!rc && x->kind == NB_REG_RDONLY && x->stores)
 		rc = refuse(a, NB_RULE_RDONLY, .reg = x->reg);
 	return rc;

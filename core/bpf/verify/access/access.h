@@ -44,6 +44,9 @@ static inline bool points_to_memory(const struct nb_mem_access *x)
 
 /* Check that register @number is initialised. */
 int nb_check_init(const struct at *a, int number);
+/* Check that the helper may be called on the map behind register @number, which
+ * may be replicated. */
+int nb_check_replicated(const struct at *a, int number);
 /* Check that programs may read or write the map behind register @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
 /* Check that the bytes lie in the map value or memory, and that programs may

@@ -77,6 +77,8 @@ static int check_map_arg(const struct at *a, int number)
 	if (r->kind != NB_REG_MAP)
 		return refuse(a, NB_RULE_ARG_MAP, .reg = number);
 	rc = check_map_kind(a, number);
+	if (!rc)
+		rc = nb_check_replicated(a, number);
 	if (!rc && a->helper->effect == NB_EFFECT_WRITES_MAP)
 		rc = check_map_write(a, number);
 	return rc;

@@ -7,7 +7,8 @@
 /* Does the map hold data that differs between ranks? */
 static inline bool nb_map_is_local(const struct nb_map_spec *m)
 {
-	return !(m->tags & NB_MAPF_COHERENT) && m->origin != NB_ORIGIN_RODATA;
+	return !(m->tags & (NB_MAPF_COHERENT | NB_MAPF_REPLICATED)) &&
+	       m->origin != NB_ORIGIN_RODATA;
 }
 
 /* An access to memory: @size bytes at @off of what register @reg points into.

@@ -557,12 +557,13 @@ static void slice_begin(struct slice *s)
 	uint32_t last = s->t->n - 1;
 	const struct nb_trail_step *at = nb_trail_at(s->t, last);
 	const struct nb_finding *f = s->f;
-	bool control = f->cls == NB_FIND_LOCAL_CONTROL, verdict = f->cls == NB_FIND_LOCAL_VERDICT;
+	bool control = f->cls == NB_FIND_LOCAL_CONTROL;
+	bool either = f->cls == NB_FIND_LOCAL_VERDICT || f->cls == NB_FIND_LOCAL_STATE;
 
 	s->branch = s->source = NB_NO_PC;
-	if (control || (verdict && at->region.open))
+	if (control || (either && at->region.open))
 		s->branch = at->region.pc;
-	if (control || verdict || f->cls == NB_FIND_LOCAL_OUTPUT)
+	if (control || either || f->cls == NB_FIND_LOCAL_OUTPUT)
 		s->source = f->from;
 	if (f->reg < 0 || control)
 		return;
