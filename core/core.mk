@@ -18,7 +18,10 @@ COLD += core/bpf/verify/access core/bpf/verify/insn
 endif
 # rooms of which a decision or a verifier's step uses other files
 COLD_FILES := $(addprefix core/bpf/generation/,generation controller state scope policy run_limit) \
-	$(addprefix core/bpf/verify/engine/,loop_cost limits run_length) core/base/json
+	$(addprefix core/bpf/verify/engine/,loop_cost limits run_length) core/base/json \
+	$(addprefix core/bpf/map/,host def) core/bpf/exec/explain/path \
+	$(addprefix plugin/,comm/comm tuner/register profiler/pools profiler/mask gin/gin \
+		gin/wrapped gin/choice gin/list net/wrapped net/props net/list)
 ifeq ($(VARIANT),release)
 $(COLD:%=$(B)/%/%.o) $(COLD_FILES:%=$(B)/%.o): NB_CFLAGS += -Os
 endif
