@@ -26,6 +26,7 @@ clang $(cat made/mid-rings/compile_flags.txt) -Werror \
 ok "the flags for editors are enough for clang" $?
 status 73 "a folder that exists is not touched" policy new made/mid-rings
 fails 64 usage "a name that is none in C" policy new 4rings
+fails 64 usage "a name that is a keyword of C" policy new int
 status 0 "a dry run" -n policy new other
 [ ! -e other ]
 ok "writes nothing" $?

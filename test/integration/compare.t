@@ -36,6 +36,10 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 	mv out size.csv
 	status 0 "the table of a policy in C, too" policy compare "$B/policies/size_aware.policy" \
 		size.csv "$grid"
+	run -o csv policy run "$B/policies/cheap_ring.policy" over=nodes=1
+	has "a policy that asks for NCCL's costs: a note" err "cheap_ring asks for NCCL's costs"
+	run -o table policy compare "$B/policies/cheap_ring.policy" none over=nodes=1,bytes=1
+	has "also when it is compared" out "cheap_ring asks for NCCL's costs" "are not known here"
 	status 0 "two policies: the second sees the first's answer" -o table policy run \
 		"$B/policies/size_aware.policy" a.csv 'over={bytes=64K,nodes=1,ranks=8}'
 	has "and keeps what it does not change" out "tree"

@@ -31,9 +31,17 @@ for _, d in ipairs(case.differences) do
 	local least = math.min(ring, tree)
 	if (ring * 10 <= least * 11) == (ring * 10 <= least * 9) then wrong = wrong + 1 end
 end
-assert(case.differ > 0 and case.differ < case.questions and #case.differences == 10 and wrong == 0,
-	case.differ)' <out 2>why
-ok "differs where it says so, and ten fields are shown" $?
+local contexts = {}
+for _, d in ipairs(case.differences) do contexts[d.context] = true end
+local n = 0
+for _ in pairs(contexts) do n = n + 1 end
+assert(case.differ > 10 and case.differ < case.questions and n == 10 and wrong == 0, case.differ)
+' <out 2>why
+ok "differs where it says so, and ten questions are shown" $?
+run policy test other_test.lua
+[ "$(grep -cE "^#   wanted .*, got .*, context \{" out)" -eq 10 ]
+ok "one line for each question" $?
+has "with the whole answer" out "wanted NCCL's, got ring/simple, context {"
 
 # ---- steps ----
 cat >steps_test.lua <<'L'
@@ -113,6 +121,10 @@ return {
 }
 L
 status 0 "costs" policy test costs_test.lua
+has "without them, a policy that asks for them has a note" out "ok 5 - no costs" \
+	"cheap_ring asks for NCCL's costs, which this case leaves out (costs)"
+[ "$(grep -c 'cheap_ring asks' out)" -eq 1 ]
+ok "and with them none" $?
 
 # ---- refusals ----
 wrong() { # NAME, text of a case
@@ -120,6 +132,7 @@ wrong() { # NAME, text of a case
 return { policy = 'clocked.policy', $2 }" >wrong_test.lua
 	fails 65 malformed "$1" policy test wrong_test.lua
 }
+wrong "a field of no context" "{ context = { coll = 'reduce', bytes = 1, zz = 1 }, answer = {} }"
 wrong "a hook that is none" "{ steps = { { hook = 'profiler/coll' } } }"
 wrong "a hook of no program" "{ steps = { { hook = 'profiler/group' } } }"
 wrong "a hook with texts" "{ steps = { { hook = 'env' } } }"
@@ -140,6 +153,17 @@ wrong "an element beyond a map" "{ maps = { sum = { [1] = 1 } }, context = c, an
 echo "return { policy = 'clocked.policy', { over = { nodes = 1 }, answer = function(c)
 	return { channels = c.size + 1 } end } }" >wrong_test.lua
 run -o json policy test wrong_test.lua
-[ "$rc" -ne 0 ] && grep -q "wrong_test.lua:2:" out
-ok "an error in a rule, with its line" $?
+[ "$rc" -ne 0 ] && grep -q "case 1: wrong_test.lua:2:" out
+ok "an error in a rule, with its case and its line" $?
+cat >node_test.lua <<'L'
+return { policy = "cheap_ring.policy", { name = "one question", over = { coll = "allreduce",
+	bytes = 1, nodes = 3, ranks_per_node = 5 }, costs = { ring = { 1, 2, 3 } },
+	answer = { algo = "ring", proto = "simple" } } }
+L
+status 2 "one question" policy test node_test.lua
+has "is counted as one" out "1 question, 1 answer differs"
+echo 'allreduce,0,-1,ring,simple,-1,3,15' >shape.csv
+echo 'return { policy = "shape.csv", { context = { coll = "allreduce", bytes = 1, nodes = 3,
+	ranks_per_node = 5 }, answer = { algo = "ring", proto = "simple" } } }' >shape_test.lua
+status 0 "the ranks of a context follow from those of a node" policy test shape_test.lua
 messages

@@ -76,6 +76,22 @@ run policy use none
 status 2 "a file of lines" policy simulate none data=rec.ndjson
 status 2 "a file of JSON" policy simulate none data=rec.json
 status 66 "a file that is not there" policy simulate ring data=nowhere
+if [ -e "$B/policies/cheap_ring.policy" ]; then
+	# as if NCCL had chosen tree/ll128, and the policy the cheaper ring/ll128
+	sed -n '/"bytes":1048576,/s/"nccl_algo":"ring"/"nccl_algo":"tree"/p' rec.ndjson \
+		>costs.ndjson
+	status 0 "a policy that asks for NCCL's costs gets those of the record" -o table policy \
+		simulate "$B/policies/cheap_ring.policy" data=costs.ndjson
+	! grep -q 'cheap_ring asks' out
+	ok "and no note" $?
+	sed 's/"costs_us":\[[^]]*\]/"costs_us":null/' costs.ndjson >none.ndjson
+	status 2 "a record without costs" -o table policy simulate "$B/policies/cheap_ring.policy" \
+		data=none.ndjson
+	has "has a note" out "ring/ll128 -> tree/ll128" "cheap_ring asks for NCCL's costs" \
+		"are not known here"
+else
+	ok "NCCL's costs # SKIP no clang at build time" 0
+fi
 fault() { # NAME SED
 	sed "$2" rec.ndjson >b.ndjson
 	fails 65 malformed "fault: $1" policy simulate ring.csv data=b.ndjson

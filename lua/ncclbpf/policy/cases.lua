@@ -205,22 +205,27 @@ end
 -- ---- the questions of a grid --------------------------------------------------------
 
 -- Return what the rule of a case says of each context: {answer, costs}
-local function rules(path, rule, contexts)
+local function rules(path, label, rule, contexts)
 	local function of(v, seen)
 		if type(v) == "function" then return v(seen) end
 		return v
 	end
-	return try(sandbox.call(function()
+	local list, err = sandbox.call(function()
 		return lists.map(contexts, function(c)
 			local seen = lists.copy(c)
 			seen.coll = core.nccl("coll", c.coll) or c.coll
 			return { answer = of(rule.answer, seen), costs = of(rule.costs, seen) }
 		end)
-	end, path, GRID_MEMORY))
+	end, path, GRID_MEMORY)
+	if not list then
+		err.message = ("case %s: %s"):format(label, err.message)
+		error(err, 0)
+	end
+	return list
 end
 
 local function questions(path, case, shape, contexts)
-	return lists.map(rules(path, case.rule, contexts), function(rule, i)
+	return lists.map(rules(path, case.label, case.rule, contexts), function(rule, i)
 		local c, shown = contexts[i], {}
 		set_costs(path, case.label, c, rule.costs, shape)
 		for _, name in ipairs(case.names) do shown[name] = c[name] end

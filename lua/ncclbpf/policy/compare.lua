@@ -2,7 +2,7 @@
 -- `policy run` and `policy compare`: the answers of policies over a grid of contexts, as rows that
 -- a table of the same answers would have, and where two policies, or a policy and a native tuner,
 -- differ. Each shape begins with fresh maps, and asks its sizes one after the other.
-local collectives = require "ncclbpf.job.collectives"
+local context = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local grid = require "ncclbpf.policy.grid"
@@ -51,12 +51,15 @@ local function subject(ctx, words)
 	if #words == 1 and is_native(words[1]) then return native(ctx, words[1]) end
 	local images, names, notes, rows = {}, {}, {}, {}
 	for i, word in ipairs(words) do
-		local _, info, bytes = try(policy.resolve(ctx, word))
+		local image, info, bytes = try(policy.resolve(ctx, word))
 		images[i], names[i] = bytes, info.name
 		for _, m in ipairs(simulate.maps_of(info)) do
 			notes[#notes + 1] = ("note: policy %s has the %s map %s, which here starts "
 				.. "with the policy's initial contents"):format(m.policy, m.kind,
 				m.map)
+		end
+		if policy.asks_costs(image, info) then
+			notes[#notes + 1] = policy.costs_note(info.name, "are not known here")
 		end
 		notes[#notes + 1] = info.warnings
 		local list = tree.of_image(bytes)
@@ -127,12 +130,6 @@ local function answer_key(a)
 end
 local OWN = answer_key(NONE)
 
-local function shown(a)
-	if answer_key(a) == OWN then return "NCCL's" end
-	return ("%s/%s%s"):format(core.nccl("algo", a.algo) or "any",
-		core.nccl("proto", a.proto) or "any", collectives.extras(a))
-end
-
 -- ---- the commands -------------------------------------------------------------------
 
 local function grid_of(ctx, subjects)
@@ -197,7 +194,9 @@ function M.cmd_compare(ctx)
 			if ka == kb then return nil end
 			differ = differ + 1
 			return ka .. " " .. kb
-		end, function(i) return { a = shown(x[i]), b = shown(y[i]) } end)
+		end, function(i)
+			return { a = context.answer(x[i]), b = context.answer(y[i]) }
+		end)
 	end)
 	local foot = lists.unique(table.move(b.notes, 1, #b.notes, #a.notes + 1, a.notes))
 	if #rows > most then
@@ -209,8 +208,9 @@ function M.cmd_compare(ctx)
 		schema = "policy.compare/1", rows = rows, id = "coll",
 		data = { a = a.name, b = b.name, questions = n, differ = differ, rows = rows },
 		columns = columns_of(g, { { "a" }, { "b" }, { "questions", num = true } }),
-		head = ("a: %s, b: %s: %s, %d answers differ"):format(a.name, b.name,
-			units.count(n, "question"), differ), empty = "the same answers",
+		head = ("a: %s, b: %s: %s, %s"):format(a.name, b.name,
+			units.count(n, "question"), context.differing(differ)),
+		empty = "the same answers",
 		foot = foot, status = differ > 0 and 2 or 0,
 	}
 end

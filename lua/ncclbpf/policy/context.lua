@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Contexts of programs that run in the shell: fields whose words and sizes may be text, and for
 -- tuner programs the values of omitted fields and NCCL's cost table.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -37,6 +38,19 @@ function M.per_node(ranks, nodes)
 	return ranks % nodes == 0 and ranks // nodes or MIXED
 end
 
+-- Format the answer to a decision: "ring/simple x16"; "NCCL's": no opinion.
+function M.answer(a)
+	local extras = collectives.extras(a)
+	if a.algo < 0 and a.proto < 0 and extras == "" then return "NCCL's" end
+	return ("%s/%s%s"):format(core.nccl("algo", a.algo) or "any",
+		core.nccl("proto", a.proto) or "any", extras)
+end
+
+-- Format a number of answers that differ.
+function M.differing(n)
+	return units.count(n, "answer") .. (n == 1 and " differs" or " differ")
+end
+
 -- Return the bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
 local function offered(list)
 	local bits = 0
@@ -59,8 +73,10 @@ function M.read(c, hook)
 		if not known[k] then
 			local names = {}
 			for name in pairs(known) do names[#names + 1] = name end
+			table.sort(names)
 			return nil, ("no field %s, %s"):format(tostring(k),
-				errors.nearest(tostring(k), names) or "see docs/reference.md")
+				errors.nearest(tostring(k), names)
+				or "the fields are: " .. table.concat(names, ", "))
 		end
 		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
 			or M.FACTS[k] and v == "mixed" and MIXED or units.size(v))
@@ -120,8 +136,11 @@ end
 
 -- Default fields of a context: a job of 8 GPUs in one NVLink domain on a node.
 function M.complete(c, seq)
-	c.ranks = c.ranks or 8
 	c.nodes = c.nodes or 1
+	if c.ranks_per_node and c.ranks_per_node ~= MIXED then
+		c.ranks = c.ranks or c.ranks_per_node * c.nodes
+	end
+	c.ranks = c.ranks or 8
 	local default = { seq = seq, pipe_ops = 1, nvl_domains = c.nodes,
 		nvl_min_ranks = c.ranks // math.max(c.nodes, 1),
 		nvl_max_ranks = c.ranks // math.max(c.nodes, 1),

@@ -3,6 +3,7 @@
 -- read. All of it works as it is.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local source = require "ncclbpf.policy.source"
 
 local try = errors.try
@@ -59,6 +60,12 @@ clean:
 	rm -f NAME.policy
 ]]
 
+local KEYWORDS = lists.set { "asm", "auto", "bool", "break", "case", "char", "const", "continue",
+	"default", "do", "double", "else", "enum", "extern", "false", "float", "for", "goto", "if",
+	"inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
+	"static", "struct", "switch", "true", "typedef", "typeof", "union", "unsigned", "void",
+	"volatile", "while" }
+
 -- clangd, policy verify, policy load, policy build and policy test use these flags.
 local function editor_flags()
 	local t = { table.concat(source.flags, "\n") }
@@ -75,6 +82,10 @@ function M.cmd_new(ctx)
 		return errors.fail("usage",
 			"%s: a name of at most 60 letters, digits, _ and - expected, "
 			.. "and no digit at the start", name)
+	end
+	if KEYWORDS[name] then
+		return errors.fail("usage", "%s: a keyword of C cannot name the policy's function; "
+			.. "choose another name, such as %s_policy", name, name)
 	end
 	if core.stat(dir) then
 		return nil, errors.new("cannot_create", dir .. " exists",

@@ -341,6 +341,24 @@ M.dump = errors.catch(function(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end)
 
+-- Does a tuner program of an image ask for NCCL's cost table?
+function M.asks_costs(image, info)
+	for i, p in ipairs(info.programs) do
+		for _, l in ipairs(p.hook == "tuner" and try(image:disasm(i)) or {}) do
+			local helper = l.insn:match "^call bpf_nccl_(%w+)"
+			if helper == "cost" or helper == "cheapest" then return true end
+		end
+	end
+	return false
+end
+
+-- Return the note about a policy that asks for NCCL's costs and gets none.
+-- @why: about the costs, such as "are not known here"
+function M.costs_note(name, why)
+	return ("note: %s asks for NCCL's costs, which %s; its answers in a job may differ"):format(
+		name, why)
+end
+
 -- Return the image of a policy of the job, with the values of parameters, or nil, and its
 -- description (warnings: a table's notes); raises errors
 function M.exported(ctx, name, values, label)

@@ -38,6 +38,14 @@ local function flat_choice(t, key, prefix)
 		t[prefix .. "chunk_size"]
 end
 
+-- Is a list of costs not NCCL's cost table?
+local function wrong_costs(list)
+	for i = 1, 21 do
+		if type(list[i]) ~= "number" then return true end
+	end
+	return #list ~= 21
+end
+
 -- Parse one recorded decision of any source.
 local function record(t, where)
 	local x = type(t.context) == "table" and t.context
@@ -80,6 +88,9 @@ local function record(t, where)
 		and whole(was.channels) and whole(was.chunk_size)) then
 		bad(where, "the algorithm or the protocol is unknown")
 	end
+	if type(t.costs_us) == "table" and not wrong_costs(t.costs_us) then
+		ctx.costs = t.costs_us -- for programs that ask for NCCL's costs
+	end
 	-- A record does not tell whether a policy chose what is cheapest or channels alone.
 	local maybe = x.rccl == true and was.channels > 0 and was.algo == ctx.nccl_algo
 		and was.proto == ctx.nccl_proto
@@ -88,7 +99,7 @@ local function record(t, where)
 		-- older records do not say whether NCCL asks
 		chunks = not (whole(x.tuner_abi) and x.tuner_abi < 6) and x.rccl ~= true,
 		own = maybe or t.own == true or t.own == nil and type(t.by) ~= "string",
-		costs = type(t.costs_us) == "table" and t.costs_us or nil,
+		costs = ctx.costs,
 		cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us }
 end
 
@@ -341,6 +352,7 @@ local function lines_of(d)
 			"in a job the map has the job's contents, " ..
 			"and answers may differ"):format(m.policy, m.kind, m.map)
 	end
+	table.move(d.notes, 1, #d.notes, #t + 1, t)
 	if d.estimated > 0 then
 		t[#t + 1] = (
 			"times estimated by NCCL's cost table, not measured: " ..
@@ -350,6 +362,15 @@ local function lines_of(d)
 				d.estimated, d.decisions - d.estimated)
 	end
 	return t
+end
+
+-- Return notes about policies that ask for costs that records do not have.
+local function costs_notes(records, names)
+	local n = #lists.select(records, function(r) return not r.costs end)
+	return core.array(lists.map(n > 0 and names or {}, function(name)
+		return policy.costs_note(name, n == #records and "are not known here"
+			or ("%d of these decisions do not have"):format(n))
+	end))
 end
 
 local function records_of(ctx)
@@ -366,10 +387,13 @@ end
 function M.cmd_simulate(ctx)
 	local most = ctx:whole("limit", 0) or FIRST
 	local coherence = ctx:word("coherence", { "strict", "off" })
-	local images, maps, names = {}, core.array {}, core.array {}
+	local images, maps, names, by_costs = {}, core.array {}, core.array {}, {}
 	for _, word in ipairs(ctx.args) do
 		if word ~= "none" or #ctx.args > 1 then
-			local _, info, bytes = try(policy.resolve(ctx, word))
+			local image, info, bytes = try(policy.resolve(ctx, word))
+			if policy.asks_costs(image, info) then
+				by_costs[#by_costs + 1] = info.name
+			end
 			images[#images + 1] = bytes
 			names[#names + 1] = info.name
 			for _, m in ipairs(M.maps_of(info)) do maps[#maps + 1] = m end
@@ -383,6 +407,7 @@ function M.cmd_simulate(ctx)
 	local answers = errors.about(table.concat(names, ", "),
 		core.policy_run(images, lists.map(records, "ctx"), coherence == "off"))
 	local d = compare(records, answers, most)
+	d.notes = costs_notes(records, by_costs)
 	d.policies, d.maps, d.estimate = names, maps, "NCCL's cost table, not measured"
 	return {
 		schema = "policy.simulate/1", data = d, rows = d.rows, id = "coll",
@@ -390,7 +415,7 @@ function M.cmd_simulate(ctx)
 		head = ("%s with %s: %s"):format(units.count(d.decisions, "recorded decision"),
 			#names > 0 and table.concat(names, ", ") or "no policy (NCCL's own choice)",
 			d.differ == 0 and "the same answers"
-				or ("%d answers differ"):format(d.differ)),
+				or context.differing(d.differ)),
 		foot = lines_of(d),
 	}
 end

@@ -2,6 +2,7 @@
 -- `policy test`: run policies on the cases of a Lua file, and compare their answers with those that
 -- the file wants. Prints TAP; status 2 if a case fails.
 local cases = require "ncclbpf.policy.cases"
+local context = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -13,7 +14,7 @@ local values = require "ncclbpf.map.values"
 local bad, try = cases.bad, errors.try
 local M = {}
 
-local FIRST = 10 -- number of differing fields of a grid that are kept
+local FIRST = 10 -- number of questions of a grid whose differences are kept
 
 -- A folder means the test in it that policy new has created: FOLDER/NAME_test.lua.
 local function test_file(path)
@@ -32,7 +33,8 @@ local function open(file)
 		local v = try(policy.verdict(image, info, { coherence_off = file.coherence_off }))
 		local failure = policy.refusal(v, path)
 		if failure then return nil, failure end
-		list[i] = { bytes = bytes, image = image, info = info }
+		list[i] = { bytes = bytes, image = image, info = info,
+			by_costs = policy.asks_costs(image, info) }
 	end
 	return list
 end
@@ -127,12 +129,15 @@ local function compare(result, case, steps, answers)
 	for i, s in ipairs(steps) do
 		local list = differences(s, answers[i])
 		local shown = #list > 0 and format.value(s.shown)
-		for _, d in ipairs(list) do
+		local kept = case.steps or result.differ < FIRST
+		for _, d in ipairs(kept and list or {}) do
 			d.step = case.steps and #steps > 1 and i or nil
 			d.context = case.grid and shown or nil
-			if case.steps or #result.differences < FIRST then
-				table.insert(result.differences, d)
-			end
+			table.insert(result.differences, d)
+		end
+		if case.grid and kept and shown then
+			table.insert(result.lines, ("wanted %s, got %s, context %s"):format(
+				context.answer(s.answer), context.answer(answers[i]), shown))
 		end
 		result.context = result.context or shown or nil
 		result.questions = result.questions + 1
@@ -140,14 +145,26 @@ local function compare(result, case, steps, answers)
 	end
 end
 
+-- Return the policy that asks for NCCL's costs where a decision of @steps has none; nil: no policy
+local function by_costs(policies, steps)
+	local without = lists.select(steps, function(s)
+		return s.hook == "tuner" and not s.run.costs
+	end)
+	for _, p in ipairs(#without > 0 and policies or {}) do
+		if p.by_costs then return p.info.name end
+	end
+end
+
 local function result_of(path, case, policies, coherence_off)
-	local result = { name = case.name, differences = core.array {}, questions = 0, differ = 0 }
+	local result = { name = case.name, differences = core.array {}, lines = {}, questions = 0,
+		differ = 0 }
 	local first
 	cases.each(path, case, function(steps)
 		for _, s in ipairs(case.steps or { steps[1] }) do
 			check_hook(path, case, policies, s.hook)
 		end
 		compare(result, case, steps, run(path, case, policies, steps, coherence_off))
+		result.by_costs = result.by_costs or by_costs(policies, steps)
 		first = first or steps[1].shown
 	end)
 	result.ok, result.grid = result.differ == 0, case.grid ~= nil
@@ -160,16 +177,21 @@ local function tap(path, results)
 	for i, r in ipairs(results) do
 		t[#t + 1] = ("%sok %d - %s"):format(r.ok and "" or "not ", i, r.name)
 		failed = failed + (r.ok and 0 or 1)
-		for _, d in ipairs(r.differences) do
+		for _, d in ipairs(r.grid and {} or r.differences) do
 			local place = d.step and ("step %d, "):format(d.step) or ""
-			t[#t + 1] = ("#   %s%s: wanted %s, got %s%s"):format(place, d.field,
-				d.wanted, d.got, d.context and ", context " .. d.context or "")
+			t[#t + 1] = ("#   %s%s: wanted %s, got %s"):format(place, d.field,
+				d.wanted, d.got)
 		end
+		for _, line in ipairs(r.lines) do t[#t + 1] = "#   " .. line end
 		if r.grid then
-			t[#t + 1] = ("#   %s, %d answers differ"):format(
-				units.count(r.questions, "question"), r.differ)
+			t[#t + 1] = ("#   %s, %s"):format(units.count(r.questions, "question"),
+				context.differing(r.differ))
 		elseif not r.ok then
 			t[#t + 1] = "#   context " .. r.context
+		end
+		if r.by_costs then
+			t[#t + 1] = "#   " .. policy.costs_note(r.by_costs,
+				"this case leaves out (costs)")
 		end
 	end
 	t[#t + 1] = ("# %s: %d passed, %d failed"):format(path, #results - failed, failed)
