@@ -445,12 +445,15 @@ static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA
 	g = nb_gens_find(digest);
 	needs = g && nb_gen_of(g, c->comm_id)->state_size;
 	nb_unlock(NB_LOCK_STATE);
-	if (!needs || (nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
+	if (!needs ||
+	    (c->nnodes == 1 && nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
 		return false;
-	snprintf(why, NB_STARTUP_WHY,
-		 "the policies have replicated maps, and its ranks do not all count API calls: set "
-		 "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
-		 "NCCLBPF_API_CLOCK=on");
+	snprintf(why, NB_STARTUP_WHY, "%s",
+		 c->nnodes != 1
+			 ? "the policies have replicated maps, and it spans nodes"
+			 : "the policies have replicated maps, and its ranks do not all count API "
+			   "calls: set NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL "
+			   "2.28 also NCCLBPF_API_CLOCK=on");
 	return true;
 }
 

@@ -198,8 +198,8 @@ void nb_comm_tell_uncounted(struct nb_comm *c)
 		return;
 	c->told_uncounted = true;
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: its policies have replicated maps, but not all of its ranks "
-	       "count API calls in one job segment or fleet, so NCCL decides; set "
+	       "communicator %016llx: its policies have replicated maps, but it spans nodes, or "
+	       "not all of its ranks count API calls, so NCCL decides; on one node, set "
 	       "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
 	       "NCCLBPF_API_CLOCK=on",
 	       (unsigned long long)c->init.comm_id);

@@ -9,23 +9,27 @@
 
 /*
  * A mark is the number of decisions made, and how many of them may be the
- * task's. AT_FOUND is set if these have been searched.
+ * task's: MANY if these are more than MOST. AT_FOUND is set if they have been
+ * searched.
  */
-enum { AT_WINDOW = 48, AT_FOUND = 63, MOST = 64 };
+enum { AT_WINDOW = 48, AT_FOUND = 63, MOST = 64, MANY };
 
 static uint64_t mark_next(struct nb_pcomm *pc)
 {
 	const uint64_t *count = GET(pc->decided);
 	uint64_t n = count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
-	uint64_t window = n - GET(pc->decided_from);
+	uint64_t now = GET(pc->decided_now), from = GET(pc->decided_from), window;
 
-	if (n != GET(pc->decided_now)) {
-		window = n - GET(pc->decided_now);
-		SET(pc->decided_from, GET(pc->decided_now));
+	if (n != now) {
+		/* the first group that is seen: all that is known is where it ends */
+		from = now ? now : n - (n < MOST ? n : MOST);
+		SET(pc->decided_from, from);
 		SET(pc->decided_now, n);
 	}
+	window = n - from;
+	/* also if another thread has seen a later number */
 	if (window > MOST)
-		window = MOST;
+		window = MANY;
 	return (n & ((UINT64_C(1) << AT_WINDOW) - 1)) | window << AT_WINDOW;
 }
 
@@ -41,13 +45,10 @@ static bool decided_read(const struct nb_packed *from, uint64_t k, struct nb_dec
 /* Returns how well decision @d fits the collective @o; 0: not at all. */
 static int decided_fit(const struct nb_decision *d, const struct nb_decided_task *o)
 {
-	bool ran = (uint32_t)d->algo == o->algo && (uint32_t)d->proto == o->proto;
-
-	if ((uint32_t)d->coll != o->func || d->bytes < o->bytes)
+	if ((uint32_t)d->coll != o->func || d->bytes < o->bytes || (uint32_t)d->algo != o->algo ||
+	    (uint32_t)d->proto != o->proto)
 		return 0;
-	if (d->bytes == o->bytes)
-		return ran ? 3 : 1;
-	return ran ? 2 : 0;
+	return d->bytes == o->bytes ? 2 : 1;
 }
 
 static bool decided_alike(const struct nb_decision *a, const struct nb_decision *b)
@@ -65,7 +66,7 @@ static void decided_search(const struct nb_pcomm *pc, uint64_t mark,
 	int best = 0;
 
 	out->n = 0;
-	if (!from || task->algo == NB_WORD_SYMMETRIC)
+	if (!from || window == MANY || task->algo == NB_WORD_SYMMETRIC)
 		return;
 	for (uint64_t k = n; k > n - window && k > 0; k--) {
 		int fit;

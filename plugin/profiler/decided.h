@@ -24,10 +24,14 @@ struct nb_decided {
  *
  * NCCL makes all decisions of a group before it starts the group's collectives,
  * and does not report which belongs to which. Those since the task before it are
- * searched, or since the first task that has started with as many. A decision of
- * the collective's size is preferred; NCCL may also make one decision for several
- * collectives, as if they were one of their sum. If several decisions fit equally
- * well and differ, none is known. Symmetric kernels have none. Takes no lock.
+ * searched, or since the first task that has started with as many, for one that
+ * chose what the collective runs with. A decision of the collective's size is
+ * preferred; NCCL may also make one decision for several collectives, as if they
+ * were one of their sum. If several decisions fit equally well, it is the latest of
+ * them if they are alike, else none is known. None is known among more than 64, and
+ * symmetric kernels have none. A replay of a CUDA graph starts its collectives in
+ * another thread at any time, so it may be taken for a later decision of the same
+ * size and choice. Takes no lock.
  *
  * Without a user of decisions, @s only keeps which of them are to be searched.
  */

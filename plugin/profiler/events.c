@@ -98,6 +98,8 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->tasks, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
 	SET(pc->decided, NULL);
+	SET(pc->decided_now, 0);
+	SET(pc->decided_from, 0);
 	SET(pc->ring, NULL);
 	SET(pc->slot, NULL);
 	SET(pc->call, NULL);
@@ -281,6 +283,9 @@ void nb_events_untell(const struct nb_seg_slot *slot)
 		SET(pc->call, NULL);
 		nb_events_ask();
 	}
+	/* a sweep may still read the ring, which the caller frees */
+	pthread_mutex_lock(&nb_prof.lock);
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_each(nb_pcomm_fn *fn, void *arg)

@@ -177,6 +177,11 @@ uint32_t nb_mask_for(uint32_t abi)
  */
 static void note_wrote(struct nb_pcomm *pc, int mask)
 {
+	uint32_t was = GET(pc->wrote) == NB_MASK_NONE ? 0 : (uint32_t)GET(pc->wrote);
+
+	/* the decisions of the time without collectives belong to none that follows */
+	if (~was & (uint32_t)mask & NB_EVENT_BIT(COLL))
+		SET(pc->decided_now, 0);
 	__atomic_store_n(&pc->wrote, mask, __ATOMIC_RELEASE);
 }
 

@@ -156,8 +156,9 @@ struct nb_pcomm {
 	uint64_t next_child; /* accessed atomically */
 	uint64_t base_child;
 	/*
-	 * number of the tuner's decisions when the latest task started, and
-	 * before the first task that started with as many; accessed atomically
+	 * number of the tuner's decisions when the latest task started (0: not
+	 * known), and before the first task that started with as many;
+	 * accessed atomically
 	 */
 	uint64_t decided_now, decided_from;
 	uint64_t pad1[4];

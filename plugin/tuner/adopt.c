@@ -84,9 +84,9 @@ static __attribute__((noinline)) void take_gen(struct nb_comm *c, struct nb_gen 
 }
 
 /*
- * Before its first call, all ranks of a communicator have registered, so all
- * choose the same clock, here or at their first decision. Ranks that register one
- * by one (NB_ID_PROFILER) may not.
+ * Before its first call, all ranks of a communicator of one node have registered,
+ * so all choose the same clock, here or at their first decision. Ranks that
+ * register one by one (NB_ID_PROFILER) may not.
  */
 static bool counts_calls(const struct nb_comm *c)
 {
@@ -97,12 +97,15 @@ static bool counts_calls(const struct nb_comm *c)
 }
 
 /*
- * Replace a generation with replicated maps by NCCL's own choice if the rank does
- * not count calls, because then none of its peers does.
+ * Replace a generation with replicated maps by NCCL's own choice if the ranks may
+ * not all run their programs from the first call on. All ranks come to the same
+ * conclusion. NCCL lets the ranks of a node wait for each other between the tuner's
+ * init and the first call, but not those of several nodes.
  */
 static void require_calls(struct nb_comm *c)
 {
-	bool lacks = c->gen->state_size && !counts_calls(c);
+	bool lacks =
+		c->gen->state_size && (c->init.nodes != 1 || c->fence.follows || !counts_calls(c));
 
 	if (!lacks)
 		return;
@@ -333,7 +336,8 @@ void nb_tuner_call(void *comm, uint32_t coll, uint64_t bytes)
 	if (!(c->gen->hooks >> NB_HOOK_COLL_API & 1) || c->mismatch)
 		return;
 	ctx = (struct ncclbpf_coll_api){ .comm_id = c->base.comm_id,
-					 .bytes = bytes,
+					 /* NCCL need not ask for equal sizes elsewhere */
+					 .bytes = coll < NCCL_NUM_COLLS ? bytes : 0,
 					 .seq = c->fence.clock,
 					 .coll = coll,
 					 .ranks = c->base.ranks,

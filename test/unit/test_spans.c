@@ -311,18 +311,31 @@ TEST(symmetric_kernel_has_no_decision)
 	host_prof_fini(&c);
 }
 
-/* The decision of a collective of so many bytes, as its span tells it; 0: not known. */
-static uint64_t decided(struct host_prof *c, uint64_t bytes)
+/* The decision of a collective, as its span tells it; 0: not known. */
+static uint64_t decision_of(struct host_prof *c, uint64_t bytes, int algo)
 {
-	struct host_event coll = {
-		.type = HOST_COLL, .func = 4, .datatype = 7, .channels = 1, .count = bytes / 4
-	};
+	struct host_event coll = { .type = HOST_COLL,
+				   .func = 4,
+				   .datatype = 7,
+				   .algo = algo,
+				   .channels = 1,
+				   .count = bytes / 4 };
 	uint64_t at = nb_trace_ring_next();
 	struct nb_trace_span s;
 
 	host_prof_stop(c, host_prof_start(c, &coll));
 	ck_assert(nb_trace_ring_read(at, &s));
 	return s.word[NB_SPAN_DECIDED];
+}
+
+static uint64_t decided(struct host_prof *c, uint64_t bytes)
+{
+	return decision_of(c, bytes, 0);
+}
+
+static uint64_t ran_otherwise(struct host_prof *c, uint64_t bytes)
+{
+	return decision_of(c, bytes, 1);
 }
 
 /* NCCL decides for all collectives of a group before it starts the first one. */
@@ -356,11 +369,34 @@ TEST(only_decisions_of_the_group_are_searched)
 	slot.announced = 7;
 	ck_assert_uint_eq(decided(&c, 4096), 0);
 	ck_assert_uint_eq(decided(&c, 4096), 0);
-	/* the ring has lost a decision of the group */
+	/* not what was decided */
 	decide(ring, 7, 4096, 3);
-	decide(ring, 8 + NB_RING, 4096, 3);
-	slot.announced = 9;
+	slot.announced = 8;
+	ck_assert_uint_eq(decided(&c, 4096), 8);
+	ck_assert_uint_eq(ran_otherwise(&c, 4096), 0);
+	/* the ring has lost a decision of the group */
+	decide(ring, 8, 4096, 3);
+	decide(ring, 9 + NB_RING, 4096, 3);
+	slot.announced = 10;
 	ck_assert_uint_eq(decided(&c, 4096), 0);
+	/* a group of more decisions than are searched */
+	for (uint64_t k = 10; k < 75; k++)
+		decide(ring, k, 4096, 3);
+	slot.announced = 75;
+	ck_assert_uint_eq(decided(&c, 4096), 0);
+	/* another thread has seen later ones */
+	slot.announced = 74;
+	ck_assert_uint_eq(decided(&c, 4096), 0);
+	nb_events_untell(&slot);
+	trace_close(NB_EVENT_BIT(COLL));
+	host_prof_fini(&c);
+	/* the next communicator in the same structure has decisions of its own */
+	c = open_rank(5);
+	decide(ring, 0, 4096, 1);
+	slot.announced = 1;
+	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
+	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
+	ck_assert_uint_eq(decided(&c, 4096), 1);
 	nb_events_untell(&slot);
 	trace_close(NB_EVENT_BIT(COLL));
 	host_prof_fini(&c);

@@ -437,6 +437,7 @@ static int policy_run(lua_State *L)
 		lua_rawseti(L, -3, i);
 		lua_pop(L, 1);
 	}
+	nb_helper_stop_clock(0);
 	return rc ? nb_lua_fail(L, &err) : 1;
 }
 

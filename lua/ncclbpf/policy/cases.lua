@@ -126,9 +126,9 @@ local function step(path, case, s, seq)
 			format.value(s.after))
 	end
 	if s.after ~= nil then run.after_ns = math.floor(after * 1e9 + 0.5) end
-	local whole = math.type(s.times) == "integer" and s.times >= 1
+	local whole = math.type(s.times) == "integer" and s.times >= 1 and s.times <= 100000
 	if s.times ~= nil and (hook == "tuner" or not whole) then
-		bad(path, case, "times: for events and controllers, a whole number from 1 on "
+		bad(path, case, "times: for events and controllers, a whole number of 1 to 100000 "
 			.. "expected, found %s", format.value(s.times))
 	end
 	return { run = run, hook = hook, answer = wanted(path, case, hook, s.answer or {}),
