@@ -5,6 +5,7 @@
 # communicators, its keys, new sizes, and the terminal after q and after signals.
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] || skip_all "top" "the mock NCCL (standin) was not built"
+[ -e "$B/examples/parameters/limits.bpf.o" ] || skip_all "top" "no clang at build time"
 py=python3
 $py -c 'import pyte' 2>/dev/null || py=/usr/bin/python3 # Debian's
 $py -c 'import pyte' 2>/dev/null || skip_all "top" "no python3-pyte"
@@ -21,7 +22,8 @@ run -J train telemetry on
 status 64 "an interval that is none" -J train top every=soon
 ends 64 usage "without a terminal" -J train top
 timeout 300 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" \
-	"$B/test/corpus/answers/unusable.policy" >"$T/top.out" 2>"$T/why"
+	"$B/test/corpus/answers/unusable.policy" "$B/examples/parameters/limits.bpf.o" \
+	>"$T/top.out" 2>"$T/why"
 rc=$?
 sed -n 's/^\(\(not \)\{0,1\}ok\) [0-9]* - /\1 - /p; /^#/p' "$T/top.out" | while read -r line; do
 	echo "$line"

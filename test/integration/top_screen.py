@@ -125,6 +125,11 @@ t.send("3")
 ok(t.wait(r"LONGEST %") and t.wait(r"^\.\.[0-9a-f]{4} +1 +\+\d"), "3: the slowest ranks", t.screen)
 t.send("4")
 ok(t.wait(r"^force +yes +\d+"), "4: the policies", t.screen)
+subprocess.run(shell[:3] + ["policy", "use", "force", sys.argv[4]], check=True, capture_output=True)
+subprocess.run(shell[:3] + ["policy", "set", "limits", "wide=12"], check=True, capture_output=True)
+ok(t.wait(r"^limits +no +\d+") and t.wait(r"^limits +yes +\d+") and
+   t.wait(r"^who decides: force, limits *$"),
+   "a policy of which two versions are held: the one in use decides", t.screen)
 t.send("5")
 ok(t.wait(r"^none *$"), "5: the alerts", t.screen)
 subprocess.run(shell[:3] + ["policy", "use", sys.argv[3]], check=True, capture_output=True)

@@ -115,12 +115,15 @@ local function observe_ranks(now, results)
 	end
 end
 
+-- Two held policies may have one name (policy set), so a row is one digest.
 local function observe_policies(now, last, per)
 	local by = {}
 	for p in read.each(per, "policies") do
-		local t = by[p.name] or lists.add(now.policies, by, p.name, {
-			name = tostring(p.name), runs = 0, refused = 0, hooks = {},
-				in_use = p.in_use == true })
+		local id = tostring(p.digest)
+		local t = by[id] or lists.add(now.policies, by, id, {
+			id = id, name = tostring(p.name), runs = 0, refused = 0, hooks = {},
+				in_use = false })
+		t.in_use = t.in_use or p.in_use == true
 		for _, g in ipairs(read.list(p, "programs")) do
 			t.runs = t.runs + read.number(g.runs)
 			t.refused = t.refused + read.number(g.refused)
@@ -129,7 +132,7 @@ local function observe_policies(now, last, per)
 		end
 	end
 	for _, t in ipairs(now.policies) do
-		local key = "policy " .. t.name
+		local key = "policy " .. t.id
 		now.counter[key] = t.runs
 		t.per_second = rate(last, key, t.runs, now.seconds)
 		local hooks = lists.keys(t.hooks)

@@ -3,6 +3,7 @@
 -- of a screen, at any size. A row is a text, or {text, style, text, style, …}.
 local core = require "ncclbpf.core"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -114,7 +115,7 @@ M.tables = {
 			{ "HOOKS", 0, "hooks" },
 		},
 		sort = { { "rate", "per_second" }, { "runs", "runs" }, { "dropped", "refused" } },
-		command = function(t) return { "policy", "show", t.name } end },
+		command = function(t) return { "policy", "show", t.id:sub(1, 8) } end },
 	{ name = "alerts", list = "alerts", empty = "none",
 		columns = {
 			{ "MORE", 15, function(t) return table.concat(t.command, " ") end },
@@ -169,10 +170,9 @@ local function head(ui, now, width)
 end
 
 local function summary(now)
-	local who = {}
-	for _, p in ipairs(now.policies) do
-		if p.in_use then who[#who + 1] = p.name end
-	end
+	local who = lists.unique(lists.map(lists.select(now.policies, function(p)
+		return p.in_use
+	end), "name"))
 	local r = now.rollout
 	return {
 		("%s decisions/s   %s   telemetry %s"):format(per_second(now.per_second),
