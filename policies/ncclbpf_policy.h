@@ -404,17 +404,25 @@ union ncclbpf_words {
 /*
  * NCCLBPF_PARAM(small, KIB(32), 0, GIB(1)): a constant int64_t small, which is 32 KiB unless the
  * policy is loaded with another value of the range, both ends included
- * (NCCLBPF_POLICY=PATH?small=64K). The verifier knows the value.
+ * (NCCLBPF_POLICY=PATH?small=64K). The verifier knows the value. All three numbers are whole
+ * numbers, because a conversion would make 0 of 0.9.
  */
 struct ncclbpf_param_range {
 	int64_t preset, min, max;
 };
+#define NB_WHOLE(n) _Generic((n), float : 0, double : 0, long double : 0, default : 1)
 #define NCCLBPF_PARAM(name, preset, min, max)                                                      \
+	_Static_assert(NB_WHOLE(preset) && NB_WHOLE(min) && NB_WHOLE(max),                         \
+		       "the default and the range of " #name " must be whole numbers");            \
 	_Static_assert((int64_t)(min) <= (int64_t)(preset) && (int64_t)(preset) <= (int64_t)(max), \
 		       "the default of " #name " is not in its range");                            \
 	static const volatile int64_t name SEC(".rodata.params") = (int64_t)(preset);              \
 	static const struct ncclbpf_param_range ncclbpf_param_##name SEC(                          \
 		".rodata.params") = { (int64_t)(preset), (int64_t)(min), (int64_t)(max) }
+
+#ifndef UINT64_MAX
+#define UINT64_MAX __UINT64_MAX__
+#endif
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
