@@ -197,6 +197,17 @@ await settled ex
 status 0 "is explained" -o table explain allreduce 16M
 has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map"
 
+# ---- a protocol that costs choose: the test of usable is of a shifted value ----
+policy chosen '	int simple = ncclbpf_cost(ctx, NCCL_ALGO_RING, NCCL_PROTO_SIMPLE) <
+		     ncclbpf_cost(ctx, NCCL_ALGO_RING, NCCL_PROTO_LL128);
+	if (ctx->bytes >= ctx->ranks * MIB(2))
+		ncclbpf_choose(ctx, NCCL_ALGO_RING, NCCL_PROTO_LL128 + simple);'
+use chosen
+status 0 "is explained" -o table explain allreduce 64M
+has "made by it, from a size that the ranks give" out "by chosen" "a value from ranks (4M)"
+! grep -q "offers ring/ll " out && grep -q "from usable" out
+ok "names no combination that was not tested" $?
+
 # ---- objects ----
 if [ -e "$B/policies/nvlink_ring_mid.bpf.o" ]; then
 	run policy load "$B/policies/nvlink_ring_mid.bpf.o"

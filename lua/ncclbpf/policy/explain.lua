@@ -77,6 +77,9 @@ local function value(field, v)
 	return tostring(v)
 end
 
+-- Where a value comes from that no field of the context holds. The job does not tell them apart.
+local ELSEWHERE <const> = "a map, a parameter or a helper"
+
 -- Return the text of one side of a comparison, with its value: "bytes (16M)", "4M", "bytes - 4M
 -- (12M)".
 local function operand(o, other)
@@ -86,11 +89,12 @@ local function operand(o, other)
 			return tostring(name)
 		end)
 		if #of > 0 then
-			return ("a value from %s%s (%d)"):format(
-				table.concat(of, ", "), o.memory and " and memory" or "", v)
+			return ("a value from %s%s (%s)"):format(table.concat(of, ", "),
+				o.memory and (" and " .. ELSEWHERE) or "",
+				other.field == "bytes" and value("bytes", v) or v)
 		end
 		local text = value(read.text(other.field), v)
-		return o.memory and ("%s, from a map"):format(text) or text
+		return o.memory and ("%s, from %s"):format(text, ELSEWHERE) or text
 	end
 	local plus = math.tointeger(o.plus) or 0
 	local name = plus == 0 and field or ("%s %s %s"):format(
@@ -98,18 +102,25 @@ local function operand(o, other)
 	return ("%s (%s)"):format(name, value(field, v))
 end
 
+-- Return the bit of the field usable that means the answer, if NCCL offers it; else 0.
+local function answered(d)
+	local answer, usable = read.record(d.answer), read.record(d.context).usable
+	local algo = core.nccl("algo", tostring(answer.algo))
+	local proto = core.nccl("proto", tostring(answer.proto))
+	if not algo or not proto or algo < 0 or proto < 0 then return 0 end
+	return read.number(usable) & 1 << algo * 3 + proto
+end
+
 -- Return the text of a comparison. For a range of sizes, compilers subtract and compare once
 -- ("bytes - 4M <= 28M"); the text shows the range. One bit of the field usable means one algorithm
--- and protocol.
-local function comparison(b)
+-- and protocol, but it may have been shifted. @own: the bit of the answer, which alone is
+-- named, since NCCL offers it; 0: none
+local function comparison(b, own)
 	local l, r = read.record(b.left), read.record(b.right)
 	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0
 	if #of == 1 and of[1] == "usable" and b.op == "!=" and r.value == 0 and bit > 0
-		and bit & (bit - 1) == 0 and bit < 1 << 21 then
-		local i = 0
-		while bit >> i > 1 do i = i + 1 end
-		return ("NCCL offers %s/%s"):format(core.nccl("algo", i // 3),
-			core.nccl("proto", i % 3))
+		and bit == own then
+		return "NCCL offers " .. collectives.offer(bit)
 	end
 	local plus, op = math.tointeger(l.plus), tostring(b.op)
 	if read.text(l.field) and plus and plus < 0 and not read.text(r.field)
@@ -227,7 +238,7 @@ end
 
 -- Return lines about the policy that made the answer and its path through the code. @quiet: no
 -- lines, because the table's row already explains the answer
-local function policy_lines(t, p, by, quiet)
+local function policy_lines(t, d, p, quiet)
 	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
 	if #writes == 0 and #branches == 0 or quiet then return end
 	local seen = {}
@@ -239,17 +250,17 @@ local function policy_lines(t, p, by, quiet)
 		if not seen[where] then
 			seen[where] = true
 			t[#t + 1] = ("%s %s %s:%s"):format(
-				tostring(p.name), p.name == by and "made the answer at"
+				tostring(p.name), p.name == d.by and "made the answer at"
 				or "wrote at", where, source(w.at))
 		end
 	end
 	local lines, wide = {}, 0
 	for _, b in ipairs(branches) do
-		local text = comparison(b)
+		local text = comparison(b, answered(d))
 		lines[#lines + 1] = { text, place(b.at) }
 		wide = math.max(wide, #text)
 	end
-	if #lines > 0 and #writes > 0 then t[#t + 1] = "  because these comparisons hold:" end
+	if #lines > 0 and #writes > 0 then t[#t + 1] = "  after these comparisons of fields:" end
 	for _, l in ipairs(lines) do
 		t[#t + 1] = ("    %-" .. math.min(wide, 60) .. "s  %s"):format(l[1], l[2])
 	end
@@ -264,14 +275,14 @@ function M.why(ctx, d)
 	if type(d.why) ~= "table" then return t end
 	offer_lines(t, d)
 	cost_lines(t, d)
-	local rows, by = table_rows(ctx, d), read.text(d.by)
+	local rows = table_rows(ctx, d)
 	local is_table = {}
 	for _, x in ipairs(rows) do
 		is_table[x.policy] = true
 		table_lines(t, x)
 		x.list = nil
 	end
-	for _, p in ipairs(read.list(d, "why")) do policy_lines(t, p, by, is_table[p.name]) end
+	for _, p in ipairs(read.list(d, "why")) do policy_lines(t, d, p, is_table[p.name]) end
 	return t, rows
 end
 
