@@ -26,7 +26,9 @@
 /* Rules about values and registers */
 RULE(UNINIT, "uninit", "a register is read before it is written",
 	"{r} written before it is read", "{r}: never written on this path",
-	"give the variable a value on every path")
+	"give the variable a value on every path; if it has one, clang removed undefined "
+	"behaviour: look for an index past an array's end")
+VARIANT(UNINIT_RETURN, UNINIT, "", "", "end the function with a return statement: return 0;")
 VARIANT(UNINIT_CALL, UNINIT,
 	"", "{r}: never written on this path, or lost by a call (r1-r5 do not survive calls)", "")
 RULE(STACK_UNINIT, "stack_uninit", "stack bytes are read before they are written",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600
-# Twelve mistakes that authors of a first policy make. Each is answered with what
+# Mistakes that authors of a first policy make. Each is answered with what
 # to change, and the policy with that change is accepted.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
@@ -184,6 +184,37 @@ E
 answered 2 "a struct of another size" "an access outside a map's value" "struct old, 8 bytes" \
 	"define map limits with the larger type: __type(value, ...)"
 fixed 's/struct old);/struct limit);/'
+
+mistake unfinished <<'E'
+SEC("tuner")
+int p(struct ncclbpf_tuner *ctx)
+{
+	if (ctx->ranks > 8)
+		ctx->channels = 4;
+}
+E
+answered 2 "a function without return" "end the function with a return statement: return 0;" \
+	"unfinished.bpf.c:7:1: warning: non-void function does not return a value"
+echo 'return { policy = "unfinished.bpf.c", { context = { coll = 0, bytes = 1 }, answer = {} } }' \
+	>unfinished_test.lua
+run policy test unfinished_test.lua
+has "as policy test says" err "return 0;" "warning: non-void function"
+fixed 's/^}$/return 0; }/'
+
+mistake past <<'E'
+SEC("tuner")
+int p(struct ncclbpf_tuner *ctx)
+{
+	uint64_t factor[2] = { 2, 3 }, sum = 0;
+
+	for (int i = 0; i <= 2; i++)
+		sum = ncclbpf_sat_add(sum, ncclbpf_sat_mul(ctx->bytes, factor[i]));
+	ctx->channels = 1 + (sum & 7);
+	return 0;
+}
+E
+answered 2 "an index past an array's end" "look for an index past an array's end"
+fixed 's/<= 2/< 2/'
 
 mistake hook <<'E'
 SEC("profiler/coll_done")

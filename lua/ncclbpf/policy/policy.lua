@@ -191,14 +191,16 @@ M.verdict = errors.catch(function(image, info, opts)
 		budget = budget }
 end)
 
--- Return the error of the first refused program. @notes: include the steps that lead there.
-function M.refusal(verdict, path, steps)
+-- Return the error of the first refused program. @steps: include the steps that lead there.
+-- @warnings: clang's, which often tell why; nil: none, or the caller shows them
+function M.refusal(verdict, path, steps, warnings)
 	for _, p in ipairs(verdict.programs) do
 		if not p.accepted then
 			local detail = p.text
 			if steps and p.steps ~= "" then
 				detail = detail .. "  notes:\n" .. p.steps
 			end
+			if warnings then detail = ("%s\n%s"):format(detail, warnings) end
 			return errors.new("verify_rejected", p.message, {
 				object = path, hint = p.hint, at = p.at, finding = p.finding,
 				detail = detail,
@@ -212,7 +214,7 @@ end
 local function explain_refusal(err, image, info)
 	if err.code ~= "verify_rejected" or err.detail then return err end
 	local v = M.verdict(image, info)
-	local same = v and M.refusal(v)
+	local same = v and M.refusal(v, nil, nil, info.warnings)
 	if same and (not err.finding or not same.finding or err.finding.pc == same.finding.pc) then
 		err.detail = same.detail
 		err.hint = err.hint or same.hint

@@ -31,7 +31,7 @@ local function open(file)
 			file.coherence_off and "off" or nil)
 		try(image, info)
 		local v = try(policy.verdict(image, info, { coherence_off = file.coherence_off }))
-		local failure = policy.refusal(v, path)
+		local failure = policy.refusal(v, path, nil, info.warnings)
 		if failure then return nil, failure end
 		list[i] = { bytes = bytes, image = image, info = info,
 			by_costs = policy.asks_costs(image, info) }

@@ -13,6 +13,8 @@ int nb_check_init(const struct at *a, int number)
 {
 	if (reg(a, number)->kind != NB_REG_UNINIT)
 		return 0;
+	if (a->insn->kind == NB_KIND_EXIT)
+		return refuse(a, NB_RULE_UNINIT_RETURN, .reg = number);
 	return refuse(a, number >= 1 && number <= 5 ? NB_RULE_UNINIT_CALL : NB_RULE_UNINIT,
 		      .reg = number);
 }
