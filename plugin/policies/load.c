@@ -281,7 +281,9 @@ static int entry_image(const struct entry *e, struct bytes *image, struct nb_err
 		return 0;
 	}
 	if (!rc && (file.size < 4 || memcmp(file.p, "\177ELF", 4)))
-		rc = nb_fail(err, NB_E_IMAGE, 0, "%s: neither a policy image nor a BPF object file",
+		rc = nb_fail(err, NB_E_IMAGE, 0,
+			     "%s: neither a policy image nor a BPF object file; "
+			     "policy build makes an image of C and of tables",
 			     e->path);
 	if (!rc)
 		rc = object_image(e, &file, image, err);

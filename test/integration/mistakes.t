@@ -216,6 +216,31 @@ E
 answered 2 "an index past an array's end" "look for an index past an array's end"
 fixed 's/<= 2/< 2/'
 
+mistake fraction <<'E'
+SEC("tuner")
+int p(struct ncclbpf_tuner *ctx)
+{
+	if (ctx->bytes * 0.9 > 4096)
+		ctx->channels = 4;
+	return 0;
+}
+E
+answered 65 "floating point" "fraction.bpf.c:5:" "is not supported" \
+	"policies have no floating point: multiply by whole numbers"
+fixed 's/bytes . 0.9 > 4096/bytes * 9 > 40960/'
+
+mistake libc <<'E'
+#include <stdlib.h>
+SEC("tuner")
+int p(struct ncclbpf_tuner *ctx)
+{
+	ctx->channels = 4;
+	return 0;
+}
+E
+answered 65 "a header of libc" "file not found" "policies cannot include libc headers"
+fixed '/stdlib/d'
+
 mistake hook <<'E'
 SEC("profiler/coll_done")
 int p(struct ncclbpf_tuner *ctx)

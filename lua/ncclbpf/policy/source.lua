@@ -69,6 +69,21 @@ local function folder_flags(path)
 	return t, text and file
 end
 
+-- Return what to do instead of that for which BPF has nothing; nil: clang's messages say all.
+local function substitute(messages)
+	local call = messages:match "built%-in function '__([%w_]+)' is not supported"
+	if call and (call:find "^float" or call:find "^fix" or call:find "[sdt]f%d?$") then
+		return "policies have no floating point: multiply by whole numbers, "
+			.. "or use ncclbpf_fixed_mul"
+	end
+	local header = messages:match "'([^'\n]+)' file not found"
+	if header and (header:find "^bits/" or header:find "^gnu/"
+		or messages:find("#include <" .. header, 1, true)) then
+		return "policies cannot include libc headers: ncclbpf_policy.h has the types, "
+			.. "NULL and UINT64_MAX"
+	end
+end
+
 -- Make one error of clang's messages, with its first message as text and all of them as the
 -- detail.
 local function refused(path, status, messages)
@@ -84,6 +99,8 @@ local function refused(path, status, messages)
 	if messages:find(HEADER .. "' file not found", 1, true) then
 		err.hint = "install ncclbpf-dev, or set NCCLBPF_INCLUDE to the folder of "
 			.. HEADER
+	else
+		err.hint = substitute(messages)
 	end
 	return err
 end
