@@ -230,7 +230,7 @@ local function status_text(s, per, verbose)
 	local function note(fmt, ...) notes[#notes + 1] = fmt:format(...) end
 	local times = first(function(d) return read.text(d.times) end)
 	if times then add("times", times) end
-	add("kept NCCL's", read.counters(per, "counters") or "none")
+	add("dropped", read.counters(per, "counters") or "none")
 	segment_rows(per, add)
 	chain_rows(per, add)
 	local loop = controllers_line(per)
