@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """capabilities.py [FILE]: test/mutants/capabilities.txt (or FILE) names suites and lines that are.
 
-Each capability has one quick suite of that tier, full suites, and mutants whose text occurs once in
+Each capability has quick suites of that tier, full suites, and mutants whose text occurs once in
 its file.
 """
 import collections
