@@ -167,10 +167,12 @@ size_t nb_map_replicate(struct nb_map *m, size_t off)
 int nb_map_of_state(struct nb_map **out, const struct nb_map *m, unsigned char *state,
 		    struct nb_err *err)
 {
-	int rc = nb_map_clone(out, m, err);
+	struct nb_map *copy = NULL;
+	int rc = nb_map_clone(&copy, m, err);
 
-	for (uint32_t i = 0; !rc && i < m->max_entries; i++)
-		nb_slot_copy(nb_map_state(*out, i, NULL), nb_map_state(m, i, state), m->elem_size);
+	*out = copy;
+	for (uint32_t i = 0; copy && !rc && i < m->max_entries; i++)
+		nb_slot_copy(nb_map_state(copy, i, NULL), nb_map_state(m, i, state), m->elem_size);
 	return rc;
 }
 

@@ -59,7 +59,7 @@ int nb_check_replicated(const struct at *a, int number)
 static int check_state_store(const struct at *a, const struct nb_mem_access *x)
 {
 	uint32_t map = reg(a, x->reg)->map;
-	int number = x->value >= 0 ? x->value : x->reg;
+	int number = (uint8_t)(x->value >= 0 ? x->value : x->reg);
 
 	if (a->env->program.hook->id != NB_HOOK_COLL_API)
 		return refuse(a, NB_RULE_MAP_REPLICATED_READ, .reg = x->reg, .map = map);
@@ -69,7 +69,7 @@ static int check_state_store(const struct at *a, const struct nb_mem_access *x)
 	if (!a->env->walk.how.labels)
 		return 0;
 	if (reg(a, number)->label != NB_LABEL_LOCAL)
-		number = x->reg;
+		number = (uint8_t)x->reg;
 	if (reg(a, number)->label == NB_LABEL_LOCAL)
 		return refuse(a, NB_RULE_LOCAL_STATE, .reg = number, .map = map,
 			      .where = reg(a, number)->from);
