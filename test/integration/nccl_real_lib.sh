@@ -174,6 +174,7 @@ broadcasts_seen() {
 	timeout 300 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
 	grep -Eq "$seen" "$dir/stats"
 }
+launched() { grep -q "launch rank 1 #[0-9]* $launch" "$dir/log"; }
 broadcasts() { # name, options...
 	[ -n "$profiler" ] || return
 	name=$1
@@ -187,7 +188,7 @@ broadcasts() { # name, options...
 	[ "$profiler" -ge 6 ] || seen='"unreported":0.*"coll":"broadcast"' launch='Broadcast RING/'
 	await while_lives $pid broadcasts_seen
 	say $? "$name: are measured, or counted as calls that NCCL says nothing of"
-	grep -q "launch rank 1 #[0-9]* $launch" "$dir/log"
+	await while_lives $pid launched
 	say $? "$name: launched as $launch"
 	ends
 }
