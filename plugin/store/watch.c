@@ -34,7 +34,7 @@ struct nb_store_watch {
 	struct nb_http_timer *timer;
 	unsigned endpoint;
 	bool open, waiting, probing;
-	bool over;	    /* its end has been reported */
+	bool over;	    /* its user knows that it has ended */
 	unsigned reporting; /* nesting depth of the calls of fn */
 	bool ended;	    /* nb_store_unwatch was called */
 };

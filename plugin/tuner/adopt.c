@@ -16,7 +16,6 @@
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"
 #include "plugin/tuner/chunk.h"
-#include "plugin/tuner/decide.h"
 
 static struct nb_gen *search_kept(const uint8_t *digest)
 {
@@ -159,8 +158,8 @@ static void warm_code(void)
 		uint32_t lines;
 	} warm[] = { { (uintptr_t)nb_adopt_look, 16 },
 		     { (uintptr_t)nb_fence_look, 12 },
-		     { (uintptr_t)nb_tuner_rare, 16 },
-		     { (uintptr_t)nb_tuner_ask, 12 } };
+		     { (uintptr_t)nb_adopt_warm.rare, 16 },
+		     { (uintptr_t)nb_adopt_warm.ask, 12 } };
 
 	for (size_t i = 0; i < sizeof(warm) / sizeof(warm[0]); i++)
 		for (uintptr_t n = 0; n < warm[i].lines; n++)

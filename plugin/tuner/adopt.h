@@ -4,6 +4,14 @@
 
 #include "plugin/comm/comm.h"
 
+/* Code of the first decision after a fence, which is prefetched before the fence. */
+struct nb_adopt_code {
+	int (*rare)(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops, float *table,
+		    int nalgo, int nproto, int reg_buff, int *channels);
+	int (*ask)(struct nb_comm *c, const struct nb_seen *seen, float *table, int *channels);
+};
+extern const struct nb_adopt_code nb_adopt_warm; /* plugin/tuner/decide.c */
+
 /*
  * Handle a change of the communicator's nb_seg_record.word: a fence was armed,
  * committed or aborted. The deciding thread calls it after it has announced its

@@ -505,3 +505,5 @@ NB_HOT int nb_tuner_odd(struct nb_comm *c, int coll, uint64_t bytes, int pipe_op
 				     channels);
 	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff, channels);
 }
+
+const struct nb_adopt_code nb_adopt_warm = { nb_tuner_rare, nb_tuner_ask };

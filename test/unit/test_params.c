@@ -371,7 +371,7 @@ TEST(a_replaced_policy_hands_on_coherent_contents)
 	ck_assert(!same_digest(next->digest, anew->digest));
 	ck_assert_mem_eq(next->policy[0].history, g->policy[0].history, NB_SHA256_SIZE);
 	replaced.heir = r;
-	none = gen_of(r, &replaced); /* another policy has nothing to take over */
+	none = gen_of(r, &replaced); /* a new policy takes over no contents */
 	ck_assert_uint_eq(channels_of(none), 16);
 	nb_gen_put(none);
 	nb_gen_put(next);

@@ -107,7 +107,7 @@ TEST(ranks_without_a_common_clock_do_not_change)
 	nb_segment_detach(s);
 }
 
-/* The others have a page each, which no process shall have in memory. */
+/* Each entry has a page of its own; the pages of the others must stay out of memory. */
 TEST(only_entries_that_were_used_are_looked_at)
 {
 	struct nb_segment *s = attach();

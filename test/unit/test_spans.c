@@ -350,7 +350,7 @@ TEST(only_decisions_of_the_group_are_searched)
 	nb_events_tell_tuner(0xabc, NULL, &slot, ring);
 	ck_assert_int_eq(trace_open(NB_EVENT_BIT(COLL)), 0);
 	ck_assert_uint_eq(decided(&c, 4096), 1);
-	/* two that NCCL merges: the older decision of their size is not theirs */
+	/* NCCL merges two collectives; an older decision of their size is not their own */
 	decide(ring, 1, 8192, 2);
 	slot.announced = 2;
 	ck_assert_uint_eq(decided(&c, 4096), 2);

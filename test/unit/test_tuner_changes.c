@@ -348,7 +348,7 @@ TEST(a_change_reaches_those_that_it_is_for)
 	nb_comm_free(e);
 }
 
-/* The entries that were never used have a page each, which no process shall have in memory. */
+/* Each entry has a page of its own; the pages of unused entries must stay out of memory. */
 TEST(a_change_looks_only_at_entries_that_were_used)
 {
 	struct nb_comm *c = rank_of(1, 1);
