@@ -28,7 +28,7 @@ ok "it is found by it" $?
 # ---- its constants are not NCCL's ----
 export NCCLBPF_CHAIN_TUNER=$B/test/fakes/wrapped/tuner_v5.so
 CHAIN_DOES=edit NCCL_DEBUG=INFO standin --nccl 2.30.7 --ranks 2 --max 1K >log 2>&1
-has "a wrapped tuner that edits them is warned of" log "constant 143 edited" \
+has "the log warns of a wrapped tuner that edits them" log "constant 143 edited" \
 	" WARN ncclbpf: the tuner $NCCLBPF_CHAIN_TUNER has edited RCCL's constants"
 CHAIN_DOES=edit_rccl NCCL_DEBUG=INFO standin --nccl 2.30.7 --ranks 2 --max 1K >log 2>&1
 has "also of those that only RCCL has" log "constant 159 edited" \
