@@ -9,7 +9,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 E=$B/examples
-cp "$B"/policies/*.policy "$E/host-signals/rail_backoff.bpf.o" .
+cp "$B"/policies/*.policy "$E/host-signals/rail_backoff.bpf.o" "$E/fsdp/fsdp.bpf.o" .
 "$S" -q policy build "$B/test/corpus/shell/clocked.bpf.o" out=clocked.policy >out
 
 # ---- the example of docs/policies.md ----
@@ -100,6 +100,19 @@ return {
 }
 L
 status 0 "host maps" policy test rail_test.lua
+cat >replicated_test.lua <<'L'
+local gather = { coll = "allgather", bytes = "64M" }
+local call = { hook = "profiler/coll_api", context = { coll = "allgather" } }
+local function decide(channels) return { context = gather, answer = { channels = channels } } end
+return {
+	policy = { "clocked.policy", "fsdp.bpf.o" },
+	{ name = "counted calls", steps = { call, decide(32), { hook = "controller" }, decide(32),
+		call, decide(16), { hook = "controller" }, decide(16) } },
+	{ name = "from the test's", maps = { step = { [0] = { gathers = 6, backward = 1 } } },
+		steps = { { hook = "controller" }, call, decide(8) } },
+}
+L
+status 0 "a controller's change keeps replicated maps" policy test replicated_test.lua
 
 # ---- costs ----
 cat >costs_test.lua <<'L'

@@ -113,11 +113,14 @@ const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g, const uint8
 	return NULL;
 }
 
-/* Make a replicated map and give it its place in a communicator's memory. */
+/*
+ * Make a replicated map and give it its place in a communicator's memory. The map's own
+ * contents, which programs use without such memory, are those of @from (NULL: zeroes).
+ */
 static int add_replicated(struct nb_gen *g, struct nb_map **slot, const struct nb_image *img,
-			  uint32_t map, struct nb_err *err)
+			  uint32_t map, const struct nb_map *from, struct nb_err *err)
 {
-	int rc = nb_policy_map_new(slot, img, map, err);
+	int rc = from ? nb_map_clone(slot, from, err) : nb_policy_map_new(slot, img, map, err);
 
 	if (rc)
 		return rc;
@@ -156,8 +159,9 @@ static void digest_state(struct nb_gen *g)
 }
 
 /*
- * Add @p with its local maps. Coherent maps are those of @from, or new ones
- * if @from is NULL. Each part enters @g at once, so that gen_destroy frees it.
+ * Add @p with its local maps. Coherent maps are those of @from, and replicated maps
+ * copies of them; if @from is NULL, both are new. Each part enters @g at once, so that
+ * gen_destroy frees it.
  */
 static int add_policy(struct nb_gen *g, struct nb_policy *p, const struct nb_gen_policy *from,
 		      struct nb_err *err)
@@ -176,7 +180,8 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p, const struct nb_gen
 		int rc = 0;
 
 		if (img->maps[i].tags & NB_MAPF_REPLICATED)
-			rc = add_replicated(g, &gp->maps[i], img, i, err);
+			rc = add_replicated(g, &gp->maps[i], img, i, from ? from->maps[i] : NULL,
+					    err);
 		else if (p->maps[i])
 			gp->maps[i] = nb_map_get(p->maps[i]);
 		else if (from)
