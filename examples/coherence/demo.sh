@@ -18,6 +18,9 @@ set -m # the job is a process group of its own
 kill_job() {
 	[ "$job" ] || return
 	disown "$job" 2>/dev/null # bash need not tell
+	# NCCL's files of 33 MiB a rank, which a killed job leaves in shared memory
+	pgrep -g "$job" | sed 's,.*,/proc/&/maps,' | xargs -r grep -hso '/dev/shm/nccl-[^/ ]*' |
+		sort -u >"$dir/shm"
 	kill -KILL "-$job" 2>/dev/null
 	for _ in $(seq 200); do
 		# the fifth word is the process group; a zombie waits for init
@@ -25,6 +28,7 @@ kill_job() {
 			awk -v g="$job" '$5 == g && $3 !~ /[ZX]/ { n++ } END { exit !n }' || break
 		sleep 0.05
 	done
+	xargs -r rm -f <"$dir/shm"
 	job=
 }
 finish() {
@@ -79,9 +83,10 @@ start() { # command and options of the job
 # disagree reach the GPUs; a hang is reported and goes on, as in life.
 real() {
 	# shellcheck disable=SC2086
-	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
-		VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv VGPU_HANG_S=0 \
-		VGPU_REPORT_S=2 NCCL_RUNTIME_CONNECT=0 "$B/test/fakes/vgpu/job" $options
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_DIR="$dir" VGPU_GPU=b300 \
+		VGPU_MULTICAST=1 VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv \
+		VGPU_HANG_S=0 VGPU_REPORT_S=2 NCCL_RUNTIME_CONNECT=0 \
+		"$B/test/fakes/vgpu/job" $options
 }
 standin() {
 	# shellcheck disable=SC2086
