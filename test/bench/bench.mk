@@ -60,9 +60,9 @@ hosts: $(B)/test/bench/fleet_ranks
 $(B)/test/bench/fleet_ranks: $(B)/test/bench/fleet_ranks.o
 	$(ld) -o $@ $^
 
-## measure: bench          what things cost, beside their budgets; DOC=docs/performance.md
+## measure: bench          what things cost, beside their budgets; DOC=docs/bench.md
 ## measure: bench-gpu      what ncclbpf costs two ranks on one real GPU: SIZE=1K ROUNDS=5
-## measure: bench-shell    what people wait for: prompt, completion, verdict, report
+## measure: bench-shell    what people wait for: prompt, completion, verdict, report; DOC=docs/bench.md
 ## measure: bench-verify   what a verdict costs, beside the kernel's; DOC=docs/verifier.md
 ## measure: bench-weights  what helpers cost, beside what the verifier counts
 ## measure: bench-fleet    how long a change of a job of several hosts takes

@@ -47,10 +47,10 @@ check "who is to be measured again is named" $?
 "$B/test/bench/exec_bench" -n "$B"/policies/*.policy >"$T/twins"
 check "each program of policies/ that decides or sees collectives has a native twin" $?
 sed 's/.*/| jit.& |/' "$T/twins" | while read -r row; do
-	grep -qF "$row" docs/performance.md || echo "$row"
+	grep -qF "$row" docs/bench.md || echo "$row"
 done >"$T/without"
 ! grep . "$T/without"
-check "and a row in docs/performance.md" $?
+check "and a row in docs/bench.md" $?
 printf '@\tnoop\t%s\n' '3.2	4' >"$T/anchors"
 printf '@\tlookup_only\t%s\n' '20	10' >>"$T/anchors"
 awk -f test/bench/anchors.awk "$T/anchors" | grep -q \
@@ -66,8 +66,8 @@ check "what cannot be had is skipped with a word" $?
 awk '/^<!-- bench -->$/ { on = 1; next } /^<!-- end of bench -->$/ { on = 0 }
 	on && /^\| [a-z_0-9]+\.[a-z_0-9]+ \|/ { rows++; if (NF < 10 || $0 !~ \
 		/\| (ok|OVER|BROKEN|-|skip: [^|]+) \|$/) bad++ }
-	END { exit !(rows >= 30 && !bad) }' docs/performance.md
-check "docs/performance.md holds a whole table" $?
+	END { exit !(rows >= 30 && !bad) }' docs/bench.md
+check "docs/bench.md holds a whole table" $?
 # Other tuner plugins beside ours, in the same rounds: here the empty one twice.
 for peer in one two; do
 	cp "$B/test/bench/empty_tuner.so" "$T/$peer.so"
@@ -114,7 +114,7 @@ for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware jit.si
 		map.array_inlined map.hash map.percpu_update load.ready load.slo_enforcer \
 		switch.ns switch.lost event.mask event.attached kernel.hash \
 		once.load once.memory once.size part.fence_ring; do
-	grep -q "^| $key | " docs/performance.md
-	check "docs/performance.md: $key" $?
+	grep -q "^| $key | " docs/bench.md
+	check "docs/bench.md: $key" $?
 done
 echo "1..$n"

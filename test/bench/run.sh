@@ -104,9 +104,9 @@ rows() {
 	sed -n 's/^| \([a-z]*\.[a-z_0-9]*\) |.*/\1/p' "$1"
 }
 rows "$T/table" >"$T/now"
-rows docs/performance.md >"$T/then"
+rows docs/bench.md >"$T/then"
 if [ -z "${BENCH_PEER:-}" ] && ! diff "$T/then" "$T/now" >"$T/diff"; then
-	echo "docs/performance.md has other rows: make bench DOC=docs/performance.md"
+	echo "docs/bench.md has other rows: make bench DOC=docs/bench.md"
 	cat "$T/diff"
 	exit 1
 fi
