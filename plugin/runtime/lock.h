@@ -7,8 +7,11 @@
  *
  *	process start    process.c, while the process object is made
  *	job segment      nb_segment_lock, between processes
- *	NB_LOCK_STATE    policies, generations, changes and communicators:
- *	                 docs/architecture.md says why they share one
+ *	NB_LOCK_STATE    policies, generations, changes and communicators. They share one:
+ *	                 the process keeps each generation that a communicator can reach, and
+ *	                 holds each policy of a kept generation, so a sweep must see all these
+ *	                 lists at one moment, and a rank that registers must take the baseline
+ *	                 and enter the list in one step
  *	NB_LOCK_WRAP     the table of wrapped plugins
  *	profiler, net    private to their files; a thread takes no other lock
  *	                 while it holds one
