@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600
 # The quick starts of docs/quickstart.md as they are printed: their commands and
-# files are taken from the page. Slurm is a real one (its daemons in a folder of
-# this test), the pod is read by a real kubectl and its containers are played.
+# files are taken from the page, the pod from examples/containers. Slurm is a real
+# one (its daemons in a folder of this test), the pod is read by a real kubectl and
+# its containers are played.
 # torchrun and python are played: they start NCCL's stand-in, one process a rank,
 # with the environment that torchrun and srun give a rank (torchrun.t has the real
 # torchrun).
@@ -204,9 +205,9 @@ read_pod() { # name, file
 		"$kubectl" set env --local -f "$2" -o json TEST=yes >"$1.json" 2>why
 }
 with_kubectl() {
-	block Kubernetes 'kind: Pod' >train.yaml
-	read_pod train train.yaml && read_pod fleet "$TOP/examples/fleet/kubernetes.yaml"
-	ok "Kubernetes: kubectl reads the pods of the page and of examples/fleet" $?
+	read_pod train "$TOP/examples/containers/train.yaml" &&
+		read_pod fleet "$TOP/examples/fleet/kubernetes.yaml"
+	ok "Kubernetes: kubectl reads the pods of examples/containers and examples/fleet" $?
 	pod fields train.raw train.json >why && pod fields fleet.raw fleet.json >why
 	ok "Kubernetes: it knows all of their fields" $?
 	pod mounts train.json >why && pod mounts fleet.json >why
@@ -219,7 +220,7 @@ with_kubectl() {
 	pod script train.json "$T" train >train.sh 2>why
 	env -u NCCLBPF_SOCKET_DIR -u LD_LIBRARY_PATH setsid sh train.sh >train.log 2>&1 &
 	launcher=$!
-	# The shell's container has the variables of the page, and its own command line.
+	# The shell's container has the variables of the pod, and its own command line.
 	pod script train.json "$T" shell | sed 's/^exec .*/exec "$@"/' >shell.sh
 	in_pod() { env -u NCCLBPF_SOCKET_DIR sh shell.sh "$S" -q -o tsv "$@" >out 2>why; }
 	in_pod_attached() { in_pod list && [ "$(grep -c '^train.attachable' out)" -eq 8 ]; }
