@@ -141,6 +141,9 @@ lua_run -e 'local core = require "ncclbpf.core"
 	assert(select("#", core.limited(5, 1 << 20, function(...) return ... end, 1, nil, 3)) == 4)
 	assert(not pcall(core.limited, 5, 1 << 20, nil)
 		and not pcall(core.limited, 0 / 0, 1, print))
+	ok, why, limit = core.computed(0.05, 1 << 20, function() while true do end end)
+	assert(ok == false and why == "runs too long" and limit == true)
+	assert(core.computed(0.05, 1 << 20, core.sleep, 0.2)) -- others may compute meanwhile
 	ok, why, limit = core.limited(0.05, 1 << 20, core.sleep, 1e6)
 	assert(ok == false and why == "runs too long" and limit == true)
 	ok, why = core.limited(5, 1 << 20, function() return core.limited(5, 1, print) end)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A call of a script's function with a deadline and a limit of memory. A hook
- * halves the speed of Lua, so a timer's signal installs it only at the
- * deadline. From then on every instruction raises an error, and no wait
- * begins or continues. A script that
- * catches the error cannot continue, and its result is ignored. C functions of
- * Lua's library are not interrupted, so a pattern may run for ever
- * (docs/rollouts.md). The memory that they allocate is counted.
+ * A call of a script's function with a limit of time and one of memory. What only
+ * computes has a limit of processor time, so a busy machine ends no call; what may
+ * wait has a deadline. A hook halves the speed of Lua, so a timer's signal installs
+ * it only at the end. From then on every instruction raises an error, and no wait
+ * begins or continues. A script that catches the error cannot continue, and its
+ * result is ignored. C functions of Lua's library are not interrupted, so a pattern
+ * may run for ever (docs/lua.md). The memory that they allocate is counted.
  */
 #include "lua/core/wait/wait.h"
 
@@ -64,14 +64,14 @@ bool nb_lua_late(void)
 	return limit.running && limit.late;
 }
 
-static void limit_arm(double seconds, struct itimerval *old)
+static void limit_arm(int which, double seconds, struct itimerval *old)
 {
 	struct itimerval t = { .it_value = {
 				       .tv_sec = (time_t)seconds,
 				       .tv_usec = (suseconds_t)(fmod(seconds, 1) * 1e6),
 			       } };
 
-	setitimer(ITIMER_REAL, &t, old);
+	setitimer(which, &t, old);
 }
 
 /* NULL, or the error as text */
@@ -84,11 +84,7 @@ static const char *limit_text(int rc)
 	return NULL;
 }
 
-/*
- * limited(seconds, bytes, f, ...) -> true, results | false, the raised error |
- * false, text, true if a limit was exceeded. Calls cannot be nested.
- */
-static int do_limited(lua_State *L)
+static int call_limited(lua_State *L, int which, int sig)
 {
 	double seconds = luaL_checknumber(L, 1);
 	lua_Integer bytes = luaL_checkinteger(L, 2);
@@ -111,12 +107,12 @@ static int do_limited(lua_State *L)
 	limit.most = (size_t)bytes;
 	limit.alloc = lua_getallocf(L, &limit.ud);
 	sigemptyset(&sa.sa_mask);
-	sigaction(SIGALRM, &sa, &old);
+	sigaction(sig, &sa, &old);
 	lua_setallocf(L, limited_alloc, &limit);
-	limit_arm(seconds, &timer);
+	limit_arm(which, seconds, &timer);
 	rc = lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, 0);
-	setitimer(ITIMER_REAL, &timer, NULL);
-	sigaction(SIGALRM, &old, NULL);
+	setitimer(which, &timer, NULL);
+	sigaction(sig, &old, NULL);
 	limit.L = NULL;
 	if (lua_gethook(L) == limit_stop)
 		lua_sethook(L, NULL, 0, 0);
@@ -136,4 +132,23 @@ static int do_limited(lua_State *L)
 	return lua_gettop(L) - 1;
 }
 
-const luaL_Reg nb_lua_limit[] = { { "limited", do_limited }, { NULL, NULL } };
+/*
+ * limited(seconds, bytes, f, ...) -> true, results | false, the raised error |
+ * false, text, true if a limit was exceeded. Calls cannot be nested.
+ */
+static int do_limited(lua_State *L)
+{
+	return call_limited(L, ITIMER_REAL, SIGALRM);
+}
+
+/* computed(seconds, bytes, f, ...): the same with seconds of this process's processor time */
+static int do_computed(lua_State *L)
+{
+	return call_limited(L, ITIMER_VIRTUAL, SIGVTALRM);
+}
+
+const luaL_Reg nb_lua_limit[] = {
+	{ "limited", do_limited },
+	{ "computed", do_computed },
+	{ NULL, NULL },
+};

@@ -54,7 +54,7 @@ M.times = {
 	patience = 20, -- the runner repeats a failed store request for so long
 	rescue = 30, -- time limit for the supervisor of a dead runner to change the record
 	retry = 0.5, -- back-off of the supervisor
-	callback = 5, -- time limit of a call of a script's function, and of a file in Lua
+	callback = 5, -- time limit of a call of a script's function, and of a file (processor time)
 }
 
 return M

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Run Lua files that describe data, plans or policies. They cannot read, write, ask or wait, and
--- have a limit of time and memory.
+-- have a limit of processor time and memory.
 local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
@@ -32,9 +32,10 @@ end
 -- f: a function of such a file; what, bytes: as below
 function M.call(f, what, bytes, ...)
 	bytes = bytes or MEMORY
-	local r = table.pack(core.limited(clock.times.callback, bytes, f, ...))
+	local r = table.pack(core.computed(clock.times.callback, bytes, f, ...))
 	if not r[1] and r[3] then
-		return errors.fail("script_failed", "%s %s (allowed: %g s and %d MiB)",
+		return errors.fail("script_failed",
+			"%s %s (allowed: %g s of processor time and %d MiB)",
 			what or "the file", r[2], clock.times.callback, bytes >> 20)
 	end
 	if not r[1] then return nil, errors.caught(r[2]) end
