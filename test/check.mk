@@ -90,7 +90,7 @@ check-soak:
 	@$(AGAIN) all
 	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
 		test/run -b $(B) oracle
-	@$(AGAIN) embed
+	@$(AGAIN) embed replicated
 	@$(AGAIN) worst
 	@$(AGAIN) mutants MUTANT_KINDS="refuse label weigh lax"
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run -b $(B) proof
@@ -173,6 +173,15 @@ embed-small: setup
 	@$(RELEASE_OF) $(RELEASE)/test/unit/test_verify_embedding_small >/dev/null
 	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
 		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding_small
+
+# Ranks compared under PROGRAMS random programs with replicated maps.
+## check: replicated      random programs with replicated maps, ranks compared: PROGRAMS=1000000 SEED=n
+.PHONY: replicated
+replicated: setup
+	@$(RELEASE_OF) $(RELEASE)/test/unit/test_replicated >/dev/null
+	@REPLICATED_SEED=$(or $(SEED),$(shell date +%s)000000) \
+		REPLICATED_PROGRAMS=$(or $(PROGRAMS),1000000) \
+		CK_FORK=no $(RELEASE)/test/unit/test_replicated
 
 # All that is known of numbers of 4 to 8 bits, against brute force.
 ## check: domains         the verifier's numbers at 4 to 8 bits, all of them

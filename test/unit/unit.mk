@@ -49,6 +49,7 @@ $(foreach t,$(JIT_TESTS),$(eval WRAP.$t := nb_emit_features))
 WRAP.verify := nb_spec_helper
 WRAP.verify_corpora := nb_state_subsumes
 WRAP.verify_embedding := nb_state_subsumes
+WRAP.replicated := nb_state_subsumes sched_getcpu nb_clock_system
 WRAP.fleet_order := nb_store_txn nb_clock_system nb_site_late nb_site_seen nb_procs_busy nb_procs_give
 WRAP.fleet_target := nb_store_txn
 WRAP.fleet_commit := nb_store_txn nb_targets_find
@@ -83,7 +84,7 @@ $(call unit_test,nccl_program): \
 $(B)/test/unit/in_constructor.so: $(B)/test/unit/in_constructor.o
 	$(ld) -shared -o $@ $<
 # The version of NCCL that the plugin finds in the process.
-$(call unit_test,chunk live loop_faults platform stopped tuner tuner_changes tuner_explain tuner_names tuner_ranks): \
+$(call unit_test,chunk live loop_faults platform replicated stopped tuner tuner_changes tuner_explain tuner_names tuner_ranks): \
 	NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(call unit_test,nccl_doubt): NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(call unit_test,nccl_doubt): $(call o,test/fakes/host/prof.c)
@@ -107,7 +108,7 @@ $(call unit_test,net_calls $(addprefix gin_,calls hooks observe threads wrapped)
 
 # What plays NCCL's calls of a profiler.
 $(call unit_test,gpu_clock profiler profiler_connect profiler_tags profiler_threads spans gin_observe \
-	chain_profiler event_soak exit live no_memory): $(call o,test/fakes/host/prof.c)
+	chain_profiler event_soak exit live no_memory replicated): $(call o,test/fakes/host/prof.c)
 
 $(B)/test/unit/test_%: $(B)/test/unit/test_%.o $(ASM) $(UNIT_NEEDS)
 	$(ld) -o $@ $(filter %.o,$^) $(UNIT_LINK) $(UNIT_LIBS)

@@ -67,6 +67,8 @@ extern struct em_prog em_prog;
  * kernel's verifier knows as well, and nothing is written to the context.
  */
 bool em_generate(uint64_t seed, bool kernel);
+/* The same for one hook: NB_HOOK_TUNER or NB_HOOK_COLL_API. */
+bool em_generate_for(uint64_t seed, enum nb_hook hook);
 /*
  * Take program @prog of @img, which is borrowed. false: the machine has no
  * room for it, or for its maps.

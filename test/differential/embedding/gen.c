@@ -322,12 +322,33 @@ static void gen_value(void)
 	}
 }
 
+/* A store into the replicated map at a place that may be a local value's. */
+static void gen_place(void)
+{
+	unsigned p = g_number(), v = g_number(), r = g_number();
+
+	if (p == v || p == r)
+		return;
+	if (g_below(3) == 0)
+		g_slot(0x61, v, G_PTR, 0, 0);
+	g_bound(v, 8);
+	g_slot(0x67, v, 0, 0, 3);
+	g_mov(p, G_CTX);
+	g_slot(0x0f, p, v, 0, 0);
+	g_slot(g_below(2) ? 0x7b : 0x63, p, r, 24, 0);
+	g_imm(p, g_constant());
+}
+
 static void gen_output(void)
 {
 	unsigned r = g_number();
 
 	if (!g.ctx || g.kernel)
 		return;
+	if (g.calls && g_below(3) == 0) {
+		gen_place();
+		return;
+	}
 	if (g_below(2))
 		g_slot(0x63, G_CTX, r, 68 + 4 * (int)g_below(3), 0);
 	else
@@ -515,13 +536,20 @@ static void begin(void)
 /* The state is what tuner programs have in the context, fields and outputs. */
 static void call_entry(void)
 {
-	g_slot(0x79, 7, 1, 8, 0);
+	static const uint8_t offs[] = { 0, 8, 16, 24, 28, 32 };
+
+	for (unsigned r = 7; r <= 8; r++) {
+		unsigned off = offs[g_below(sizeof(offs))];
+
+		g_slot(off < 24 ? 0x79 : 0x61, r, 1, (int)off, 0);
+	}
 	g_slot(0x62, 10, 0, G_KEY, (int32_t)g_below(4));
 	g_frame(2, G_KEY);
 	g_lddw(1, 1, EM_STATE, 0);
 	g_helper(1);
 	g_mov(G_CTX, 0);
 	g_slot(0x7b, G_CTX, 7, 8, 0);
+	g_slot(0x7b, G_CTX, 8, 16, 0);
 }
 
 /* Where a tuner program reads a field of its rank alone, read another map. */
@@ -701,14 +729,13 @@ static void add_function(uint32_t start)
 	*n = (struct nb_func){ .name = names[em_prog.nfuncs++], .start = start };
 }
 
-bool em_generate(uint64_t seed, bool kernel)
+/* Make the program that g describes. */
+static bool generate(void)
 {
 	struct em_prog *p = &em_prog;
 	struct nb_err err;
 
-	g = (struct gen){ .rng = { seed }, .kernel = kernel };
 	p->n = p->nfuncs = p->plain = 0;
-	g.calls = !kernel && g_below(4) == 0;
 	p->hook = nb_spec_hook(g.calls ? NB_HOOK_COLL_API : NB_HOOK_TUNER);
 	em_maps = case_maps;
 	em_nmaps = CASE_MAPS;
@@ -741,4 +768,17 @@ bool em_generate(uint64_t seed, bool kernel)
 				    .ctx_fields = case_newer,
 				    .nctx_fields = 1 };
 	return !nb_decode(p->insns, p->slots, p->n, &err);
+}
+
+bool em_generate(uint64_t seed, bool kernel)
+{
+	g = (struct gen){ .rng = { seed }, .kernel = kernel };
+	g.calls = !kernel && g_below(4) == 0;
+	return generate();
+}
+
+bool em_generate_for(uint64_t seed, enum nb_hook hook)
+{
+	g = (struct gen){ .rng = { seed }, .calls = hook == NB_HOOK_COLL_API };
+	return generate();
 }

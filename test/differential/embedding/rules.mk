@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # State embedding: tests and a fuzz target with its generator and machine.
 $(B)/test/unit/test_verify_embedding: $(call o,test/differential/embedding/*.c)
+$(B)/test/unit/test_replicated: $(call o,test/differential/embedding/*.c)
 $(B)/test/unit/test_verify_corpora: $(call o,test/differential/embedding/*.c)
 $(B)/test/fuzz/fuzz_embed: $(call o,test/differential/embedding/*.c)
 
