@@ -33,7 +33,7 @@ install:
 # What has been built, of the release or of the B= on the command line.
 install-files:
 	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin \
-		$(INC)/core/defs $(D)$(PREFIX)/share/ncclbpf/policies \
+		$(INC)/core/defs $(D)$(PREFIX)/share/ncclbpf/policies/costs \
 		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions
 	install $(STRIP) -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
 	install $(STRIP) -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
@@ -60,6 +60,7 @@ install-files:
 		$(wildcard core/defs/hook_*.h) $(INC)/core/defs/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy \
 		$(D)$(PREFIX)/share/ncclbpf/policies/
+	install -m 644 policies/costs/*.ndjson $(D)$(PREFIX)/share/ncclbpf/policies/costs/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in \
 		>$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc

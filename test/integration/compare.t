@@ -8,6 +8,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 F=$B/test/fakes/wrapped
+C=$TOP/policies/costs/h100.ndjson
 cat >a.csv <<'E'
 allreduce,0,65536,tree,ll,2,1,-1
 allreduce,65537,33554432,ring,ll128,-1,1,-1
@@ -40,6 +41,33 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 	has "a policy that asks for NCCL's costs: a note" err "cheap_ring asks for NCCL's costs"
 	run -o table policy compare "$B/policies/cheap_ring.policy" none over=nodes=1,bytes=1
 	has "also when it is compared" out "cheap_ring asks for NCCL's costs" "are not known here"
+	grid='over={coll=allreduce, bytes=1K..1G}'
+	status 0 "by NCCL's costs of a platform" -o csv policy run "$B/policies/cheap_ring.policy" \
+		"$grid" "costs=$C"
+	! grep -q 'cheap_ring asks' out err
+	ok "there is no note" $?
+	has "and the answers are by them" out "allreduce,1024,2097151,ring,ll,,,1,8" \
+		"allreduce,262144,524287,ring,ll,,,2,16"
+	status 2 "NCCL's own choice is known, too" -o json policy compare none \
+		"$B/policies/cheap_ring.policy" "costs=$C"
+	lua_run -e 'local core = require "ncclbpf.core"
+	local list, rows = core.decode(io.read "a").data, {}
+	assert(list.questions == 280 and list.differ == 1, list.differ)
+	for line in io.lines(os.getenv "TOP" .. "/policies/costs/h100.ndjson") do
+		local d = core.decode(line)
+		local at = d.context or {}
+		if at.ranks then rows[d.coll .. d.bytes .. " " .. at.ranks] = d.costs_us end
+	end
+	for _, r in ipairs(list.rows) do -- the ring costs more, but by no more than a tenth
+		local costs = rows[r.coll .. r.min_bytes .. " " .. r.ranks]
+		local least, ring = math.huge, math.huge
+		for i, us in ipairs(costs) do
+			if us >= 0 then least = math.min(least, us) end
+			if us >= 0 and i >= 4 and i <= 6 then ring = math.min(ring, us) end
+		end
+		assert(least < ring and ring <= least * 1.1)
+	end' <out 2>why
+	ok "and only a ring that is not the cheapest counts as another answer" $?
 	status 0 "two policies: the second sees the first's answer" -o table policy run \
 		"$B/policies/size_aware.policy" a.csv 'over={bytes=64K,nodes=1,ranks=8}'
 	has "and keeps what it does not change" out "tree"
@@ -124,6 +152,21 @@ if [ -e "$F/csv_tuner.so" ]; then
 		grep -q "ring/.* x4" out
 		ok "a tuner of version $v" $?
 	done
+	CHAIN_DOES=deny run -o csv policy run "$F/tuner_v4.so" "costs=$C" \
+		'over={coll=allreduce, bytes=1M, nodes=1}'
+	has "a tuner sees NCCL's costs, and takes the second cheapest" out \
+		"allreduce,1048576,1048576,$(lua_run -e 'local core = require "ncclbpf.core"
+	for line in io.lines(os.getenv "TOP" .. "/policies/costs/h100.ndjson") do
+		local d, list = core.decode(line), {}
+		if d.coll == "allreduce" and d.bytes == 1048576 and d.context.nodes == 1 then
+			for i, us in ipairs(d.costs_us) do
+				if us >= 0 then list[#list + 1] = { us, i - 1 } end
+			end
+			table.sort(list, function(a, b) return a[1] < b[1] end)
+			local i = list[2][2]
+			print(core.nccl("algo", i // 3) .. "," .. core.nccl("proto", i % 3))
+		end
+	end')"
 	status 0 "and of version 7" policy compare rules.policy "$F/csv_tuner_v7.so" \
 		over=bytes=1..1G,nodes=8,ranks=64
 	CSV_TUNER_FILE=nowhere fails 64 bad_argument "a tuner whose init fails" \
@@ -144,6 +187,12 @@ fi
 fails 66 no_input "a tuner that is not there" policy compare none nowhere.so
 
 # ---- grids ----
+cp "$C" h100.ndjson
+fails 64 usage "a grid of which nothing was recorded" policy run none over=nodes=4 \
+	costs=h100.ndjson
+echo '{"coll":"allreduce","bytes":8,"context":{"ranks":8,"nodes":1},"costs_us":null}' >null.ndjson
+fails 65 malformed "a file without costs" policy run none costs=null.ndjson
+fails 66 no_input "costs that are not there" policy run none costs=nowhere
 for over in nodez=1 nodes= 'bytes=4K..1K' 'bytes={1,' 'coll=allreduze' 'ranks=8,ranks_per_node=8' \
 	'nodes=1,nodes=2' 'algo=ring' 'nodes={}'; do
 	fails 64 usage "a grid: $over" policy run a.csv "over={$over}"

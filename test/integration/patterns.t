@@ -14,7 +14,7 @@ for f in "$TOP"/examples/*/*_test.lua; do
 	mkdir -p "$of"
 	cp "$E/$of"/*.bpf.o "$of"
 	cp "$dir"/*.csv "$of" 2>/dev/null
-	sed 's/\.bpf\.c/.bpf.o/' "$f" >"$of/${f##*/}"
+	sed "s/\.bpf\.c/.bpf.o/; s|\"\.\./\.\./|\"$TOP/|" "$f" >"$of/${f##*/}"
 	status 0 "$of/${f##*/}" policy test "$of/${f##*/}"
 done
 [ "$tests" -ge 7 ]

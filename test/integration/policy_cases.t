@@ -139,6 +139,36 @@ has "without them, a policy that asks for them has a note" out "ok 5 - no costs"
 [ "$(grep -c 'cheap_ring asks' out)" -eq 1 ]
 ok "and with them none" $?
 
+cp "$TOP/policies/costs/h100.ndjson" .
+cat >platform_test.lua <<'L'
+-- the rule of cheap_ring
+local function rule(c)
+	local least, ring, at = math.huge, math.huge, 0
+	for algo, row in pairs(c.costs) do
+		for p, us in ipairs(row) do
+			if us >= 0 then least = math.min(least, us) end
+			if us >= 0 and us < ring and algo == "ring" then ring, at = us, p end
+		end
+	end
+	assert(c.bytes > 64 or c.coll ~= "broadcast" or c.nodes > 1
+		or c.costs.ring[1] == 7.20045376 and not c.costs.tree and c.gpu_arch == 90)
+	return ring * 10 <= least * 11
+		and { algo = "ring", proto = ({ "ll", "ll128", "simple" })[at] } or {}
+end
+local large = { coll = "allreduce", bytes = "1G", nodes = 2, ranks = 16 }
+return {
+	policy = "cheap_ring.policy",
+	{ name = "all", over = {}, costs = "h100.ndjson", answer = rule },
+	{ name = "some", over = { coll = "allreduce", bytes = "1K..1M", nodes = "2..4" },
+		costs = "h100.ndjson", answer = rule },
+	{ name = "one", context = large, costs = "h100.ndjson", answer = {} },
+	{ name = "steps", steps = { { context = large, costs = "h100.ndjson", answer = {} } } },
+}
+L
+status 0 "NCCL's costs of a platform" policy test platform_test.lua
+has "at the sizes and shapes that were recorded" out "280 questions, 0 answers differ" \
+	"11 questions, 0 answers differ"
+
 # ---- refusals ----
 wrong() { # NAME, text of a case
 	echo "local c = { coll = 'reduce', bytes = 1 }
@@ -157,12 +187,17 @@ wrong "times that are none" "{ steps = { { hook = 'controller', times = 0 } } }"
 wrong "a decision several times" "{ steps = { { context = c, answer = {}, times = 2 } } }"
 wrong "costs of no algorithm" "{ context = c, answer = {}, costs = { rings = { 1, 1, 1 } } }"
 wrong "costs without a protocol" "{ context = c, answer = {}, costs = { ring = { 1, 1 } } }"
+wrong "costs that were not recorded" "{ context = c, answer = {}, costs = 'h100.ndjson' }"
+wrong "costs that are not there" "{ over = {}, answer = {}, costs = 'nowhere' }"
 wrong "a grid and a context" "{ over = { coll = 'reduce' }, context = c, answer = {} }"
 wrong "a grid of no field" "{ over = { colls = 'reduce' }, answer = {} }"
 wrong "a grid without a rule" "{ over = { coll = 'reduce' } }"
 wrong "a rule without an answer" "{ over = { nodes = 1 }, answer = function() end }"
 wrong "maps twice" "{ maps = {}, steps = { { hook = 'controller', maps = {} } } }"
 wrong "an element beyond a map" "{ maps = { sum = { [1] = 1 } }, context = c, answer = {} }"
+echo "return { policy = 'clocked.policy', { over = { nodes = 3 }, answer = {},
+	costs = 'h100.ndjson' } }" >wrong_test.lua
+fails 64 usage "a grid that was not recorded" policy test wrong_test.lua
 echo "return { policy = 'clocked.policy', { over = { nodes = 1 }, answer = function(c)
 	return { channels = c.size + 1 } end } }" >wrong_test.lua
 run -o json policy test wrong_test.lua

@@ -84,6 +84,9 @@ if [ -e "$B/policies/cheap_ring.policy" ]; then
 		simulate "$B/policies/cheap_ring.policy" data=costs.ndjson
 	! grep -q 'cheap_ring asks' out
 	ok "and no note" $?
+	status 0 "and those of a grid are of such a file, too" -o csv policy run \
+		"$B/policies/cheap_ring.policy" costs=costs.ndjson
+	has "with one question" out "allreduce,1048576,1048576,ring,ll128,,,1,4"
 	sed 's/"costs_us":\[[^]]*\]/"costs_us":null/' costs.ndjson >none.ndjson
 	status 2 "a record without costs" -o table policy simulate "$B/policies/cheap_ring.policy" \
 		data=none.ndjson

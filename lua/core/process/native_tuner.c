@@ -33,6 +33,7 @@ struct question {
 	uint64_t comm_id, bytes;
 	uint32_t coll, ranks, nodes, pipe_ops, reg_buff, usable, nvl_domains, nvl_min, nvl_max;
 	int32_t own_algo, own_proto;
+	float costs[ENTRIES]; /* microseconds, NOT_OFFERED for what NCCL does not offer */
 };
 
 struct answer {
@@ -120,18 +121,10 @@ static int native_begin(struct native *n, const struct question *q)
 			     (struct nb_tuner_constants_v7 *)(void *)constants);
 }
 
-/* The cost table that NCCL would pass: microseconds, -1 for what it does not offer. */
-static void fill_costs(float *table, const struct question *q)
-{
-	for (int i = 0; i < ENTRIES; i++)
-		table[i] = !(q->usable >> i & 1)				     ? NOT_OFFERED
-			   : i / PROTOS == q->own_algo && i % PROTOS == q->own_proto ? OWN_US
-										     : OTHER_US;
-}
-
 static int native_ask(const struct native *n, const struct question *q, struct answer *a)
 {
-	float table[ENTRIES], plain[ENTRIES];
+	const float *plain = q->costs;
+	float table[ENTRIES];
 	float **rows = (float **)(void *)table;
 	int coll = (int)q->coll, ops = (int)q->pipe_ops, best = -1, rc;
 	bool touched = false;
@@ -140,7 +133,6 @@ static int native_ask(const struct native *n, const struct question *q, struct a
 	if (n->version == 2)
 		return n->t.v2->get_coll_info(n->context, coll, q->bytes, 1, 1, ops, &a->algo,
 					      &a->proto, &a->channels);
-	fill_costs(plain, q);
 	memcpy(table, plain, sizeof(table));
 	if (n->version == 3)
 		rc = n->t.v3->get_coll_info(n->context, coll, q->bytes, ops, rows, ALGOS, PROTOS,
@@ -230,11 +222,34 @@ static uint64_t field_of(lua_State *L, const char *name)
 	return (uint64_t)v;
 }
 
+/* Read the cost table of the context at the top of the stack, or make one up. */
+static void read_table(lua_State *L, struct question *q)
+{
+	bool given = lua_getfield(L, -1, "costs") == LUA_TTABLE;
+
+	for (int i = 0; i < ENTRIES; i++) {
+		bool own = i / PROTOS == q->own_algo && i % PROTOS == q->own_proto;
+
+		if (given) {
+			lua_rawgeti(L, -1, i + 1);
+			q->costs[i] = (float)luaL_checknumber(L, -1);
+			lua_pop(L, 1);
+		} else {
+			q->costs[i] = own ? OWN_US : OTHER_US;
+		}
+		if (!(q->usable >> i & 1))
+			q->costs[i] = NOT_OFFERED;
+	}
+	lua_pop(L, 1);
+}
+
 /* Read the context at the top of the stack. */
 static struct question to_question(lua_State *L)
 {
+	struct question q;
+
 	luaL_checktype(L, -1, LUA_TTABLE);
-	return (struct question){
+	q = (struct question){
 		.comm_id = field_of(L, "comm_id"),
 		.bytes = field_of(L, "bytes"),
 		.coll = (uint32_t)field_of(L, "coll"),
@@ -249,6 +264,8 @@ static struct question to_question(lua_State *L)
 		.own_algo = (int32_t)field_of(L, "nccl_algo"),
 		.own_proto = (int32_t)field_of(L, "nccl_proto"),
 	};
+	read_table(L, &q);
+	return q;
 }
 
 /* The other process, and why it has not answered. */

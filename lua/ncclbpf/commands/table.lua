@@ -31,6 +31,7 @@ M.options = {
 	["before"] = "insert before this policy",
 	["coherence"] = "off: accept answers that may differ between ranks",
 	["comm"] = "only these communicators: identities, ranks:N, nodes:N, or others",
+	["costs"] = "take NCCL's costs from the recorded decisions in this file",
 	["count"] = "show the last N; with follow=yes or watch: show the next N, then end",
 	["data"] = "read this file instead of asking the job",
 	["events"] = "record only these events",
@@ -184,7 +185,7 @@ A name is a policy of the job; a word with / or ending in .o or .policy is a fil
 		help = "Repeat recorded decisions in the shell with these policies, " ..
 			"and count the answers that differ" },
 	{ "policy run", run = "policy.compare:cmd_run", tables = true, role = "observe",
-		syntax = "NAME|FILE... [over=FIELDS] [coherence=off]",
+		syntax = "NAME|FILE... [over=FIELDS] [costs=FILE] [coherence=off]",
 		most = 16, fields = "over",
 		files = POLICIES, names = "policies",
 		help = "Run policies in the shell over a grid of contexts, and list the answers",
@@ -194,9 +195,11 @@ policy run -o csv x.bpf.o >x.csv     a decision table with the same answers
 A range means its ends and the powers of two in it with their neighbours. Without over= the grid
 has all collectives, sizes to 16 GiB, 8 numbers of nodes to 64 and 4 of ranks per node, and all
 values at which rows of a table begin or end. Other fields are those of policy test.
-Each combination but the sizes begins with fresh maps. NCCL decides where no row is listed.]] },
+Each combination but the sizes begins with fresh maps. NCCL decides where no row is listed.
+costs=FILE: NCCL's costs, from decisions that were recorded with decision tail -o ndjson; the grid
+has only recorded questions.]] },
 	{ "policy compare", run = "policy.compare:cmd_compare", tables = true, role = "observe",
-		syntax = "A B [over=FIELDS] [limit=N] [coherence=off]",
+		syntax = "A B [over=FIELDS] [costs=FILE] [limit=N] [coherence=off]",
 		fields = "over",
 		files = COMPARED, names = "policies",
 		help = "Ask two policies, or a policy and a native tuner, the same questions, "
@@ -205,8 +208,8 @@ Each combination but the sizes begins with fresh maps. NCCL decides where no row
 policy compare x.bpf.c tuner.csv
 policy compare tuner.csv libnccl-tuner-example.so over={bytes=1K..4G, nodes=1..16}
 A and B are policies of the job, files, none (NCCL's own choice) or the .so of a native tuner, which
-runs in a process of its own. over= is that of policy run. The native tuner sees a cost table in
-which NCCL's own choice costs 10 us and all others 20 us.]] },
+runs in a process of its own. over= and costs= are those of policy run. Without costs= the native
+tuner sees a cost table in which NCCL's own choice costs 10 us and all others 20 us.]] },
 	{ "policy use", run = "policy.change:cmd_use", tables = true,
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",

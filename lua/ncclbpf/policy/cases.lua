@@ -3,6 +3,7 @@
 -- of controllers, or a rule over a grid of decisions.
 local contexts_of = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
+local costs_of = require "ncclbpf.policy.costs"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local grid = require "ncclbpf.policy.grid"
@@ -75,10 +76,33 @@ local function wanted(path, case, hook, t)
 	return w
 end
 
--- ---- steps --------------------------------------------------------------------------
+-- ---- costs --------------------------------------------------------------------------
+
+-- Return the path of a file that the file of cases names.
+local function beside(path, name)
+	return name:sub(1, 1) == "/" and name or (path:match "^(.*/)[^/]*$" or "") .. name
+end
+
+-- Return the recorded costs that a case names, or nil if it names no file.
+local function recorded(path, case, costs)
+	if type(costs) ~= "string" then return nil end
+	local ok, known = pcall(costs_of.read, beside(path, costs))
+	if not ok then
+		bad(path, case, "costs: %s", errors.is(known) and known.message or tostring(known))
+	end
+	return known
+end
 
 -- Add NCCL's cost table to a context. NCCL offers and chooses by it, unless @given says otherwise.
 local function set_costs(path, case, context, costs, given)
+	local known = recorded(path, case, costs)
+	if known then
+		if not costs_of.set(context, known, given) then
+			bad(path, case, "costs: the question was not recorded in %s (recorded: %s)",
+				costs, known.summary)
+		end
+		return
+	end
 	if costs == nil then return end
 	local table_of, own = contexts_of.costs(costs)
 	if not table_of then bad(path, case, "costs: %s", own) end
@@ -165,11 +189,11 @@ local function grid_of(path, label, t)
 	for _, name in ipairs { "answer", "costs" } do
 		local kind = type(t[name])
 		local fine = kind == "function" or kind == "table"
-		if not fine and (name == "answer" or kind ~= "nil") then
+		if not fine and (name == "answer" or kind ~= "nil" and kind ~= "string") then
 			bad(path, label, "%s: a function of the context or a table expected", name)
 		end
 	end
-	local ok, g = pcall(grid.read, t.over)
+	local ok, g = pcall(grid.read, t.over, recorded(path, label, t.costs))
 	if not ok then bad(path, label, "%s", errors.is(g) and g.message or tostring(g)) end
 	local names = { "coll", "bytes", "nodes", "ranks" }
 	for _, axis in ipairs(g.axes) do
@@ -197,7 +221,8 @@ local function case_of(path, i, t)
 		case.steps = steps_of(path, label, t)
 	else
 		case.grid, case.names = grid_of(path, label, t)
-		case.rule = t
+		case.rule = lists.copy(t)
+		if case.grid.known then case.rule.costs = nil end
 	end
 	return case
 end
@@ -214,6 +239,7 @@ local function rules(path, label, rule, contexts)
 		return lists.map(contexts, function(c)
 			local seen = lists.copy(c)
 			seen.coll = core.nccl("coll", c.coll) or c.coll
+			seen.costs = c.costs and contexts_of.rows(c.costs)
 			return { answer = of(rule.answer, seen), costs = of(rule.costs, seen) }
 		end)
 	end, path, GRID_MEMORY)
@@ -260,13 +286,9 @@ function M.read(path)
 		bad(path, nil, "policy: a file expected, or a list of files")
 	end
 	if #t == 0 then bad(path, nil, "no case") end
-	local cases, dir = {}, path:match "^(.*/)[^/]*$" or ""
+	local cases = {}
 	for i, c in ipairs(t) do cases[i] = case_of(path, i, c) end
-	local files = {}
-	for i, name in ipairs(names) do
-		name = tostring(name)
-		files[i] = name:sub(1, 1) == "/" and name or dir .. name
-	end
+	local files = lists.map(names, function(name) return beside(path, tostring(name)) end)
 	return { cases = cases, files = files, coherence_off = t.coherence == "off" }
 end
 

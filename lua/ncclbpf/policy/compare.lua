@@ -4,6 +4,7 @@
 -- differ. Each shape begins with fresh maps, and asks its sizes one after the other.
 local context = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
+local costs = require "ncclbpf.policy.costs"
 local errors = require "ncclbpf.base.errors"
 local grid = require "ncclbpf.policy.grid"
 local lists = require "ncclbpf.base.lists"
@@ -58,7 +59,7 @@ local function subject(ctx, words)
 				.. "with the policy's initial contents"):format(m.policy, m.kind,
 				m.map)
 		end
-		if policy.asks_costs(image, info) then
+		if not ctx.opt.costs and policy.asks_costs(image, info) then
 			notes[#notes + 1] = policy.costs_note(info.name, "are not known here")
 		end
 		notes[#notes + 1] = info.warnings
@@ -133,7 +134,7 @@ local OWN = answer_key(NONE)
 -- ---- the commands -------------------------------------------------------------------
 
 local function grid_of(ctx, subjects)
-	local g = grid.read(ctx.opt.over)
+	local g = grid.read(ctx.opt.over, ctx.opt.costs and costs.read(ctx.opt.costs))
 	local native = #lists.select(subjects, function(s) return s.native end) > 0
 	for _, s in ipairs(subjects) do
 		if s.rows then grid.add_rows(g, s.rows, native) end
@@ -145,6 +146,16 @@ end
 local function without_chunks(answers)
 	return lists.map(answers, function(a)
 		return { algo = a.algo, proto = a.proto, channels = a.channels, chunk_size = 0 }
+	end)
+end
+
+-- Return answers in which no opinion is NCCL's own choice, where it is known.
+local function with_own(answers, contexts)
+	return lists.map(answers, function(a, i)
+		local c = contexts[i]
+		if a.algo >= 0 or a.proto >= 0 or not c.costs then return a end
+		return { algo = c.nccl_algo, proto = c.nccl_proto, channels = a.channels,
+			chunk_size = a.chunk_size }
 	end)
 end
 
@@ -189,6 +200,7 @@ function M.cmd_compare(ctx)
 	local n = grid.each(g, function(shape, contexts)
 		local x, y = a.answers(contexts), b.answers(contexts)
 		if a.native or b.native then x, y = without_chunks(x), without_chunks(y) end
+		x, y = with_own(x, contexts), with_own(y, contexts)
 		intervals(rows, g, shape, contexts, function(i)
 			local ka, kb = answer_key(x[i]), answer_key(y[i])
 			if ka == kb then return nil end

@@ -102,13 +102,45 @@ end
 
 local ALGOS, PROTOS = 7, 3
 
+-- Is @list NCCL's cost table, 21 numbers?
+function M.is_costs(list)
+	if type(list) ~= "table" or #list ~= ALGOS * PROTOS then return false end
+	for _, us in ipairs(list) do
+		if type(us) ~= "number" then return false end
+	end
+	return true
+end
+
+-- Return what NCCL offers and would choose by a cost table: {usable, nccl_algo, nccl_proto}
+function M.own(costs)
+	local own, least = { usable = 0, nccl_algo = -1, nccl_proto = -1 }, nil
+	for i, us in ipairs(costs) do
+		if us >= 0 then own.usable = own.usable | 1 << i - 1 end
+		if us >= 0 and (not least or us < least) then
+			least = us
+			own.nccl_algo, own.nccl_proto = (i - 1) // PROTOS, (i - 1) % PROTOS
+		end
+	end
+	return own
+end
+
+-- Return the rows {ring = {LL, LL128, Simple}, ...} of a cost table that offer something.
+function M.rows(costs)
+	local rows = {}
+	for a = 0, ALGOS - 1 do
+		local row = table.move(costs, a * PROTOS + 1, (a + 1) * PROTOS, 1, {})
+		if math.max(table.unpack(row)) >= 0 then rows[core.nccl("algo", a)] = row end
+	end
+	return rows
+end
+
 -- Return NCCL's cost table of rows {ring = {LL, LL128, Simple}, ...} in microseconds: 21 numbers,
 -- and -1 for what is not offered. -> costs, {usable, nccl_algo, nccl_proto} | nil, what is wrong
 function M.costs(rows)
 	if type(rows) ~= "table" then
 		return nil, "a table of rows expected, found " .. type(rows)
 	end
-	local t, own = {}, { usable = 0, nccl_algo = -1, nccl_proto = -1 }
+	local t = {}
 	for i = 1, ALGOS * PROTOS do t[i] = -1 end
 	for word, row in pairs(rows) do
 		local a = core.nccl("algo", word)
@@ -123,15 +155,7 @@ function M.costs(rows)
 			t[a * PROTOS + p + 1] = us
 		end
 	end
-	local least
-	for i, us in ipairs(t) do
-		if us >= 0 then own.usable = own.usable | 1 << i - 1 end
-		if us >= 0 and (not least or us < least) then
-			least = us
-			own.nccl_algo, own.nccl_proto = (i - 1) // PROTOS, (i - 1) % PROTOS
-		end
-	end
-	return t, own
+	return t, M.own(t)
 end
 
 -- Default fields of a context: a job of 8 GPUs in one NVLink domain on a node.

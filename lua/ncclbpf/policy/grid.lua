@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- Grids of contexts for `policy run` and `policy compare`: values for each field of the context,
 -- such as {coll=allreduce, bytes=1K..1G, nodes={1,2,4}, ranks_per_node=8}. A shape is a combination
--- of all values but the sizes, which are asked in ascending order.
+-- of all values but the sizes, which are asked in ascending order. With recorded costs, a grid has
+-- only questions that were recorded.
 local context = require "ncclbpf.policy.context"
 local core = require "ncclbpf.core"
+local costs = require "ncclbpf.policy.costs"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local rows = require "ncclbpf.policy.table_rows"
@@ -35,15 +37,18 @@ local function range(lo, hi)
 	return list
 end
 
--- Return the values that one word of a field stands for.
-local function values_of(name, word)
+-- Return the values that one word of a field stands for. @recorded: the only values that a range
+-- means; nil: any
+local function values_of(name, word, recorded)
 	local a, b = tostring(word):match "^(.-)%.%.(.-)$"
 	local lo, hi = a and units.size(a), b and units.size(b)
 	if a then
 		if not lo or not hi or lo > hi then
 			bad("%s=%s: a range such as 1K..1G expected", name, word)
 		end
-		return range(lo, hi)
+		return recorded and lists.select(recorded, function(v)
+			return v >= lo and v <= hi
+		end) or range(lo, hi)
 	end
 	if name == "coll" and word == "any" then
 		local list = {}
@@ -56,10 +61,10 @@ local function values_of(name, word)
 	return { c[name] }
 end
 
-local function field_values(name, v)
+local function field_values(name, v, recorded)
 	local list = {}
 	for _, word in ipairs(type(v) == "table" and v or { v }) do
-		for _, x in ipairs(values_of(name, word)) do list[#list + 1] = x end
+		for _, x in ipairs(values_of(name, word, recorded)) do list[#list + 1] = x end
 	end
 	if #list == 0 then bad("%s: a value expected", name) end
 	table.sort(list)
@@ -105,29 +110,33 @@ local function known_fields()
 	return names
 end
 
--- M.read(text or a script's table; nil: the default) -> grid; raises errors
+-- M.read(text or a script's table; nil: the default, recorded costs or nil) -> grid; raises errors
 -- axes: {name, values} of each field but the sizes; bytes: the sizes; free: fields that the
 -- default has given
-function M.read(over)
+function M.read(over, known)
 	local given = type(over) == "string" and split(over) or over or {}
-	local g, known = { axes = {}, free = {} }, known_fields()
-	local t = lists.copy(DEFAULT)
+	local g, fields = { axes = {}, free = {}, known = known }, known_fields()
+	local recorded = known and known.axes or {}
+	local t = lists.copy(known and recorded or DEFAULT)
 	if given.ranks ~= nil then t.ranks_per_node = nil end
+	if given.ranks_per_node ~= nil then t.ranks = nil end
 	for name in pairs(t) do g.free[name] = given[name] == nil end
 	for name, v in pairs(given) do
-		if not lists.has(known, name) then
-			bad("no field %s, %s", tostring(name), errors.nearest(tostring(name), known)
-				or "the fields are: " .. table.concat(known, ", "))
+		if not lists.has(fields, name) then
+			bad("no field %s, %s", tostring(name),
+				errors.nearest(tostring(name), fields)
+				or "the fields are: " .. table.concat(fields, ", "))
 		end
 		t[name] = v
 	end
 	if t.ranks ~= nil and t.ranks_per_node ~= nil then
 		bad("ranks and ranks_per_node exclude each other")
 	end
-	g.bytes = field_values("bytes", t.bytes)
+	g.bytes = field_values("bytes", t.bytes, recorded.bytes)
 	t.bytes = nil
 	for _, name in ipairs(lists.keys(t)) do
-		g.axes[#g.axes + 1] = { name = name, values = field_values(name, t[name]) }
+		g.axes[#g.axes + 1] = { name = name, values = field_values(name, t[name],
+			recorded[name] ~= "any" and recorded[name] or nil) }
 	end
 	return g
 end
@@ -228,11 +237,13 @@ end
 local function contexts_of(g, shape)
 	local whole = context.complete(lists.copy(shape), 0)
 	whole.usable = whole.usable or (1 << 21) - 1
-	return lists.map(sizes_of(g, shape), function(bytes, i)
+	local list = {}
+	for _, bytes in ipairs(sizes_of(g, shape)) do
 		local c = lists.copy(whole)
-		c.bytes, c.seq = bytes, shape.seq or i - 1
-		return c
-	end)
+		c.bytes, c.seq = bytes, shape.seq or #list
+		if not g.known or costs.set(c, g.known, shape) then list[#list + 1] = c end
+	end
+	return list
 end
 
 local function check_questions(n)
@@ -266,9 +277,13 @@ function M.each(g, f)
 		local contexts = contexts_of(g, s)
 		n = n + #contexts
 		check_questions(n)
-		f(s, contexts)
+		if #contexts > 0 then f(s, contexts) end
 	end
 	go(1)
+	if n == 0 and g.known then
+		bad("none of the questions was recorded in %s (recorded: %s)", g.known.path,
+			g.known.summary)
+	end
 	return n
 end
 

@@ -38,14 +38,6 @@ local function flat_choice(t, key, prefix)
 		t[prefix .. "chunk_size"]
 end
 
--- Is a list of costs not NCCL's cost table?
-local function wrong_costs(list)
-	for i = 1, 21 do
-		if type(list[i]) ~= "number" then return true end
-	end
-	return #list ~= 21
-end
-
 -- Parse one recorded decision of any source.
 local function record(t, where)
 	local x = type(t.context) == "table" and t.context
@@ -88,7 +80,7 @@ local function record(t, where)
 		and whole(was.channels) and whole(was.chunk_size)) then
 		bad(where, "the algorithm or the protocol is unknown")
 	end
-	if type(t.costs_us) == "table" and not wrong_costs(t.costs_us) then
+	if context.is_costs(t.costs_us) then
 		ctx.costs = t.costs_us -- for programs that ask for NCCL's costs
 	end
 	-- A record does not tell whether a policy chose what is cheapest or channels alone.
@@ -132,7 +124,8 @@ local function of_json(d, list)
 	end
 end
 
-local function of_file(path, comm)
+-- Return the decisions in a file, as decision tail writes them, and the line of each.
+function M.decisions(path)
 	local text = try(core.read(path, LIMIT))
 	local list, lines, n = {}, {}, 0
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
@@ -152,6 +145,11 @@ local function of_file(path, comm)
 		bad({ file = path },
 			"the file has no decision; expected the output of decision tail -o ndjson")
 	end
+	return list, lines
+end
+
+local function of_file(path, comm)
+	local list, lines = M.decisions(path)
 	return collect(list, function(i) return { file = path, line = lines[i] } end, comm)
 end
 

@@ -9,7 +9,7 @@
 // immediate value, and SEND.
 //
 //	VHCA=FILE           the fabric; it is made if it is not there
-//	VHCA_RAILS=2        there is a second adapter, vhca1, of the same fabric
+//	VHCA_RAILS=N        there are N adapters of the same fabric, vhca0 to at most vhca7
 //	VHCA_SLOW_US=N      each send takes N us more
 //	VHCA_SLOW_RAIL=N    but only those of adapter N
 //	VHCA_LOSS=N         N % of the sends wait for the queue pair's time-out,
@@ -48,7 +48,9 @@ int vhca_events[2] = { -1, -1 };
 		.dev_path = "/sys/class/infiniband_verbs/uverbs" #number,     \
 		.ibdev_path = "/sys/class/infiniband/vhca" #number            \
 	}
-static struct ibv_device rails[] = { RAIL(0), RAIL(1) };
+static struct ibv_device rails[] = {
+	RAIL(0), RAIL(1), RAIL(2), RAIL(3), RAIL(4), RAIL(5), RAIL(6), RAIL(7),
+};
 enum { MOST_RAILS = sizeof(rails) / sizeof(rails[0]) };
 
 static int place(atomic_int *of, size_t stride, int n, int value)
@@ -85,7 +87,8 @@ struct ibv_device **ibv_get_device_list(int *n)
 {
 	struct ibv_device **l = calloc(MOST_RAILS + 1, sizeof(*l));
 	const char *more = getenv("VHCA_RAILS");
-	int count = more && atoi(more) == MOST_RAILS ? MOST_RAILS : 1;
+	int asked = more ? atoi(more) : 1;
+	int count = asked < 1 ? 1 : asked > MOST_RAILS ? MOST_RAILS : asked;
 
 	for (int i = 0; l && i < count; i++)
 		l[i] = &rails[i];

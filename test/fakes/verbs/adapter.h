@@ -14,7 +14,7 @@
  * The virtual adapter: adapter.c has the control path, adapter_data.c moves
  * data. All processes of a fabric map one file; zero bytes are an empty fabric.
  */
-enum { QPS = 256, CQS = 256, MRS = 4096, RECVS = 1024, WCS = 4096, MAX_SGE = 4 };
+enum { QPS = 4096, CQS = 4096, MRS = 4096, RECVS = 1024, WCS = 4096, MAX_SGE = 4 };
 
 struct cq {
 	atomic_int lock, used;

@@ -9,7 +9,7 @@ VGPU_HAVE := $(and $(wildcard $(CUDA)/include/nccl.h),\
 	$(wildcard $(CUDA)/include/cuda_runtime_api.h),\
 	$(wildcard $(CUDA)/lib64/libnccl.so))
 VGPU_TARGETS := $(if $(VGPU_HAVE),$(addprefix $(B)/test/fakes/vgpu/,\
-	libvgpu.so job tuner_force.so profiler_count.so find_check \
+	libvgpu.so job tuner_force.so tuner_costs.so profiler_count.so find_check \
 	libamdhip64.so.7 librocm_smi64.so.7))
 
 VGPU_LIB_O := $(patsubst %,$(B)/test/fakes/vgpu/%.o,\
@@ -43,7 +43,7 @@ $(B)/test/fakes/vgpu/job: $(addprefix $(B)/test/fakes/vgpu/,job.o job_check.o jo
 $(B)/test/fakes/vgpu/find_check: $(addprefix $(B)/test/fakes/vgpu/,find_check.o find.o image.o conf.o)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ -ldl
 
-$(B)/test/fakes/vgpu/tuner_force.so: $(B)/test/fakes/vgpu/tuner_force.o
+$(B)/test/fakes/vgpu/tuner_%.so: $(B)/test/fakes/vgpu/tuner_%.o
 	$(call say,LD,$@)$(CC) -shared $(LDFLAGS) -o $@ $^
 
 $(B)/test/fakes/vgpu/profiler_count.so: $(B)/test/fakes/vgpu/profiler_count.o
