@@ -40,12 +40,25 @@ $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
 
 # Policies as native code: what exec_bench compares machine code with.
 BENCH_NATIVE := $(patsubst policies/%.bpf.c,$(B)/test/bench/native/%.o,$(wildcard policies/*.bpf.c))
-$(B)/test/bench/exec_bench: $(BENCH_NATIVE)
+# Ports of public tuners' rules, and forms of rules. Their programs on other hooks are not measured,
+# and some have names of policies/, so only programs and maps of decisions stay global.
+BENCH_RULE_SRC := $(wildcard test/corpus/rules/*.bpf.c examples/patterns/*.bpf.c)
+BENCH_NATIVE_RULES := $(patsubst %.bpf.c,$(B)/test/bench/native/rules/%.o,$(notdir $(BENCH_RULE_SRC)))
+BENCH_RULES := $(patsubst %.bpf.c,$(B)/%.policy,$(BENCH_RULE_SRC))
+$(B)/test/bench/exec_bench: $(BENCH_NATIVE) $(BENCH_NATIVE_RULES)
 
 $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 	@mkdir -p $(@D)
 	$(CC) -O2 -w -I. -MMD -MP -D_GNU_SOURCE -include test/bench/native.h \
 		-c -o $@ $<
+
+define native_rule
+$(B)/test/bench/native/rules/%.o: $(1)/%.bpf.c test/bench/native.h
+	@mkdir -p $$(@D)
+	$$(CC) -O2 -w -I. -Ipolicies -MMD -MP -D_GNU_SOURCE -include test/bench/native.h -c -o $$@ $$<
+	objcopy -G $$* -G wanted -G most $$@
+endef
+$(foreach dir,test/corpus/rules examples/patterns,$(eval $(call native_rule,$(dir))))
 
 # The agents of simulated sites: the real agent but for its segment and its
 # requests to processes (make bench-fleet).
@@ -68,7 +81,7 @@ $(B)/test/bench/fleet_ranks: $(B)/test/bench/fleet_ranks.o
 ## measure: bench-fleet    how long a change of a job of several hosts takes
 ## measure: worst          the programs whose verdict costs most; DOC=docs/verifier.md
 .PHONY: benches bench bench-verify
-benches tests-full: $(BENCHES)
+benches tests-full: $(BENCHES) $(BENCH_RULES)
 bench: setup
 	@$(RELEASE_OF) lib policies benches >/dev/null
 	@test/bench/run.sh $(RELEASE) $(DOC)

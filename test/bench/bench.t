@@ -44,9 +44,10 @@ check "but a lost decision is not forgotten" $?
 printf 'bad\tt\t30\tns\t8\t1.65\ngood\tt\t3\tns\t8\t1.65\n' >"$T/two"
 [ "$(awk -v names=1 -f test/bench/table.awk "$T/two")" = bad ]
 check "who is to be measured again is named" $?
-"$B/test/bench/exec_bench" -n "$B"/policies/*.policy >"$T/twins"
-check "each program of policies/ that decides or sees collectives has a native twin" $?
-sed 's/.*/| jit.& |/' "$T/twins" | while read -r row; do
+"$B/test/bench/exec_bench" -n "$B"/policies/*.policy -r "$B"/test/corpus/rules/*.policy \
+	"$B"/examples/patterns/*.policy >"$T/twins" && [ "$(grep -c '^rule' "$T/twins")" -ge 8 ]
+check "each program of policies/ that decides or sees collectives, and each rule, has a twin" $?
+sed 's/.*/| & |/' "$T/twins" | while read -r row; do
 	grep -qF "$row" docs/bench.md || echo "$row"
 done >"$T/without"
 ! grep . "$T/without"

@@ -5,7 +5,9 @@
 // They take turns in short rounds, so that a noisy machine disturbs all alike;
 // medians are printed, as ratios to native. A program without a native twin
 // is an error; exec_bench -n POLICY... looks for that and no more. Programs on
-// other hooks than those of decisions and collectives are left out.
+// other hooks than those of decisions and collectives are left out. Of the
+// policies behind -r, ports of tuners' rules, only decisions are measured,
+// half of which are those of eight nodes.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,12 +36,20 @@ TUNER(force_choice)
 TUNER(cheap_ring)
 TUNER(gfx950_allreduce)
 TUNER(asked)
+TUNER(aws_model)
+TUNER(aws_regions)
+TUNER(hysteresis)
+TUNER(log_regions)
+TUNER(nvidia_basic)
+TUNER(scaled_costs)
+TUNER(small_first)
+TUNER(vllm_custom)
 #define COLL_DONE(name) int name(struct ncclbpf_coll_done *ctx);
 COLL_DONE(done)
 COLL_DONE(time_class)
 COLL_DONE(measure)
 extern struct nb_map *channels, *decided, *targets, *model, *outcomes, *force, *latency, *took,
-	*limits, *measured;
+	*limits, *measured, *wanted, *most;
 
 /* A program by any type of its context. */
 typedef int native_fn(void *ctx);
@@ -61,6 +71,14 @@ static const struct {
 	NATIVE(cheap_ring),
 	NATIVE(gfx950_allreduce),
 	NATIVE(asked),
+	NATIVE(aws_model),
+	NATIVE(aws_regions),
+	NATIVE(hysteresis),
+	NATIVE(log_regions),
+	NATIVE(nvidia_basic),
+	NATIVE(scaled_costs),
+	NATIVE(small_first),
+	NATIVE(vllm_custom),
 	NATIVE(done),
 	NATIVE(time_class),
 	NATIVE(measure),
@@ -76,7 +94,7 @@ static const struct {
 	}
 	VARIABLE(channels), VARIABLE(decided),	VARIABLE(targets), VARIABLE(model),
 	VARIABLE(outcomes), VARIABLE(force),	VARIABLE(latency), VARIABLE(took),
-	VARIABLE(limits),   VARIABLE(measured),
+	VARIABLE(limits),   VARIABLE(measured), VARIABLE(wanted),  VARIABLE(most),
 };
 
 /* Contexts of one hook. */
@@ -89,12 +107,13 @@ struct row {
 	const char *name, *policy;
 	native_fn *native;
 	bool maps; /* it has some */
+	bool rule;
 	struct asked with;
 	struct nb_exec *x;
 	double ns[COLUMNS][ROUNDS];
 };
 
-static struct ncclbpf_tuner contexts[CONTEXTS];
+static struct ncclbpf_tuner contexts[CONTEXTS], questions[CONTEXTS];
 static struct ncclbpf_coll_done samples[CONTEXTS];
 static float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
 
@@ -131,6 +150,10 @@ static void fill_contexts(void)
 			.proto = NCCL_PROTO_UNDEF,
 			.costs = costs,
 		};
+		questions[i] = contexts[i];
+		questions[i].usable = (1u << NCCL_NUM_ALGOS * NCCL_NUM_PROTOS) - 1;
+		questions[i].nodes = i % 2 ? 1 : 8;
+		questions[i].ranks = 8 * questions[i].nodes;
 		samples[i] = (struct ncclbpf_coll_done){
 			.bytes = contexts[i].bytes,
 			.coll = NCCL_COLL_ALL_REDUCE,
@@ -166,7 +189,7 @@ static void fill_map(struct nb_map *m)
 			v[0] = 5000;
 			v[1] = 9000;
 			v[2] = 1;
-		} else if (!strcmp(name, "channels")) {
+		} else if (!strcmp(name, "channels") || !strcmp(name, "wanted")) {
 			v[0] = 8;
 		} else if (!strcmp(name, "force")) {
 			v[0] = (uint64_t)NCCL_PROTO_SIMPLE << 32 | 1;
@@ -217,9 +240,9 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 }
 
 /* Those of other hooks are measured where they run, or not in NCCL's way. */
-static bool measured_here(enum nb_hook hook)
+static bool measured_here(enum nb_hook hook, bool rule)
 {
-	return hook == NB_HOOK_TUNER || hook == NB_HOOK_COLL_DONE;
+	return hook == NB_HOOK_TUNER || (hook == NB_HOOK_COLL_DONE && !rule);
 }
 
 static native_fn *native_of(const char *name)
@@ -241,14 +264,15 @@ static void open_prog(struct row *r, const struct nb_image *img, uint32_t i,
 	r->native = native_of(r->name);
 	r->maps = img->nmaps > 0;
 	r->with = img->progs[i].hook == NB_HOOK_TUNER
-			  ? (struct asked){ (void *)contexts, sizeof(contexts[0]) }
+			  ? (struct asked){ (void *)(r->rule ? questions : contexts),
+					    sizeof(contexts[0]) }
 			  : (struct asked){ (void *)samples, sizeof(samples[0]) };
 	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) || compile_one(r->x, v->aux, &err))
 		die(img->name, err.text);
 }
 
 /* A row for each program; how many. */
-static int open_rows(struct row *rows, const char *path)
+static int open_rows(struct row *rows, const char *path, bool rule)
 {
 	struct nb_image *img = read_image(path);
 	struct nb_map *maps[NB_IMAGE_MAX_MAPS];
@@ -258,12 +282,13 @@ static int open_rows(struct row *rows, const char *path)
 
 	make_maps(img, maps);
 	for (uint32_t i = 0; i < img->nprogs; i++) {
-		if (!measured_here(img->progs[i].hook))
+		if (!measured_here(img->progs[i].hook, rule))
 			continue;
 		if (nb_verify(&v, img, i, NULL, &err))
 			die(path, err.text);
 		if (!v->accepted)
 			die(path, "not accepted by the verifier");
+		rows[n].rule = rule;
 		open_prog(&rows[n++], img, i, maps, v);
 		nb_verdict_free(v);
 	}
@@ -325,20 +350,21 @@ static void table_rows(struct row *r)
 	double interpreter = bench_median(r->ns[2], ROUNDS);
 	char key[64], text[160];
 
-	snprintf(key, sizeof(key), "jit.%s", r->name);
+	snprintf(key, sizeof(key), "%s.%s", r->rule ? "rule" : "jit", r->name);
 	snprintf(text, sizeof(text), "%s%s%s, machine code", r->name,
 		 strcmp(r->name, r->policy) ? " of " : "",
 		 strcmp(r->name, r->policy) ? r->policy : "");
 	if (!strcmp(r->name, "noop")) {
 		bench_row(key, text, jit, "ns", CALL_NS);
-	} else if (r->maps || native > RATIO_NS) {
+	} else if ((r->maps && !r->rule) || native > RATIO_NS) {
 		strcat(text, " / the same C natively");
 		bench_row(key, text, jit / native, "x", 1.10);
 	} else {
 		strcat(text, " over the same C natively");
 		bench_row(key, text, jit - native, "ns", MORE_NS);
 	}
-	bench_anchor(r->name, native, jit);
+	if (!r->rule)
+		bench_anchor(r->name, native, jit);
 	if (!strcmp(r->name, "slo_enforcer"))
 		bench_row("interp.slo_enforcer", "slo_enforcer, interpreter", interpreter, "ns",
 			  300);
@@ -347,12 +373,20 @@ static void table_rows(struct row *r)
 /* Has each program a twin? */
 static int names_only(char *const *paths, int n)
 {
-	for (int i = 0; i < n; i++) {
-		struct nb_image *img = read_image(paths[i]);
+	bool rule = false;
 
+	for (int i = 0; i < n; i++) {
+		struct nb_image *img;
+
+		if (!strcmp(paths[i], "-r")) {
+			rule = true;
+			continue;
+		}
+		img = read_image(paths[i]);
 		for (uint32_t k = 0; k < img->nprogs; k++)
-			if (measured_here(img->progs[k].hook) && native_of(img->progs[k].name))
-				printf("%s\n", img->progs[k].name);
+			if (measured_here(img->progs[k].hook, rule) &&
+			    native_of(img->progs[k].name))
+				printf("%s.%s\n", rule ? "rule" : "jit", img->progs[k].name);
 		nb_image_free(img);
 	}
 	return 0;
@@ -375,15 +409,20 @@ static void run_rounds(struct row *rows, int nrows)
 int main(int argc, char **argv)
 {
 	struct row *rows = calloc((size_t)argc * NB_IMAGE_MAX_PROGS, sizeof(*rows));
+	bool rule = false;
 	int nrows = 0;
 
 	if (!rows || argc < 2)
-		die("usage", "exec_bench [-n] POLICY...");
+		die("usage", "exec_bench [-n] POLICY... [-r POLICY...]");
 	if (!strcmp(argv[1], "-n"))
 		return names_only(argv + 2, argc - 2);
 	fill_contexts();
-	for (int i = 1; i < argc; i++)
-		nrows += open_rows(&rows[nrows], argv[i]);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-r"))
+			rule = true;
+		else
+			nrows += open_rows(&rows[nrows], argv[i], rule);
+	}
 	run_rounds(rows, nrows);
 	printf("%-20s %8s %8s %8s %9s %9s\n", "ns per run (median)", "native", "compiled",
 	       "interp.", "comp/nat", "int/nat");

@@ -62,6 +62,12 @@ static inline int native_cheapest_proto(struct ncclbpf_tuner *ctx, int algo)
 	return (int)helper_nccl_cheapest_proto(NULL, (uintptr_t)ctx, (uint64_t)algo, 0, 0, 0);
 }
 
+static inline uint64_t native_mul_div(uint64_t a, uint64_t b, uint64_t c)
+{
+	return helper_mul_div(NULL, a, b, c, 0, 0);
+}
+
+#define bpf_mul_div native_mul_div
 #define ncclbpf_cost native_cost
 #define ncclbpf_cheapest_proto native_cheapest_proto
 

@@ -40,7 +40,8 @@ run_once() {
 }
 
 policies=$(printf '%s:' "$B"/policies/*.policy)
-run "$B/test/bench/exec_bench" "$B"/policies/*.policy
+run "$B/test/bench/exec_bench" "$B"/policies/*.policy -r "$B"/test/corpus/rules/*.policy \
+	"$B"/examples/patterns/*.policy
 run "$B/test/bench/inline_bench"
 run "$B/test/bench/decision" "$B/test/bench/empty_tuner.so" \
 	"$B/libncclbpf.so" "$B/policies/noop.policy" \
