@@ -266,11 +266,11 @@ for p in $ranks; do
 done
 say $left "and leaves no rank behind"
 equal "$(ls "$dir/tmp")" "" "no job has left a file"
-background --ranks 3 --procs
+VGPU_DIR=$dir/tmp background --ranks 3 --procs
 ranks=$(children "$job")
 kill -9 "$job"
 wait $pid 2>/dev/null
-rm -rf "$dir"/tmp/vgpu-job-*
+rm -rf "$dir"/tmp/vgpu-*
 await all_ended $ranks
 say $? "ranks end with the first process, even when it is killed"
 
