@@ -22,7 +22,7 @@ CHAIN(TUNER,    "tuner",    "tuner",      0, "libnccl-tuner",    "ncclTunerPlugi
 CHAIN(PROFILER, "profiler", "profiler",   0, "libnccl-profiler", "ncclProfiler_v",    5,
 	"an error, which NCCL would ignore",
 	"nothing, but missed some events, because too many were open")
-CHAIN(NET,      "net",      "net plugin", 1, "libnccl-net",      "ncclNetPlugin_v",   5,
+CHAIN(NET,      "net",      "net plugin", 1, "libnccl-net",      "ncclNetPlugin_v",   6,
 	"an error, which ncclbpf passed to NCCL",
 	"nothing")
 CHAIN(GIN,      "gin",      "GIN plugin", 1, "libnccl-gin",      "ncclGinPlugin_v",   11,
