@@ -9,9 +9,6 @@
 
 #ifndef __bpf__
 #include <stdint.h>
-/* A fact about the ranks' hosts (core/defs/platform.h) that is not the same for all of them. */
-#define NCCLBPF_MIXED 4294967295u
-
 #endif
 
 /* Texts in contexts. They end in a zero byte and are padded with zero bytes. */
@@ -28,9 +25,6 @@ struct ncclbpf_text128 {
 #define HIDDEN_FIELD(ctx, name, type)
 #else
 #define HIDDEN_FIELD(ctx, name, type) type name;
-/* A fact about the ranks' hosts (core/defs/platform.h) that is not the same for all of them. */
-#define NCCLBPF_MIXED 4294967295u
-
 #endif
 #define CONTEXT_END(ctx) };
 #include "core/defs/contexts.h"

@@ -12,8 +12,9 @@
  * @fact: set to the facts; 0 where the files do not tell one, NCCLBPF_MIXED if the GPUs of the
  *        host differ in it
  *
- * It reads files only: it calls no driver, loads no library, and never fails. NVIDIA's GPUs are
- * found by their PCI IDs, AMD's by the topology of their driver KFD.
+ * It reads files only, loads no library, and never fails. No GPU's driver is called: NVIDIA's GPUs
+ * are found by their PCI IDs, AMD's by the topology that their driver KFD has written. The driver
+ * of an RDMA adapter queries the port when its state and rate are read.
  */
 void nb_platform_read(int root, uint32_t fact[NB_NFACTS]);
 

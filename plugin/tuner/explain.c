@@ -5,6 +5,8 @@
  */
 #include "plugin/tuner/explain.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/spec/spec.h"
@@ -46,12 +48,28 @@ static uint64_t now_of(const struct nb_comm *c)
 	return calls ? calls - 1 : 0;
 }
 
+static_assert(offsetof(struct ncclbpf_tuner, ranks_per_node) -
+			      offsetof(struct ncclbpf_tuner, gpu_arch) ==
+		      NB_NFACTS * sizeof(uint32_t),
+	      "the facts are the fields from gpu_arch to ranks_per_node");
+
+/* Copy the communicator's template. Its first decision may store the facts meanwhile. */
+static void explain_base(const struct nb_comm *c, struct ncclbpf_tuner *ctx)
+{
+	size_t rest = offsetof(struct ncclbpf_tuner, ranks_per_node);
+
+	memcpy(ctx, &c->base, offsetof(struct ncclbpf_tuner, gpu_arch));
+#define FACT(name) ctx->name = __atomic_load_n(&c->base.name, __ATOMIC_RELAXED);
+#include "core/defs/platform.h"
+	memcpy((char *)ctx + rest, (const char *)&c->base + rest, sizeof(*ctx) - rest);
+}
+
 static void explain_context(const struct nb_comm *c, const struct nb_explain *e, uint64_t bytes,
 			    float table[NB_COSTS_KNOWN], struct ncclbpf_tuner *ctx)
 {
 	const struct nb_decision *d = &e->basis;
 
-	*ctx = c->base;
+	explain_base(c, ctx);
 	ctx->bytes = bytes;
 	ctx->seq = now_of(c);
 	ctx->coll = (uint32_t)d->coll;
