@@ -37,7 +37,7 @@ function find_cycles(    i, k, n, list, from, to) {
 		if (!state[from = node_of(order[i])]) visit(from, " " from " ", 0)
 }
 
-# Is there still a cycle among the rooms of circle @c?
+# Return whether the rooms of circle @c still include each other in a cycle.
 function is_circle(c,    i, k, n, list) {
 	split("", graph); split("", state)
 	found = 0

@@ -370,7 +370,7 @@ static void table_rows(struct row *r)
 			  300);
 }
 
-/* Has each program a twin? */
+/* Check that each program has a twin. */
 static int names_only(char *const *paths, int n)
 {
 	bool rule = false;

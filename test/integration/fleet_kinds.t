@@ -36,8 +36,8 @@ SEC("tuner") int cap(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 END
-# same COMMS POLICIES: have all ranks of communicators whose number of ranks is in COMMS these,
-# in one generation each?
+# same COMMS POLICIES: true if all communicators whose number of ranks is in COMMS decide with
+# POLICIES, and all ranks of each have one generation
 same() {
 	run -o tsv comm list
 	awk -F '\t' -v comms="$1" -v want="$2" '

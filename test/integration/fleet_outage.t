@@ -42,7 +42,7 @@ env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.s
 jobs="$jobs $!"
 await registered && ctl put "$data/image/$digest" <"$policy" >/dev/null && change before size_aware
 ok "a change is committed before the store goes away" $?
-# both PATTERN: have the agents of both sites logged it in this outage?
+# both PATTERN: true if the agents of both sites have logged PATTERN in this outage
 both() { grep -q "$1" agent.a && grep -q "$1" agent.b; }
 for i in 1 2 3; do
 	[ $((i % 2)) -eq 1 ] && use=none || use=size_aware

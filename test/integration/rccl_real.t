@@ -37,7 +37,7 @@ rccl() {
 }
 launches() { grep -o 'launch rank [0-9]* #[0-9]* .*' "$1"; }
 kinds() { launches "$1" | sed 's/.* #[0-9]* //' | sort | uniq -c; }
-# as_own LOG: are these the launches without the plugin?
+# as_own LOG: true if LOG has the launches of the run without the plugin
 as_own() { kinds "$1" | diff own.kinds - >>"$T/why"; }
 # obeyed LOG PATTERN: launches of collectives are all of that kind
 obeyed() {
@@ -45,7 +45,7 @@ obeyed() {
 	grep -vE "$2" launched | head >>"$T/why"
 	[ -s launched ] && ! grep -qvE "$2" launched
 }
-# alike LOG RANKS: have all ranks launched the same collectives?
+# alike LOG RANKS: true if all ranks have launched the same collectives
 alike() {
 	for r in $(seq 0 $(($2 - 1))); do
 		launches "$1" | grep -v SendRecv | sed -n "s/launch rank $r #/#/p" |

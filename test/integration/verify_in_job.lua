@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- verify_in_job.lua LIST REPLIES: for each policy file of LIST, is the reply
--- to its load in a job, the same line of REPLIES, what this shell says of it?
+-- verify_in_job.lua LIST REPLIES: compare what a job and this shell say of each
+-- policy file of LIST; the same line of REPLIES is the job's reply to its load.
 -- Of a refusal the finding and its text are compared byte for byte, of what is
 -- accepted all that the job says of its walk.
 local core = require "ncclbpf.core"

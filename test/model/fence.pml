@@ -453,8 +453,8 @@ inline furthest_announced(to, one, at)
 	at = 0
 }
 
-/* nb_fence_ready; @is: has every rank taken the generation of @at_word, or has
- * none come to its fence? */
+/* nb_fence_ready; @is: true if every rank has adopted the generation of @at_word,
+ * or none has reached its fence */
 inline ready(at_word, is, far, slot, idx)
 {
 	is = true;

@@ -85,56 +85,64 @@ search() {
 	rm -rf "$d"
 }
 
-check holds "two ranks, two changes, one death" -DDECISIONS=2
-check holds "three changes, one decision" -DCHANGES=3 -DDECISIONS=1
-check holds "three ranks, one change, one death" -DRANKS=3 -DDECISIONS=1 -DCHANGES=1
-check holds "two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=1
-check holds "a margin and a second try" -DTRIES=2 -DCHANGES=1 -DMARGIN=1 \
+check holds "two ranks agree through two changes, and one of them may die" -DDECISIONS=2
+check holds "ranks agree if three changes come before one decision" -DCHANGES=3 -DDECISIONS=1
+check holds "three ranks agree, and one of them may die" -DRANKS=3 -DDECISIONS=1 -DCHANGES=1
+check holds "ranks agree with two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=1
+check holds "ranks agree if the second of two fences is committed" \
+	-DTRIES=2 -DCHANGES=1 -DMARGIN=1 \
 	-DDECISIONS=3
-at_once holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
+at_once holds "ranks agree if one of them gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
-check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
-at_once holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME \
+check holds "ranks agree by numbers of calls, some of which are skipped" \
+	-DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
+at_once holds "nothing changes in flight if NCCL asks some ranks only and there is no clock" \
+	-DSOME \
 	-DCHANGES=1
-check holds "the profiler names the communicator, and one rank lacks the name" -DNAMED -DLOST=1 \
+check holds "ranks that the profiler names agree, also if one of them lacks the name" \
+	-DNAMED -DLOST=1 \
 	-DDECISIONS=1
-check ends "nobody goes round for ever, one death" -DLOOKS_END -DCHANGES=1 \
+check ends "no rank or coordinator loops for ever, also if one dies" -DLOOKS_END -DCHANGES=1 \
 	-DDECISIONS=2
-check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1 -DDEATHS=0
-at_once cycles "but for the look again, which has a deadline" -DCHANGES=1 \
+check ends "none of three ranks loops for ever" \
+	-DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1 -DDEATHS=0
+at_once cycles "only the second look at the ranks repeats, and it has a deadline" -DCHANGES=1 \
 	-DDECISIONS=2
 # make check-soak
 if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
 	small=-DCOLLAPSE
-	check holds "two ranks, two changes, three decisions, one death"
-	check holds "three ranks, one change, two decisions" -DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
+	check holds "two ranks agree on three decisions and two changes, and one may die"
+	check holds "three ranks agree on two decisions and a change" \
+		-DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
 		-DCHANGES=1
-	check holds "two coordinators, two decisions" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
-	check ends "nobody of three ranks goes round for ever, one death" -DLOOKS_END -DRANKS=3 \
+	check holds "ranks agree on two decisions with two coordinators" \
+		-DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
+	check ends "none of three ranks loops for ever, also if one dies" -DLOOKS_END -DRANKS=3 \
 		-DCHANGES=1 -DDECISIONS=1
-	check holds "numbers are calls, skipped or met again, one death" -DCALLS -DCHANGES=1
-	check holds "the profiler names the communicator, two decisions" -DNAMED -DDECISIONS=2 \
+	check holds "ranks agree by numbers of calls, skipped or repeated, and one may die" \
+		-DCALLS -DCHANGES=1
+	check holds "ranks that the profiler names agree on two decisions" -DNAMED -DDECISIONS=2 \
 		-DDEATHS=0
 	# not the whole space, by far
-	search "four ranks, two coordinators, one death" -DRANKS=4 \
+	search "four ranks agree with two coordinators, and one may die" -DRANKS=4 \
 		-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1
-	search "three ranks, one of them lost, two coordinators" -DRANKS=3 \
+	search "three ranks, one of them lost, agree with two coordinators" -DRANKS=3 \
 		-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1 -DLOST=1
 	small=
 fi
 at_once breaks "without the membarrier ranks disagree" -DNO_BARRIER
-at_once breaks "without a second look at the ranks" -DNO_LOOK_AGAIN
-at_once breaks "without the fallback" -DREVERSE -DNO_FALLBACK -DDECISIONS=2
-at_once breaks "a fence is announced, not taken" -DREVERSE -DANNOUNCED_IS_PASSED -DDECISIONS=2
-at_once breaks "the decision is no compare-and-swap" -DNO_CAS
+at_once breaks "the coordinator does not look at the ranks a second time" -DNO_LOOK_AGAIN
+at_once breaks "a record has no fallback" -DREVERSE -DNO_FALLBACK -DDECISIONS=2
+at_once breaks "an announced fence counts as passed" -DREVERSE -DANNOUNCED_IS_PASSED -DDECISIONS=2
+at_once breaks "the coordinator decides without a compare-and-swap" -DNO_CAS
 at_once breaks "the mark of a wait is read last" -DMARK_LAST
 at_once breaks "a generation is adopted, then looked up" -DADOPT_FIRST -DCHANGES=3 -DDECISIONS=1 \
 	-DDEATHS=0
 at_once breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
-at_once breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
+at_once breaks "decisions of dead ranks do not count" -DDEAD_DO_NOT_COUNT
 at_once breaks "a rank that has passed the fence still claims to wait there" -DCALLS \
 	-DSAYS_ANYWAY -DCHANGES=1 -DDEATHS=0
-at_once breaks "NCCL asks some ranks only, and decisions are counted" -DSOME -DCOUNTS_ANYWAY \
+at_once breaks "decisions are counted although NCCL asks some ranks only" -DSOME -DCOUNTS_ANYWAY \
 	-DCHANGES=1 -DDEATHS=0
 at_once breaks "nobody counts the ranks before the first decision" -DLOST=1 -DNO_COUNT
 named="-DNAMED -DLOST=1 -DCHANGES=1 -DDECISIONS=1 -DDEATHS=0"
@@ -148,17 +156,18 @@ done
 
 # several sites
 model=fleet
-check holds "two sites, one change" -DDECISIONS=1 -DDEATHS=0
-check holds "two sites, an agent (its keys too, or not) or the coordinator dies" \
+check holds "two sites agree through a change" -DDECISIONS=1 -DDEATHS=0
+check holds "two sites agree if an agent, with or without its keys, or the coordinator dies" \
 	-DDECISIONS=1 -DLEASES=1 -DORDERED
-check holds "a site is cut off from the store" -DDECISIONS=1 -DDEATHS=0 -DCUTS=1 -DORDERED
-at_once holds "a store that goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
+check holds "sites agree if one is cut off from the store" \
+	-DDECISIONS=1 -DDEATHS=0 -DCUTS=1 -DORDERED
+at_once holds "sites agree if the store goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
 # make check-soak
 if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
 	small=-DCOLLAPSE
-	check holds "two sites, an agent or the coordinator dies; stores are seen late" \
+	check holds "two sites agree if an agent or the coordinator dies and stores are seen late" \
 		-DDECISIONS=1 -DLEASES=1
-	check holds "a site is cut off from the store; stores are seen late" \
+	check holds "sites agree if one is cut off from the store and stores are seen late" \
 		-DDECISIONS=1 -DDEATHS=0 -DCUTS=1
 	small=
 fi

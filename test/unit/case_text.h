@@ -110,7 +110,7 @@ static inline size_t case_line(char *to, size_t size, size_t n, const char *line
 	return n + (size_t)snprintf(to + n, size - n, "%.*s\n", (int)len, line);
 }
 
-/* Is @label the target of a jump, or of a call, of @text and of no line of it? */
+/* True if a jump or call in @text names @label, and no line of @text defines it. */
 static inline bool case_wants(const char *text, const char *label)
 {
 	size_t len = strlen(label);

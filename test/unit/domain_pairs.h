@@ -92,7 +92,7 @@ static void summed(const char *what, unsigned floor)
 	memset(&total, 0, sizeof(total));
 }
 
-/* Of one pair in some: is the result the tightest there is? */
+/* Count for one pair in 61 whether the result is the tightest possible one. */
 static void measure(const range *r, struct bits must)
 {
 	range h;

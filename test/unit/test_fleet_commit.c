@@ -327,7 +327,7 @@ TEST(a_change_waits_for_no_record_that_all_sites_have_answered)
 	ck_assert_ptr_nonnull(strstr(txn_puts, "\"was\":40"));
 }
 
-/* Would the store, if it has the keys of the view, take the transaction? */
+/* True if a store with the keys of the view would accept the transaction. */
 static bool store_takes(void)
 {
 	char text[sizeof(txn_compares)], *line, *rest = text;

@@ -219,7 +219,7 @@ static uint64_t commit_first(void)
 	return copy(COMMIT("2", "1", "1", "7"), 8);
 }
 
-/* Is what the site writes again @want, over the armed record @over? */
+/* The site writes @want again over the armed record @over; NULL: it writes nothing. */
 static void again(int64_t over, const char *want)
 {
 	json_t *o = nb_site_again(&site, 0, over), *is = want ? json_loads(want, 0, NULL) : NULL;

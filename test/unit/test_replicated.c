@@ -109,7 +109,7 @@ static bool is_slow(const struct nb_run_bounds *runs)
 	return nb_runs_path(runs, runs->iteration) + nb_runs_loops(runs, runs->iteration) > MAX_RUN;
 }
 
-/* Do calls and addresses name helpers and maps also where no path leads? */
+/* True if all calls name helpers and all addresses maps, also where no path leads. */
 static bool is_bound(void)
 {
 	for (uint32_t i = 0; i < em_prog.n; i++) {

@@ -163,7 +163,7 @@ static bool change(const struct sample *s, uint32_t changes, struct rng *r)
 	return true;
 }
 
-/* Is it accepted, with what is refused made harmless? */
+/* Replace refused instructions by harmless ones, until the program is accepted. */
 static bool repaired(const struct nb_verify_opts *o, struct rng *r)
 {
 	bool accepted = false, more = true;

@@ -338,8 +338,8 @@ static void compare_offers(struct comparison *c, uint32_t i, uint32_t j)
 			note_offers(c, i, k, j, k);
 }
 
-/* Did the same number of calls precede the last decision that both ranks
- * have? */
+/* True if both ranks made the last decision that both have after the same
+ * number of calls. */
 static bool same_clocks(const struct nb_track *a, const struct nb_track *b)
 {
 	struct nb_track then = *a;
@@ -393,8 +393,8 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i, bool
 }
 
 /*
- * Was NCCL's question number @k the same on both ranks, with the same offer,
- * and the answer another one?
+ * True if NCCL asked both ranks the same as question number @k, with the same
+ * offer, and got different answers.
  */
 static bool answers_differ(const struct nb_track *a, const struct nb_track *b, uint64_t k)
 {

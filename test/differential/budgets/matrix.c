@@ -176,7 +176,7 @@ static void begin_function(const char *name, int arg)
 }
 
 /* Make the program reach the function @name, by way of @between if need be.
- * Which of its arguments is the context? */
+ * Return the number of the argument that is the context. */
 static int reach(enum via via, const char *name, const char *between)
 {
 	if (via == CALLBACK || via == ELEMENT) {

@@ -72,7 +72,7 @@ int kc_map_of(const struct kc_code *c, int fd);
  * of the kernel are lent a row here, so that their arguments are compared. */
 const char *kc_foreign(const struct kc_code *c, struct nb_arena *a);
 
-/* Does it call a helper that is lent a row? */
+/* True if the program calls a helper of the kernel that has a row of ours for this comparison. */
 bool kc_lent(const struct kc_code *c);
 
 /* The kernel's verdict on changed instructions, as a plain type: 1, 0 with a

@@ -331,7 +331,7 @@ void kc_ours(struct kc_prog *p, const struct kc_code *c, bool writable, struct n
 	make_image(m, p, c, a);
 	p->ours = judge(p, &m->img, a, NULL);
 	p->privileged = p->ours;
-	/* With the rules of the privileged, is there anything else? */
+	/* Another rule may refuse it, too: judge it with the rules for privileged programs. */
 	if (!p->ours && p->kernel == 1) {
 		const char *cls = p->cls, *text = p->text;
 

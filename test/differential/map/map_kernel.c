@@ -55,7 +55,7 @@ static void sequence(const struct shape *shape, uint64_t seed, int steps, int n)
 	ok(rc == 0, name, why);
 }
 
-/* Do we take and refuse the definitions that the kernel takes and refuses? */
+/* Definitions that we accept or refuse as the kernel does. */
 static const struct nb_map_def offers[] = {
 	{ "good", NB_MAP_ARRAY, 4, 8, 1, 0 },
 	{ "no entries", NB_MAP_ARRAY, 4, 8, 0, 0 },

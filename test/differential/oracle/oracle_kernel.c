@@ -196,13 +196,13 @@ static void print_program(void)
 	}
 }
 
-/* Does the program keep its promises as far as random inputs tell? */
+/* True if runs with random inputs break no promise. */
 static bool runs_agree(uint64_t seed)
 {
 	return em_take(&job.img, 0, 0) && em_runs_clean(seed, RUNS);
 }
 
-/* Do our ranges prove that what it complains of is never reached? */
+/* True if our verifier proves that no path reaches the slot that the kernel refuses. */
 static bool dead_here(const struct nb_verdict *v)
 {
 	int64_t slot = kernel_slot(&kernel);

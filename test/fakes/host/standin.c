@@ -177,7 +177,7 @@ static const char *name(const char *s)
 	return s ? s : "none";
 }
 
-/* Is the collective one of the halves, not of all? */
+/* True if the collective runs on each half of the ranks, not on all of them. */
 static bool of_half(uint64_t seq)
 {
 	return opt.split && seq % 2;

@@ -108,7 +108,7 @@ void vhca_fail(struct qp *q)
 
 /* ---- data ---- */
 
-/* May @q's process's memory be touched there with this key? */
+/* True if @key allows access to these bytes in the memory of @q's process. */
 static bool allowed(const struct qp *q, uint32_t key, uint64_t at, uint64_t n, int rights)
 {
 	const struct mr *m = &vhca->mr[key % MRS];

@@ -92,7 +92,7 @@ static void ninth_adapter(void)
 	ok(closed, "they are closed");
 }
 
-/* Send 9 bytes over @c: is it told, by an adapter of number @number? */
+/* Send 9 bytes over @c. True if the adapter with number @number reports them. */
 static bool told_by(struct ibv_context *c, uint32_t number)
 {
 	struct ibv_context *first = device;

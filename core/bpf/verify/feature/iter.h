@@ -41,12 +41,12 @@ uint32_t nb_iter_begun_at(const struct nb_state *st);
 uint32_t nb_iter_times(const struct nb_state *st);
 /* Is the reference that of an iterator which still has numbers left? */
 bool nb_iter_is_open(const struct nb_state *st, const struct nb_ref *ref);
-/* Does the iterator reach its end in every run? Then *@times is raised to
- * the count of its numbers. */
+/* True if the iterator reaches its end in every run; *@times is then raised
+ * to the count of its numbers. */
 bool nb_iter_is_kept(const struct nb_state *st, uint32_t ref, uint32_t *times);
 
-/* nb_iter_may_go_on: can bpf_iter_num_next yield a number? nb_iter_may_end:
- * can it yield the end? */
+/* nb_iter_may_go_on: true if bpf_iter_num_next can yield a number.
+ * nb_iter_may_end: true if it can yield the end. */
 bool nb_iter_may_go_on(const struct nb_state *st);
 bool nb_iter_may_end(const struct nb_state *st);
 
