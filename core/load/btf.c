@@ -473,9 +473,10 @@ static int check_part(struct nb_view v, struct nb_view strings, enum nb_btf_part
 	if (!part.size)
 		return 0;
 	if (size < parts[p].min || size % 4 || size > 1024)
-		return nb_fail(err, NB_E_BTF, off,
-			       ".BTF.ext: %s: records of %u bytes; %u or more are expected",
-			       parts[p].name, size, parts[p].min);
+		return nb_fail(
+			err, NB_E_BTF, off,
+			".BTF.ext: %s has records of %u bytes, but they must have %u or more",
+			parts[p].name, size, parts[p].min);
 	while (at < part.size) {
 		uint32_t name = nb_view_word(part, at), n = nb_view_word(part, at + 4);
 

@@ -120,8 +120,8 @@ static int read_func(struct nb_front *f, const struct nb_elf_sym *s, struct nb_e
 
 	if (s->value % NB_SLOT_SIZE || s->size % NB_SLOT_SIZE || !s->size)
 		return nb_fail(err, NB_E_ELF, sec->off,
-			       "function %.64s: %llu bytes at offset %llu of section %s; "
-			       "multiples of %d are expected",
+			       "function %.64s has %llu bytes at offset %llu of section %s, but "
+			       "both must be multiples of %d",
 			       s->name, (unsigned long long)s->size, (unsigned long long)s->value,
 			       sec->name, NB_SLOT_SIZE);
 	slot = &f->code[s->sec].slots[s->value / NB_SLOT_SIZE];

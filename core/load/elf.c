@@ -226,9 +226,10 @@ static int read_symbols(struct nb_elf *e, struct nb_err *err)
 	if (rc)
 		return rc;
 	if (t->size % NB_ELF_SYM || !t->size || t->entsize != NB_ELF_SYM)
-		return nb_fail(err, NB_E_ELF, t->off,
-			       "symbol table of %llu bytes; entries of %d bytes are expected",
-			       (unsigned long long)t->size, NB_ELF_SYM);
+		return nb_fail(
+			err, NB_E_ELF, t->off,
+			"the symbol table has %llu bytes, but must consist of entries of %d bytes",
+			(unsigned long long)t->size, NB_ELF_SYM);
 	e->nsym = (uint32_t)(t->size / NB_ELF_SYM);
 	if (e->nsym > NB_ELF_MAX_SYMBOLS)
 		return nb_fail(err, NB_E_LIMIT, t->off, "%u symbols; at most %d", e->nsym,

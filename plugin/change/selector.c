@@ -215,7 +215,7 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 static int drop_some(struct lists *l, const struct nb_selector *reach, struct nb_err *err)
 {
 	if (reach->what != NB_SELECT_SOME)
-		return nb_fail(err, NB_E_ARG, 0, "policy use common: comm=ID expected");
+		return nb_fail(err, NB_E_ARG, 0, "policy use common must have comm=ID");
 	for (uint32_t i = 0; i < reach->n; i++)
 		nb_scopes_drop(&l->scopes, reach->comm[i]);
 	return 0;

@@ -117,7 +117,7 @@ static int parse_entry(struct entry *e, const char *text, size_t size, struct nb
 		if (nb_digest_parse(e->digest, pin + strlen(PIN), NULL))
 			return nb_fail(
 				err, NB_E_SETTING, 0,
-				"%.200s: 64 hexadecimal digits expected after @sha256:", e->path);
+				"%.200s must have 64 hexadecimal digits after @sha256:", e->path);
 		e->pinned = true;
 		*pin = '\0';
 	}

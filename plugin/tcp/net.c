@@ -228,7 +228,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_NET_OVERSIZED);
 		snprintf(why, sizeof(why),
-			 "a message of %llu bytes came, %zu expected: "
+			 "a message has %llu bytes, but the buffer has %zu: "
 			 "do the ranks agree about sizes, algorithm and protocol?",
 			 (unsigned long long)c->head.size, r->posted);
 		return comm_break(c, NB_NET_USAGE, why);

@@ -135,12 +135,14 @@ raises("misuse points at the caller", "lua_api.lua:", verify { "x", coherense = 
 raises("too few words", "too few words; usage: policy verify FILE", verify())
 raises("too many", "too many arguments, the first extra one is y", verify { "x", "y" })
 raises("a word that is nil", "word 1 is nil", verify { nil, "x" })
-raises("a word that is a function", "word 1: a string or a number expected, found a function",
+raises("a word that is a function", "word 1 is a function, but must be a string or a number",
 	verify { print })
-raises("a wrong kind of field", "field coherence: a string, number, boolean or list expected",
+raises("a wrong kind of field",
+	"field coherence is a function, but must be a string, number, boolean or list",
 	verify { "x", coherence = print })
-raises("no table", "a table of words and fields expected, found boolean", verify(true))
-raises("an option of the shell of a wrong kind", "field timeout: number expected, found string",
+raises("no table", "the argument is a boolean, but must be a table of words and fields",
+	verify(true))
+raises("an option of the shell of a wrong kind", "field timeout is a string, but must be a number",
 	verify { "x", timeout = "2s" })
 raises("no dry run", "no field dry_run", verify { "x", dry_run = true })
 raises("bad attach option", "nearest: job", nb.attach, { jb = "demo" })

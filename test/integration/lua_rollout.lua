@@ -13,8 +13,8 @@ local function using() return tap.using(t, ids) end
 fails("no rollout yet", "not_found", "this job has no rollout", t:rollout_status())
 fails("a plan with a field that is none", "bad_argument", "nearest: blocks",
 	t:rollout_start { { candidate = "none", blcks = 3 } })
-raises("a plan that is none", "word 1: a string or a number expected", t.rollout_start, t,
-	{ print })
+raises("a plan that is none", "word 1 is a function, but must be a string or a number",
+	t.rollout_start, t, { print })
 local p = assert(nb.rollout_plan { plan("mid", "nvlink_ring_mid") })
 test("a plan is complete, and nothing is asked of the job", p.on_pass == "promote"
 	and p.blocks == 4 and t:rollout_status() == nil)
@@ -70,22 +70,22 @@ local function bad(fields, text)
 	fails("refused: " .. text, "bad_argument", text, nb.rollout_plan { fields })
 end
 bad({ steps = { { units = 2 }, { units = 1 } } },
-	"steps[2].units: 1, fewer than the 2 of the step before")
-bad({ steps = {} }, "steps: a list of 1 to 20 tables expected, found an empty table")
-bad({ steps = { {} } }, "steps[1]: one of units or fraction expected")
+	"steps[2].units is 1, but the step before has 2 already")
+bad({ steps = {} }, "steps must be a list of 1 to 20 tables, but is an empty table")
+bad({ steps = { {} } }, "steps[1] must have either units or fraction")
 bad({ steps = { { units = 1, fraction = "50%" } } },
-	"steps[1]: one of units or fraction expected")
+	"steps[1] must have either units or fraction")
 bad({ steps = { { units = 1 }, { units = 0 } } },
-	"steps[2].units: a whole number from 1 to 1000 expected, found 0")
-bad({ steps = { { fraction = 0 / 0 } } }, "steps[1].fraction: a share like")
+	"steps[2].units must be a whole number from 1 to 1000, but is 0")
+bad({ steps = { { fraction = 0 / 0 } } }, "steps[1].fraction must be a share like")
 bad({ steps = { { units = 1, bakes = 3 } } }, "steps[1].bakes: no such field")
-bad({ steps = { { units = 1, bake = "soon" } } }, "steps[1].bake: a duration")
-bad({ hooks = { judge = true } }, "hooks.judge: a function expected, found boolean")
+bad({ steps = { { units = 1, bake = "soon" } } }, "steps[1].bake must be a duration")
+bad({ hooks = { judge = true } }, "hooks.judge is a boolean, but must be a function")
 bad({ steps = { { units = 1, bake = "30m" }, { units = 2, bake = "30m" } } },
-	"deadline: more than the bake time 60m expected, found 60m")
+	"deadline is 60m, but must be more than the bake time 60m")
 bad({ metrics = {} }, "hint: hooks.judge judges by any measure")
 bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } },
-	"blocks: 5 are too few for confidence 0.98; 6 or more needed")
+	"blocks is 5, but confidence 0.98 needs 6 or more")
 fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3",
 	t:rollout_start { plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }) })
 fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer",

@@ -258,6 +258,7 @@ run policy verify cell.csv
 [ "$rc" -eq 65 ]
 ok "a wrong cell of a table: status 65" $?
 has "a wrong cell of a table: the answer names it and what to change" err \
-	'protocol "ll129": ll, ll128, simple, or -1 expected' "at cell.csv:1:23" "nearest: ll128"
+	'protocol is "ll129", but must be ll, ll128, simple, or -1' \
+	"at cell.csv:1:23" "nearest: ll128"
 sed -i 's/ll129/ll128/' cell.csv
 status 0 "cell: with the change it is accepted" policy verify cell.csv

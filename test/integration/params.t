@@ -217,7 +217,7 @@ over other
 for bad in 'small=2G' 'smal=1' 'small'; do
 	NCCLBPF_POLICY="$T/plain.policy?$bad" NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=wrong \
 		timeout $HANG "$B/test/fakes/host/standin" --ranks 2 --loops 2 >wrong.out 2>&1
-	grep -qE "NCCLBPF_POLICY cannot be loaded.*(allowed:|NAME=VALUE expected)" wrong.out
+	grep -qE "NCCLBPF_POLICY cannot be loaded.*(allowed:|must be NAME=VALUE)" wrong.out
 	ok "NCCLBPF_POLICY with ?$bad: the log says what is allowed" $?
 done
 NCCLBPF_POLICY="$T/table.policy?small=1" NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=wrong \

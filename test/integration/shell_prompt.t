@@ -143,10 +143,10 @@ send policy list | nosuchprogram\n
 expect no program nosuchprogram
 expect #2>
 send policy list >\n
-expect one file expected
+expect one file must follow
 expect #2>
 send policy list > a b\n
-expect one file expected
+expect one file must follow
 expect #2>
 send = 5 | 2\n
 expect 7

@@ -267,11 +267,11 @@ local nb = require "ncclbpf"
 local sized = '{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,'
 for text, want in pairs { ['{"coll_perf":3}'] = "header and coll_perf",
 	['{"coll_perf":'] = "not JSON",
-	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll x",
+	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll is x",
 	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":-1}}'] = "coll_sn",
 	[sized .. '"coll_exec_time_us":"1"}}'] = "coll_exec_time_us",
 	[sized .. '"coll_exec_time_us":1,"coll_timing_source":"sun"}}'] =
-		"coll_timing_source sun" } do
+		"coll_timing_source is sun" } do
 	local f = io.open("bad.jsonl", "w")
 	f:write(sized, '"coll_exec_time_us":1,"coll_timing_source":"kernel_gpu"}}\n', text, "\n")
 	f:close()

@@ -167,7 +167,7 @@ assert(not q and err.message:find "out=FILE", err)
 local function made(...) return nb.policy_verify { { ... } } end
 q, err = made({ algo = "ring" }, { algo = "ring", channels = 129 })
 assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels"
-	and tostring(err):find("row 2: channels \"129\": 1 to 128", 1, true), err)
+	and tostring(err):find("row 2: channels is \"129\", but must be 1 to 128", 1, true), err)
 q, err = made({ algo = "ring" }, { coll = "reduce", algo = "ring" })
 assert(not q and err.row == 2 and err.message:find("row 1 always matches first", 1, true), err)
 for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 },
@@ -179,9 +179,9 @@ for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { byt
 	assert(not q and err.code == "malformed" and err.row == 1, err)
 end
 q, err = made(7)
-assert(not q and err.message:find "row 1: a table of fields expected, found number", err)
+assert(not q and err.message:find "row 1: the row is a number, but must be a table of fields", err)
 q, err = nb.policy_verify { { nam = "x" } }
-assert(not q and err.message:find "field nam: a table has rows", err)
+assert(not q and err.message:find "field nam is unknown; a table has rows", err)
 q, err = nb.policy_verify "bad.csv"
 assert(not q and err.where.line == 2, err)
 E

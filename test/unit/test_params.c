@@ -124,9 +124,9 @@ TEST_EACH(a_value_is_a_number, 0, ROWS(numbers))
 static const struct {
 	const char *text, *word;
 } wrong[] = {
-	{ "", "NAME=VALUE expected" },
-	{ "small", "NAME=VALUE expected" },
-	{ "small=1,", "NAME=VALUE expected" },
+	{ "", "must be NAME=VALUE" },
+	{ "small", "must be NAME=VALUE" },
+	{ "small=1,", "must be NAME=VALUE" },
 	{ "smal=1", "no parameter smal (allowed: " },
 	{ "ncclbpf_param_small=1", "no parameter ncclbpf_param_small" },
 	{ "small=", "not a whole number" },
@@ -223,7 +223,7 @@ static const struct refusal sources[] = {
 	  "-g", NB_E_IMAGE, "parameter a: it has no range" },
 	{ "static const volatile int32_t a SEC(\".rodata.params\") = 1;\n"
 	  "SEC(\"tuner\") int f(void *c) { return 0; }\n",
-	  "-g", NB_E_IMAGE, "parameter a: 8 bytes" },
+	  "-g", NB_E_IMAGE, "parameter a: it must be 8 bytes" },
 	{ "NCCLBPF_PARAM(a, 1, 0, 2);\nSEC(\"tuner\") int f(void *c) { return a; }\n", "",
 	  NB_E_IMAGE, "compile the policy with -g" },
 	{ "static const volatile int64_t a SEC(\".rodata.params\") = 1;\n"

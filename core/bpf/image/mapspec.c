@@ -67,8 +67,7 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 			       m->name);
 	if (m->value_size % 8)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: values of %u bytes cannot be merged in parts of 8 bytes; "
-			       "expected: a multiple of 8",
+			       "map %s: a merged value has %u bytes, but must have a multiple of 8",
 			       m->name, m->value_size);
 	return 0;
 }

@@ -97,8 +97,9 @@ static int read_param(struct nb_image_param *p, const struct nb_image *img, int 
 	if (!is_identifier(n->name))
 		return bad_param(err, n->name, "its name is not an identifier of 1 to 63 letters");
 	if (n->size != sizeof(p->value) || n->elem != n->size || n->off % sizeof(p->value))
-		return bad_param(err, n->name,
-				 "8 bytes at a multiple of 8 expected; define it by NCCLBPF_PARAM");
+		return bad_param(
+			err, n->name,
+			"it must be 8 bytes at a multiple of 8; define it by NCCLBPF_PARAM");
 	if (!at || at->size != sizeof(range))
 		return bad_param(err, n->name, "it has no range; define it by NCCLBPF_PARAM");
 	memcpy(&range, init + at->off, sizeof(range));
@@ -229,7 +230,7 @@ static int param_word(const struct nb_image *img, const struct nb_image_param *p
 
 	if (!equals)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "policy %s: parameter \"%.64s\": NAME=VALUE expected", img->name,
+			       "policy %s: parameter \"%.64s\" must be NAME=VALUE", img->name,
 			       word);
 	*equals = '\0';
 	*of = param_named(p, n, word, strlen(word));

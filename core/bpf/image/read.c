@@ -260,9 +260,9 @@ static int check_canonical(struct reader *r)
 		same++;
 	if (same != r->all.size || same != again.size)
 		read_fail(r, NB_E_IMAGE, (uint32_t)same,
-			  "byte %zu differs from the canonical bytes: "
-			  "expected %zu bytes in all, found %zu",
-			  same, again.size, r->all.size);
+			  "byte %zu is not canonical; the image has %zu bytes, "
+			  "and the canonical one %zu",
+			  same, r->all.size, again.size);
 out:
 	nb_buf_fini(&again);
 	return r->rc;

@@ -57,7 +57,7 @@ static int file_read(lua_State *L)
 	struct stat st;
 	int *fd = nb_lua_fd(L), n;
 
-	luaL_argcheck(L, max >= 0, 2, "bytes expected");
+	luaL_argcheck(L, max >= 0, 2, "must be a number of bytes");
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fd < 0)
 		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path, strerror(errno));

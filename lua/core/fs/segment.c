@@ -32,7 +32,7 @@ static bool segment_read_comm(lua_State *L, const char *comm, uint64_t *id)
 	*id = strtoull(comm, &end, 16);
 	if (!errno && !*end && end != comm)
 		return true;
-	nb_lua_failf(L, NB_E_ARG, "comm=%.40s: 1 to 16 hexadecimal digits expected", comm);
+	nb_lua_failf(L, NB_E_ARG, "comm=%.40s must be 1 to 16 hexadecimal digits", comm);
 	return false;
 }
 

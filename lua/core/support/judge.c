@@ -81,7 +81,7 @@ static int quantiles(lua_State *L)
 	double *v;
 
 	if (parts < 1 || parts > 1000)
-		return luaL_argerror(L, 2, "1 to 1000 expected");
+		return luaL_argerror(L, 2, "must be 1 to 1000");
 	v = values(L, 1, &n);
 	qsort(v, n, sizeof(*v), by_value);
 	lua_createtable(L, (int)parts + 1, 0);
@@ -252,9 +252,9 @@ static int rank_sum(lua_State *L)
 
 	a = values(L, 1, &n);
 	b = values(L, 2, &m);
-	luaL_argcheck(L, n && n <= MOST, 1, "1 to 1024 values expected");
-	luaL_argcheck(L, m && m <= MOST, 2, "1 to 1024 values expected");
-	luaL_argcheck(L, alpha > 0 && alpha < 1, 3, "0 < alpha < 1 expected");
+	luaL_argcheck(L, n && n <= MOST, 1, "must have 1 to 1024 values");
+	luaL_argcheck(L, m && m <= MOST, 2, "must have 1 to 1024 values");
+	luaL_argcheck(L, alpha > 0 && alpha < 1, 3, "must be above 0 and below 1");
 	all = lua_newuserdatauv(L, (n + m) * sizeof(*all), 0);
 	for (size_t i = 0; i < n; i++)
 		all[i] = (struct labelled){ a[i], true };
@@ -277,9 +277,9 @@ static int rank_tail(lua_State *L)
 	lua_Integer n = luaL_checkinteger(L, 1), m = luaL_checkinteger(L, 2);
 	lua_Integer u = luaL_checkinteger(L, 3);
 
-	luaL_argcheck(L, n >= 1 && n <= EXACT, 1, "1 to 40 expected");
-	luaL_argcheck(L, m >= 1 && m <= EXACT, 2, "1 to 40 expected");
-	luaL_argcheck(L, u >= 0 && u <= n * m, 3, "0 to the number of pairs expected");
+	luaL_argcheck(L, n >= 1 && n <= EXACT, 1, "must be 1 to 40");
+	luaL_argcheck(L, m >= 1 && m <= EXACT, 2, "must be 1 to 40");
+	luaL_argcheck(L, u >= 0 && u <= n * m, 3, "must be 0 to the number of pairs");
 	lua_pushnumber(L, distribution(L, (size_t)n, (size_t)m)[u]);
 	return 1;
 }
@@ -289,7 +289,7 @@ static int do_normal_point(lua_State *L)
 {
 	double p = luaL_checknumber(L, 1);
 
-	luaL_argcheck(L, p > 0 && p < 0.5, 1, "0 < p < 1/2 expected");
+	luaL_argcheck(L, p > 0 && p < 0.5, 1, "must be above 0 and below 1/2");
 	lua_pushnumber(L, normal_point(p));
 	return 1;
 }

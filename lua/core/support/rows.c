@@ -133,7 +133,7 @@ static int rows_nearest(lua_State *L)
 	for (size_t i = 0; i < n; i++) {
 		lua_rawgeti(L, 2, (lua_Integer)i + 1);
 		if (lua_type(L, -1) != LUA_TSTRING)
-			return luaL_argerror(L, 2, "a list of words expected");
+			return luaL_argerror(L, 2, "must be a list of words");
 		list[i] = lua_tostring(L, -1); /* the Lua table keeps the string alive */
 		lua_pop(L, 1);
 	}

@@ -268,7 +268,7 @@ static uint32_t to_id(lua_State *L, int arg)
 {
 	lua_Integer id = luaL_checkinteger(L, arg);
 
-	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg, "a type id expected");
+	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg, "must be the number of a type");
 	return (uint32_t)id;
 }
 
@@ -302,7 +302,7 @@ static int btf_encode(lua_State *L)
 	const char *name = luaL_optstring(L, 5, "");
 	int64_t real = btf__resolve_size(w.btf, id);
 
-	luaL_argcheck(L, size >= 0 && size <= 1 << 20, 4, "bytes expected");
+	luaL_argcheck(L, size >= 0 && size <= 1 << 20, 4, "must be a number of bytes");
 	unsigned char *p = lua_newuserdatauv(L, (size_t)size + 1, 0);
 
 	memset(p, 0, (size_t)size + 1);
@@ -369,8 +369,8 @@ static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index, uint6
 		return nb_walk_fail(w, "not an array");
 	size = btf__resolve_size(w->btf, btf_array(t)->type);
 	if (index < 0 || index >= btf_array(t)->nelems || size < 0)
-		return nb_walk_fail(w, "no element %lld, expected 0 to %lld", (long long)index,
-				    (long long)btf_array(t)->nelems - 1);
+		return nb_walk_fail(w, "no element %lld; the elements are 0 to %lld",
+				    (long long)index, (long long)btf_array(t)->nelems - 1);
 	*id = btf_array(t)->type;
 	*off += (uint64_t)size * (uint64_t)index;
 	return true;

@@ -20,7 +20,7 @@ static const char *text(lua_State *L, int table, const char *name)
 	lua_getfield(L, table, name);
 	s = lua_tostring(L, -1);
 	if (!s)
-		luaL_error(L, "field %s: text expected", name);
+		luaL_error(L, "field %s must be a text", name);
 	lua_pop(L, 1);
 	return s;
 }

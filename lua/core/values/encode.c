@@ -62,7 +62,7 @@ static bool no_number(struct nb_walk *w, const struct nb_words *words, const cha
 	size_t n = 0, used = 0;
 
 	if (!words)
-		return nb_walk_fail(w, "a whole number expected, found \"%.40s\"", word);
+		return nb_walk_fail(w, "the value is \"%.40s\", but must be a whole number", word);
 	for (; n < 16 && (names[n] = words->word((int)n)); n++)
 		if (used < sizeof(all))
 			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
@@ -70,7 +70,8 @@ static bool no_number(struct nb_walk *w, const struct nb_words *words, const cha
 	nb_spec_nearest(word, names, n, near);
 	if (near[0])
 		return nb_walk_fail(w, "unknown \"%.40s\", nearest: %s", word, near[0]);
-	return nb_walk_fail(w, "a number or one of %s expected, found \"%.40s\"", all, word);
+	return nb_walk_fail(w, "the value is \"%.40s\", but must be a number or one of %s", word,
+			    all);
 }
 
 /* Parse a word of NCCL or a number. */
@@ -101,13 +102,13 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 		return number_of_text(w, field, n);
 	i = lua_tointegerx(w->L, -1, &isint);
 	if (!isint && lua_isnumber(w->L, -1)) {
-		nb_walk_fail(w, "a whole number expected, found %s",
+		nb_walk_fail(w, "the value is %s, but must be a whole number",
 			     luaL_tolstring(w->L, -1, NULL));
 		lua_pop(w->L, 1);
 		return false;
 	}
 	if (!isint)
-		return nb_walk_fail(w, "a whole number expected, found %s",
+		return nb_walk_fail(w, "the value is of type %s, but must be a whole number",
 				    luaL_typename(w->L, -1));
 	n->negative = i < 0;
 	n->x = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
@@ -139,7 +140,7 @@ static bool put_int(struct nb_walk *w, const struct btf_type *t, struct place to
 	if (!get_number(w, to.field, &n))
 		return false;
 	if (encoding & BTF_INT_BOOL && (n.negative || n.x > 1))
-		return nb_walk_fail(w, "true or false expected");
+		return nb_walk_fail(w, "the value must be true or false");
 	return store_number(w, to, encoding & BTF_INT_SIGNED, n);
 }
 
@@ -193,7 +194,8 @@ static bool put_float(struct nb_walk *w, struct place to)
 	float f = (float)d;
 
 	if (!isnum)
-		return nb_walk_fail(w, "a number expected, found %s", luaL_typename(w->L, -1));
+		return nb_walk_fail(w, "the value is of type %s, but must be a number",
+				    luaL_typename(w->L, -1));
 	if (to.size == sizeof(f))
 		memcpy(to.p, &f, sizeof(f));
 	else if (to.size == sizeof(d))
@@ -224,8 +226,8 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t, struct place 
 	if (nb_btf_is_char(w->btf, elem) && lua_type(w->L, -1) == LUA_TSTRING)
 		return value_put_text(w, to, n);
 	if (!lua_istable(w->L, -1))
-		return nb_walk_fail(w, "a list of %u elements expected, found %s", n,
-				    luaL_typename(w->L, -1));
+		return nb_walk_fail(w, "the value is of type %s, but must be a list of %u elements",
+				    luaL_typename(w->L, -1), n);
 	have = lua_rawlen(w->L, -1);
 	if (size < 0 || (uint64_t)size * n > to.size)
 		return nb_walk_fail(w, "type information: the type is larger than the value");
@@ -366,8 +368,9 @@ static bool put_value(struct nb_walk *w, uint32_t id, struct place to)
 		return put_array(w, t, to);
 	if (nb_btf_has_fields(t)) {
 		if (!lua_istable(w->L, -1))
-			return nb_walk_fail(w, "a table of fields expected, found %s",
-					    luaL_typename(w->L, -1));
+			return nb_walk_fail(
+				w, "the value is of type %s, but must be a table of fields",
+				luaL_typename(w->L, -1));
 		return btf_is_union(t) ? put_union(w, t, to) : put_struct(w, t, to);
 	}
 	if (!btf_is_int(t) && !btf_is_ptr(t) && !btf_is_any_enum(t))

@@ -89,14 +89,16 @@ static const void *element(lua_State *L, int i, uint32_t size, const char *map, 
 
 	if (lua_type(L, i) != LUA_TSTRING) {
 		if (size > sizeof(*room))
-			luaL_error(L, "map %s: %d bytes expected, not a number", map, (int)size);
+			luaL_error(L, "map %s: the element is a number, but must be %d bytes", map,
+				   (int)size);
 		*room = luaL_checkinteger(L, i);
 		return room;
 	}
 	const char *bytes = lua_tolstring(L, i, &found);
 
 	if (found != size)
-		luaL_error(L, "map %s: %d bytes expected, found %d", map, (int)size, (int)found);
+		luaL_error(L, "map %s: the element has %d bytes, but must have %d", map, (int)found,
+			   (int)size);
 	return bytes;
 }
 

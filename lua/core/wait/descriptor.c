@@ -76,7 +76,7 @@ static int open_descriptor(lua_State *L)
 	if (number)
 		id = strtoull(source + 3, &end, 10);
 	if (number && (*end || end == source + 3 || id > UINT32_MAX))
-		return nb_lua_failf(L, NB_E_ARG, "%s: id: and a map's number expected", source);
+		return nb_lua_failf(L, NB_E_ARG, "%s must be id: and the number of a map", source);
 	*fd = number ? open_number((uint32_t)id) : open_path(source);
 	if (*fd < 0)
 		return open_error(L, source, errno);

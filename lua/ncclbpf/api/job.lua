@@ -30,7 +30,7 @@ local function arguments(call, list)
 		if type(v) == "table" and row.tables then
 			args[i] = v
 		elseif type(v) == "table" or type(v) == "function" or type(v) == "userdata" then
-			misuse("%s: word %d: a string or a number expected, found a %s",
+			misuse("%s: word %d is a %s, but must be a string or a number",
 				call.name, i, type(v))
 		else
 			args[i] = tostring(v)
@@ -49,7 +49,7 @@ local function value_of(call, name, v)
 	if type(v) == "boolean" then return v and "yes" or "no" end
 	if type(v) == "string" or type(v) == "number" then return tostring(v) end
 	if type(v) ~= "table" then
-		misuse("%s: field %s: a string, number, boolean or list expected, found a %s",
+		misuse("%s: field %s is a %s, but must be a string, number, boolean or list",
 			call.name, name, type(v))
 	end
 	if call.row.fields == name then return v end
@@ -75,8 +75,8 @@ local function fields(call, t)
 			goto next
 		elseif want then
 			if type(v) ~= want and math.type(v) ~= want then
-				misuse("%s: field %s: %s expected, found %s", call.name, k, want,
-					type(v))
+				misuse("%s: field %s is a %s, but must be a %s", call.name,
+					k, type(v), want)
 			end
 			flags[k] = v
 		elseif not call.row.options[k] then
@@ -118,7 +118,8 @@ local function invoke(call, app, t)
 	if t == nil then t = {} end
 	if type(t) == "string" or type(t) == "number" then t = { t } end
 	if type(t) ~= "table" or getmetatable(t) then
-		misuse("%s: a table of words and fields expected, found %s", call.name, type(t))
+		misuse("%s: the argument is a %s, but must be a table of words and fields",
+			call.name, type(t))
 	end
 	local args = arguments(call, t)
 	return run(call, app, args, fields(call, t))
@@ -166,8 +167,8 @@ M.methods = Job
 local function state_of(o)
 	local s = class.state[o]
 	if not s then
-		misuse("a job object expected, found %s; write job:method() with a colon",
-			type(o))
+		misuse("the first argument is %s, but must be a job object; "
+			.. "write job:method() with a colon", errors.kind(o))
 	end
 	return s
 end
@@ -197,7 +198,8 @@ end
 Job.request = errors.catch(function(self, line)
 	local s = state_of(self)
 	if type(line) ~= "string" then
-		misuse("job:request: a request line expected, found %s", type(line))
+		misuse("job:request: the argument is %s, but must be a request line",
+			errors.kind(line))
 	end
 	if s.app.closed or s.allowed then
 		return errors.fail(s.allowed and "not_permitted" or "no_target",

@@ -168,11 +168,14 @@ function M.nearest(word, list)
 	return a and "nearest: " .. a
 end
 
+-- Return what @v is in a message: "a table", "nil".
+function M.kind(v) return v == nil and "nil" or "a " .. type(v) end
+
 -- Check a table of named options: raise at the caller's caller on misuse.
 function M.check_options(what, options, allowed, level)
 	if options == nil then return {} end
 	if type(options) ~= "table" then
-		error(("%s: a table of options expected, found %s"):format(what, type(options)),
+		error(("%s: the options are a %s, but must be a table"):format(what, type(options)),
 			(level or 2) + 1)
 	end
 	for k, v in pairs(options) do
@@ -185,8 +188,8 @@ function M.check_options(what, options, allowed, level)
 		end
 		if want ~= true and type(v) ~= want and not (
 			want == "integer" and math.type(v) == "integer") then
-			error(("%s: option %s: %s expected, found %s"):format(
-				what, k, want, type(v)), (level or 2) + 1)
+			error(("%s: option %s is a %s, but must be a %s"):format(
+				what, k, type(v), want), (level or 2) + 1)
 		end
 	end
 	return options

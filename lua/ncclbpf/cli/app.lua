@@ -84,7 +84,7 @@ end
 function Context:word(name, list)
 	local v = self.opt[name]
 	if v ~= nil and not lists.has(list, v) then
-		error(errors.new("usage", ("%s=%s: %s expected"):format(name, v,
+		error(errors.new("usage", ("%s=%s must be %s"):format(name, v,
 			lists.either(list)), { hint = errors.nearest(v, list) }), 0)
 	end
 	return v
@@ -104,7 +104,7 @@ function Context:duration(name, least)
 	local v = self.opt[name]
 	local seconds = v and units.duration(v)
 	if v and (not seconds or seconds < least) then
-		errors.raise("usage", "%s=%s: a duration from %s on expected", name, v,
+		errors.raise("usage", "%s=%s must be a duration from %s on", name, v,
 			units.seconds(least))
 	end
 	return seconds
@@ -117,7 +117,7 @@ function Context:whole(name, least, most)
 	if v and (not n or n < least or most and n > most) then
 		local range = most and ("from %d to %d"):format(least, most)
 			or ("from %d on"):format(least)
-		errors.raise("usage", "%s=%s: a whole number %s expected", name, v, range)
+		errors.raise("usage", "%s=%s must be a whole number %s", name, v, range)
 	end
 	return n
 end
@@ -285,7 +285,7 @@ local builtin = {}
 function builtin.timing(ctx)
 	local want = ctx.args[1]
 	if want and want ~= "on" and want ~= "off" then
-		return errors.fail("usage", "timing %s: on or off expected", want)
+		return errors.fail("usage", "timing %s must be on or off", want)
 	end
 	if want then ctx.app.timing = want == "on" else ctx.app.timing = not ctx.app.timing end
 	return { schema = "timing/1", data = { timing = ctx.app.timing },
@@ -300,7 +300,7 @@ end
 function builtin.watch(ctx)
 	local every = units.duration(ctx.args[1])
 	if not every or every < 0.05 then
-		return errors.fail("usage", "%s: seconds between two rounds expected, from 50ms on",
+		return errors.fail("usage", "%s must be the time between two rounds, from 50ms on",
 			ctx.args[1])
 	end
 	local rounds = ctx:whole("count", 1)
@@ -507,8 +507,8 @@ end
 local function receiver(app, sign, rest)
 	local to = words.split(rest)
 	if not to or #to == 0 or sign ~= "|" and #to > 1 then
-		return errors.fail("usage", sign == "|" and "a program expected after |"
-			or "one file expected behind " .. sign)
+		return errors.fail("usage", sign == "|" and "a program must follow |"
+			or "one file must follow " .. sign)
 	end
 	local function missing() return errors.new("no_input", "no program " .. to[1]) end
 	if sign == "|" then

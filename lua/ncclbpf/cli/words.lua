@@ -161,33 +161,33 @@ end
 local function one_of(name, list)
 	return function(v)
 		if lists.has(list, v) then return v end
-		return usage("--%s=%s: %s expected", name, v, lists.either(list))
+		return usage("--%s=%s must be %s", name, v, lists.either(list))
 	end
 end
 
 local checks = {
 	pid = function(v)
 		local n = math.tointeger(tonumber(v))
-		if not n or n <= 0 then return usage("-p %s: a process number expected", v) end
+		if not n or n <= 0 then return usage("-p %s must be a process number", v) end
 		return n
 	end,
 	ranks = function(v)
 		local t = units.ranks(v)
-		if not t or #t == 0 then return usage("-r %s: ranks as 0-7,12 expected", v) end
+		if not t or #t == 0 then return usage("-r %s must be ranks such as 0-7,12", v) end
 		return t
 	end,
 	timeout = function(v)
 		local t = units.duration(v)
 		if not t then
-			return usage("-T %s: seconds or a duration like 200ms or 2m expected, "
-				.. "0 to wait for ever", v)
+			return usage("-T %s must be seconds or a duration such as 200ms or 2m, "
+				.. "or 0 to wait for ever", v)
 		end
 		return t
 	end,
 	format = function(v)
 		if lists.has(format.formats, v) then return v end
-		return nil, errors.new("usage", ("-o %s: %s expected"):format(
-			v, table.concat(format.formats, ", ")),
+		return nil, errors.new("usage", ("-o %s must be %s"):format(
+			v, lists.either(format.formats)),
 			{ hint = errors.nearest(v, format.formats) })
 	end,
 	color = one_of("color", { "auto", "always", "never" }),

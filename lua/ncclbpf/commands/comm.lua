@@ -162,7 +162,7 @@ function M.explain_line(coll, size, comm)
 	local bytes = math.type(size) == "integer" and size or units.size(size)
 	if not bytes or bytes < 0 then
 		return errors.fail("bad_argument",
-			"size %s: a number of bytes is expected, such as 64K, 4M or 1G",
+			"size %s must be a number of bytes, such as 64K, 4M or 1G",
 			tostring(size))
 	end
 	return session.line { "explain", c, bytes } .. reach.words(comm)

@@ -249,7 +249,7 @@ local function read_file(path)
 	for _, x in ipairs(good and v.policies or {}) do good = good and type(x) == "string" end
 	if not good then
 		errors.raise("malformed",
-			'%s: {"job": NAME, "policies": [FILE, ...]} expected%s', path,
+			'%s must be {"job": NAME, "policies": [FILE, ...]}%s', path,
 			err and ": " .. err.message or "")
 	end
 	for name in pairs(v) do

@@ -160,7 +160,8 @@ local function kept(path)
 	local bytes = try(core.read(path, 16 << 20))
 	local d = core.decode(bytes)
 	if not d or type(d.blocks) ~= "table" then
-		errors.raise("bad_argument", "%s: blocks of a rollout expected", path)
+		errors.raise("bad_argument", "%s must be the file of a rollout, but has no blocks",
+			path)
 	end
 	for i, b in ipairs(d.blocks) do
 		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b")
@@ -170,7 +171,8 @@ local function kept(path)
 		end
 		if not fine then
 			errors.raise("bad_argument",
-				"%s: block %d: arm a or b and medians above 0 expected", path, i)
+				"%s: block %d must have an arm, a or b, and medians above 0",
+				path, i)
 		end
 	end
 	return d
@@ -280,7 +282,7 @@ local function shown_of(path, make)
 	if fine then return made end
 	if errors.is(made) then error(made, 0) end
 	errors.raise("bad_argument",
-		"%s: plan, state, arms, events and verdict of a rollout expected", path)
+		"%s must have the plan, state, arms, events and verdict of a rollout", path)
 end
 
 function M.cmd_status(ctx)

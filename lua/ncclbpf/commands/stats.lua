@@ -357,7 +357,7 @@ end
 function M.cmd_telemetry(ctx)
 	local word = ctx.args[1]
 	if word ~= "on" and word ~= "off" and word ~= "clear" then
-		return errors.fail("usage", "telemetry %s: on, off or clear expected", word)
+		return errors.fail("usage", "telemetry %s must be on, off or clear", word)
 	end
 	local line = session.line { "telemetry", word }
 	for _, k in ipairs { "gpu", "proxy" } do

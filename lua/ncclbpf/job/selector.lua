@@ -63,8 +63,8 @@ local function matches(list, word, also)
 	if what and what ~= "ranks" and what ~= "nodes" or not what and not word:match "^%x+$"
 		or #word > 16 and not what then
 		return nil, errors.new("bad_argument", (
-			"comm=%s: a communicator's hexadecimal identity (or its first digits), " ..
-			"ranks:N%s expected")
+			"comm=%s must be a communicator's hexadecimal identity (or its first " ..
+			"digits), ranks:N%s")
 			:format(word, also and (", nodes:N or %s"):format(also) or " or nodes:N"),
 			{ hint = "comm list shows the communicators" })
 	end

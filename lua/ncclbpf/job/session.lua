@@ -83,7 +83,7 @@ local function connect(s, timeout)
 	if peer ~= uid and uid ~= 0 or s.uid and peer ~= s.uid then
 		conn:close()
 		m.lost = errors.new(
-			"not_permitted", ("%s: the peer has uid %d, expected %d"):format(
+			"not_permitted", ("%s: the peer has uid %d, but must have uid %d"):format(
 			s.path, peer, s.uid or uid))
 		return m
 	end

@@ -37,7 +37,7 @@ function M.value(kv)
 	local v, err = core.decode(kv.value)
 	if type(v) ~= "table" then
 		return nil, ("key %s: %s"):format(kv.key, err and err.message
-			or "a JSON object is expected")
+			or "the value must be a JSON object")
 	end
 	return v
 end

@@ -271,7 +271,7 @@ local function variables(ctx, c)
 		if not path then
 			if i > 2 then
 				return nil, errors.new("usage", values.text(word)
-					.. ": VARIABLE=VALUE expected, as in the words before it")
+					.. " must be VARIABLE=VALUE, as the words before it")
 			end
 			path, value = type(word) == "string" and word:match("^[%a_][%w_%.%[%]]*$"),
 				ctx.args[3]
@@ -338,8 +338,8 @@ local function of_table(text, each)
 				end
 				if not columns.key or not columns.value then
 					return errors.fail("malformed",
-						"line %d: columns key, value expected, found: %s",
-						n, line:sub(1, 80))
+						"line %d must name the columns key and value, but "
+							.. "is: %s", n, line:sub(1, 80))
 				end
 			else
 				local f = fields(line)

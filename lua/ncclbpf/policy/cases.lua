@@ -49,7 +49,7 @@ function M.outputs(hook)
 	return outputs[hook]
 end
 
-local function expected(field)
+local function allowed(field)
 	return WORDS[field] and "a word of NCCL" or field == "chunk_size" and "a size"
 		or "a whole number"
 end
@@ -57,7 +57,7 @@ end
 -- Return the expected answer as numbers. An omitted field of a decision is NCCL's.
 local function wanted(path, case, hook, t)
 	if type(t) ~= "table" then
-		bad(path, case, "answer: a table expected, found %s", type(t))
+		bad(path, case, "answer is %s, but must be a table", errors.kind(t))
 	end
 	local w = hook == "tuner" and { algo = -1, proto = -1, channels = 0, chunk_size = 0 } or {}
 	check_fields(path, case, t, M.outputs(hook))
@@ -68,8 +68,8 @@ local function wanted(path, case, hook, t)
 				or field == "chunk_size" and units.size(v)
 		end
 		if not n then
-			bad(path, case, "answer: %s: %s expected, found %s", field, expected(field),
-				format.value(v))
+			bad(path, case, "answer: %s is %s, but must be %s", field, format.value(v),
+				allowed(field))
 		end
 		w[field] = n
 	end
@@ -114,10 +114,10 @@ end
 
 local function decision(path, case, s, seq)
 	if type(s.context) ~= "table" or type(s.answer) ~= "table" then
-		bad(path, case, "context and answer expected, each a table")
+		bad(path, case, "the case must have the tables context and answer")
 	end
 	if s.context.coll == nil or s.context.bytes == nil then
-		bad(path, case, "context: coll and bytes expected")
+		bad(path, case, "context must have coll and bytes")
 	end
 	local c, wrong = contexts_of.read(s.context)
 	if not c then bad(path, case, "context: %s", wrong) end
@@ -146,14 +146,14 @@ local function step(path, case, s, seq)
 	local run = read(path, case, s, hook == "tuner" and seq or hook)
 	local after = s.after == nil or units.duration(s.after)
 	if not after then
-		bad(path, case, "after: a duration such as 250ms expected, found %s",
+		bad(path, case, "after is %s, but must be a duration such as 250ms",
 			format.value(s.after))
 	end
 	if s.after ~= nil then run.after_ns = math.floor(after * 1e9 + 0.5) end
 	local whole = math.type(s.times) == "integer" and s.times >= 1 and s.times <= 100000
 	if s.times ~= nil and (hook == "tuner" or not whole) then
-		bad(path, case, "times: for events and controllers, a whole number of 1 to 100000 "
-			.. "expected, found %s", format.value(s.times))
+		bad(path, case, "times is %s, but must be a whole number from 1 to 100000, and "
+			.. "only events and controllers have it", format.value(s.times))
 	end
 	return { run = run, hook = hook, answer = wanted(path, case, hook, s.answer or {}),
 		maps = s.maps, times = s.times or 1, shown = s.context or { hook = hook } }
@@ -167,18 +167,18 @@ local CASE = { "name", "context", "answer", "costs", "over", "steps", "maps" }
 local function steps_of(path, label, t)
 	local steps, seq = {}, 0
 	if t.steps ~= nil and type(t.steps) ~= "table" then
-		bad(path, label, "steps: a table expected")
+		bad(path, label, "steps must be a table")
 	end
 	for k, s in ipairs(t.steps or { { context = t.context, answer = t.answer,
 		costs = t.costs } }) do
-		if type(s) ~= "table" then bad(path, label, "step %d: a table expected", k) end
+		if type(s) ~= "table" then bad(path, label, "step %d must be a table", k) end
 		check_fields(path, label, s, STEP)
 		steps[k] = step(path, label, s, seq)
 		seq = seq + (steps[k].hook == "tuner" and 1 or 0)
 	end
-	if #steps == 0 then bad(path, label, "steps: at least one expected") end
+	if #steps == 0 then bad(path, label, "steps must have at least one step") end
 	if t.maps ~= nil and steps[1].maps ~= nil then
-		bad(path, label, "either maps of the case, or of its first step")
+		bad(path, label, "maps belong to the case or to its first step, not to both")
 	end
 	steps[1].maps = steps[1].maps or t.maps
 	return steps
@@ -190,7 +190,7 @@ local function grid_of(path, label, t)
 		local kind = type(t[name])
 		local fine = kind == "function" or kind == "table"
 		if not fine and (name == "answer" or kind ~= "nil" and kind ~= "string") then
-			bad(path, label, "%s: a function of the context or a table expected", name)
+			bad(path, label, "%s must be a table or a function of the context", name)
 		end
 	end
 	local ok, g = pcall(grid.read, t.over, recorded(path, label, t.costs))
@@ -206,7 +206,9 @@ end
 
 -- Read one case. -> {name, label, steps} | {name, label, grid, names, rule}
 local function case_of(path, i, t)
-	if type(t) ~= "table" then bad(path, i, "a table expected, found %s", type(t)) end
+	if type(t) ~= "table" then
+		bad(path, i, "the case is a %s, but must be a table", type(t))
+	end
 	local name = type(t.name) == "string" and t.name or "case " .. i
 	local label = type(t.name) == "string" and ("%d (%s)"):format(i, name) or i
 	check_fields(path, label, t, CASE)
@@ -283,7 +285,7 @@ function M.read(path)
 	check_fields(path, nil, t, { "policy", "coherence" })
 	local names = type(t.policy) == "string" and { t.policy } or t.policy
 	if type(names) ~= "table" or #names == 0 then
-		bad(path, nil, "policy: a file expected, or a list of files")
+		bad(path, nil, "policy must be a file, or a list of files")
 	end
 	if #t == 0 then bad(path, nil, "no case") end
 	local cases = {}

@@ -66,7 +66,9 @@ end
 -- Return a context with words and sizes as numbers. @hook: "tuner" if nil
 -- -> context | nil, what is wrong
 function M.read(c, hook)
-	if type(c) ~= "table" then return nil, "a table of fields expected, found " .. type(c) end
+	if type(c) ~= "table" then
+		return nil, ("a context is a %s, but must be a table of fields"):format(type(c))
+	end
 	local known, t = {}, {}
 	for _, f in ipairs(core.fields(hook or "tuner")) do known[f.name] = true end
 	for k, v in pairs(c) do
@@ -138,7 +140,7 @@ end
 -- and -1 for what is not offered. -> costs, {usable, nccl_algo, nccl_proto} | nil, what is wrong
 function M.costs(rows)
 	if type(rows) ~= "table" then
-		return nil, "a table of rows expected, found " .. type(rows)
+		return nil, ("costs are a %s, but must be a table of rows"):format(type(rows))
 	end
 	local t = {}
 	for i = 1, ALGOS * PROTOS do t[i] = -1 end
@@ -150,7 +152,7 @@ function M.costs(rows)
 		for p = 0, PROTOS - 1 do
 			local us = type(row) == "table" and row[p + 1]
 			if type(us) ~= "number" then
-				return nil, word .. ": the costs of ll, ll128 and simple expected"
+				return nil, word .. " must have the costs of ll, ll128 and simple"
 			end
 			t[a * PROTOS + p + 1] = us
 		end

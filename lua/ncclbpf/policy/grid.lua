@@ -44,7 +44,7 @@ local function values_of(name, word, recorded)
 	local lo, hi = a and units.size(a), b and units.size(b)
 	if a then
 		if not lo or not hi or lo > hi then
-			bad("%s=%s: a range such as 1K..1G expected", name, word)
+			bad("%s=%s must be a range such as 1K..1G", name, word)
 		end
 		return recorded and lists.select(recorded, function(v)
 			return v >= lo and v <= hi
@@ -66,7 +66,7 @@ local function field_values(name, v, recorded)
 	for _, word in ipairs(type(v) == "table" and v or { v }) do
 		for _, x in ipairs(values_of(name, word, recorded)) do list[#list + 1] = x end
 	end
-	if #list == 0 then bad("%s: a value expected", name) end
+	if #list == 0 then bad("%s must have a value", name) end
 	table.sort(list)
 	return lists.unique(list)
 end
@@ -85,8 +85,8 @@ local function split(text)
 			word = list or text:match("^[^%s,{}]+", stop)
 		end
 		if not word then
-			bad("%s: fields such as {coll=allreduce, bytes=1K..1G, nodes={1,2}} "
-				.. "expected", text:sub(at))
+			bad("%s must be fields such as {coll=allreduce, bytes=1K..1G, nodes={1,2}}",
+				text:sub(at))
 		end
 		if t[name] then bad("%s: given twice", name) end
 		t[name], at = word, stop + #word

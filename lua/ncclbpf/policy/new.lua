@@ -80,8 +80,8 @@ function M.cmd_new(ctx)
 	local name = dir:match "[^/]*$"
 	if not name:find "^[%a_][%w_%-]*$" or #name > 60 then
 		return errors.fail("usage",
-			"%s: a name of at most 60 letters, digits, _ and - expected, "
-			.. "and no digit at the start", name)
+			"%s: the name must have at most 60 letters, digits, _ and -, "
+			.. "and must not start with a digit", name)
 	end
 	if KEYWORDS[name] then
 		return errors.fail("usage", "%s: a keyword of C cannot name the policy's function; "

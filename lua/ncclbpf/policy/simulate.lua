@@ -47,7 +47,7 @@ local function record(t, where)
 			.. "the inputs of the policies are missing" }), 0)
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
-		bad(where, "coll: the name of a collective expected, found %s",
+		bad(where, "coll is %s, but must be the name of a collective",
 			tostring(t.coll))
 	end
 	for _, k in ipairs { "bytes", "seq", "context.ranks", "context.nodes", "context.pipe_ops",
@@ -56,7 +56,7 @@ local function record(t, where)
 		local v = t[k]
 		if inner then v = x[inner] end
 		if not whole(v) then
-			bad(where, "%s: a whole number from 0 on expected, found %s", k,
+			bad(where, "%s is %s, but must be a whole number from 0 on", k,
 				tostring(v))
 		end
 	end
@@ -100,7 +100,7 @@ local function collect(list, where_of, comm)
 	local out, seen = {}, {}
 	for i, t in ipairs(list) do
 		if type(t) ~= "table" then
-			bad(where_of(i), "a decision expected, found %s", type(t))
+			bad(where_of(i), "the line is a %s, but must be a decision", type(t))
 		end
 		local key = ("%s %s"):format(tostring(t.comm), tostring(t.seq))
 		if not seen[key] and (not comm or tostring(t.comm):sub(1, #comm) == comm) then
@@ -134,7 +134,7 @@ function M.decisions(path)
 			local d, err = core.decode(line)
 			if type(d) ~= "table" then
 				bad({ file = path, line = n }, "%s", err and err.message
-					or "a JSON object expected")
+					or "the line must be a JSON object")
 			end
 			local before = #list
 			of_json(d, list)
@@ -143,7 +143,8 @@ function M.decisions(path)
 	end
 	if #list == 0 then
 		bad({ file = path },
-			"the file has no decision; expected the output of decision tail -o ndjson")
+			"the file has no decision; it must be the output of "
+			.. "decision tail -o ndjson")
 	end
 	return list, lines
 end

@@ -32,8 +32,8 @@ local function local_rows(list)
 	local faults = {}
 	for i = 1, math.min(#list, MOST) do
 		local row = list[i]
-		local text = "reg_buff %d: buffers may be registered on one rank "
-			.. "and not on another; -1 expected"
+		local text = "reg_buff is %d, but must be -1: buffers may be registered on "
+			.. "one rank and not on another"
 		faults[i] = errors.new("malformed", text:format(row.reg_buff[1]), {
 			line = row.line, field = "reg_buff",
 			hint = "policy build FILE coherence=off compiles such a table, "
@@ -139,9 +139,9 @@ local function fields_of(spec, opts)
 	local o = lists.copy(opts or {})
 	for k, v in pairs(spec) do
 		if math.type(k) ~= "integer" and type(v) ~= OPTIONS[k] then
-			errors.raise("malformed", "field %s: %s", tostring(k), OPTIONS[k]
-				and ("a %s expected, found a %s"):format(OPTIONS[k], type(v))
-				or "a table has rows, coherence, hidden, name and params")
+			errors.raise("malformed", "field %s %s", tostring(k), OPTIONS[k]
+				and ("is a %s, but must be a %s"):format(type(v), OPTIONS[k])
+				or "is unknown; a table has rows, coherence, hidden, name, params")
 		end
 		if OPTIONS[k] then o[k] = v end
 	end
@@ -222,8 +222,8 @@ local function run_lua(path, text, opts)
 	local made, err = require("ncclbpf.base.sandbox").run(text, "@" .. path, environment())
 	if made == nil and errors.is(err) then return nil, err end
 	if type(made) ~= "table" then
-		return errors.fail("malformed", "the file returned %s; a table of rows expected",
-			type(made))
+		return errors.fail("malformed", "the file returned %s, but must return a table of "
+			.. "rows", errors.kind(made))
 	end
 	return M.rows(made, opts)
 end

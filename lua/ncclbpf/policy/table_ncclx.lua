@@ -28,7 +28,7 @@ local function interval(i, name, text)
 	if not from then return text end
 	local lo, hi = math.tointeger(tonumber(a)), math.tointeger(tonumber(b))
 	if a ~= "" and not lo or b ~= "" and not hi then
-		bad(i, "%s %s: numbers below 2^63 expected", name, text)
+		bad(i, "%s is %s, but its numbers must be below 2^63", name, text)
 	end
 	if lo and from == "(" then lo = lo + 1 end
 	if hi and to == ")" then hi = hi - 1 end
@@ -39,15 +39,15 @@ end
 
 -- Add the fields of the object @part of a rule to a row.
 local function add(row, i, part, object, fields)
-	if type(object) ~= "table" then bad(i, "an object %s expected", part) end
+	if type(object) ~= "table" then bad(i, "the rule must have an object %s", part) end
 	for _, name in ipairs(REQUIRED[part]) do
-		if object[name] == nil then bad(i, "%s: %s expected", part, name) end
+		if object[name] == nil then bad(i, "%s must have %s", part, name) end
 	end
 	for name, v in pairs(object) do
 		local to = fields[name]
 		if not to then bad(i, "%s: no field %s", part, tostring(name)) end
 		if type(v) ~= "string" and math.type(v) ~= "integer" then
-			bad(i, "%s: a text or a whole number expected", name)
+			bad(i, "%s must be a text or a whole number", name)
 		end
 		row[to[1]] = to.range and interval(i, name, tostring(v)) or v
 	end
@@ -58,11 +58,11 @@ M.rows = errors.catch(function(text)
 	local d, err = core.decode(text)
 	if type(d) ~= "table" or type(d.rules) ~= "table" then
 		return errors.fail("malformed", "%s", err and err.message
-			or "an object with a list rules expected (NCCLX's tuner)")
+			or "the file must be an object with a list rules (NCCLX's tuner)")
 	end
 	local list = {}
 	for i, rule in ipairs(d.rules) do
-		if type(rule) ~= "table" then bad(i, "an object expected") end
+		if type(rule) ~= "table" then bad(i, "the rule must be an object") end
 		list[i] = {}
 		add(list[i], i, "filter", rule.filter, FILTER)
 		add(list[i], i, "config", rule.config, CONFIG)

@@ -29,7 +29,7 @@ end
 local function parameter(name, spec, value)
 	local known = type(name) == "string" and #name < 64 and name:find "^[%a_][%w_]*$"
 	if not known or ascii.lower(name) == "any" then
-		bad(name, "a name of letters, digits and _ expected, and not any")
+		bad(name, "a name must have letters, digits and _, and must not be any")
 	end
 	local t = type(spec) == "table" and spec or { default = spec }
 	for k in pairs(t) do
@@ -42,7 +42,7 @@ local function parameter(name, spec, value)
 		max = number(t.max or MAX) }
 	for _, k in ipairs(FIELDS) do
 		if not p[k] then
-			bad(name, "%s: a whole number or a size such as 4M expected, found %s", k,
+			bad(name, "%s is %s, but must be a whole number or a size such as 4M", k,
 				format.value(t[k] or t[1]))
 		end
 	end
@@ -57,7 +57,7 @@ end
 -- of defaults, or nil; raises errors
 function M.list(spec, values)
 	if type(spec) ~= "table" then
-		errors.raise("malformed", "field params: a table expected, found a %s", type(spec))
+		errors.raise("malformed", "field params is a %s, but must be a table", type(spec))
 	end
 	local t = {}
 	for name, x in pairs(spec) do t[#t + 1] = parameter(name, x, values and values[name]) end

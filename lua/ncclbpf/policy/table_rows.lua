@@ -31,15 +31,15 @@ M.CHUNK_LEAST, M.CHUNK_MOST = 4 << 10, 1 << 30 -- NCCL_CHUNK_LEAST, NCCL_CHUNK_M
 
 local function count(near)
 	return { least = 1, most = 1 << 30, range = true, near = near,
-		allowed = ("1 or more (4, 2..8, 2..%s), or -1,"):format(near and ", ~4" or "") }
+		allowed = ("1 or more (4, 2..8, 2..%s), or -1"):format(near and ", ~4" or "") }
 end
 local SIZE = { size = true, least = 0, most = MAX }
 local FIELDS = {
 	coll = named "coll", algo = named "algo", proto = named "proto",
 	channels = { least = 1, most = M.CHANNELS,
-		allowed = ("1 to %d, or -1 for NCCL's own,"):format(M.CHANNELS) },
+		allowed = ("1 to %d, or -1 for NCCL's own"):format(M.CHANNELS) },
 	chunk_size = { size = true, least = M.CHUNK_LEAST, most = M.CHUNK_MOST,
-		allowed = "4K to 1G, or -1 for NCCL's own," },
+		allowed = "4K to 1G, or -1 for NCCL's own" },
 	nodes = count(true), ranks_per_node = count(true), ranks = count(true),
 	pipe_ops = count(false),
 	reg_buff = { least = 0, most = 1, range = true, allowed = "0, 1 or -1" },
@@ -169,7 +169,7 @@ local function fault(p, i, code, message, hint)
 end
 
 local function bad(p, i, allowed, hint)
-	fault(p, i, "malformed", ('%s "%s": %s expected'):format(
+	fault(p, i, "malformed", ('%s is "%s", but must be %s'):format(
 		p.columns[i].name, p.text[i]:sub(1, SHOWN), allowed), hint)
 end
 
@@ -217,7 +217,7 @@ local function read_interval(p, i)
 		bad(p, i, INTERVAL)
 	end
 	if hi > MAX then hi = MAX end
-	if lo > hi then bad(p, i, "the smaller size, then the larger one,") end
+	if lo > hi then bad(p, i, "a range with the smaller size first") end
 	return lo, hi
 end
 
@@ -257,7 +257,7 @@ local function read_range(p, i, field)
 		or hi > field.most and b ~= "" then
 		bad(p, i, field.allowed)
 	end
-	if lo > hi then bad(p, i, "the smaller number, then the larger one,") end
+	if lo > hi then bad(p, i, "a range with the smaller number first") end
 	return { lo, hi, near = near and true or nil }
 end
 
@@ -308,13 +308,13 @@ local function check(row)
 	for _, name in ipairs { "bytes", "bytes_per_rank" } do
 		local r = row[name]
 		if r and r[2] < r[1] then
-			return "max_" .. name, ("max_%s %d: at least min_%s, %d, expected"):format(
-				name, r[2], name, r[1])
+			return "max_" .. name, ("max_%s is %d, but must be at least min_%s, %d")
+				:format(name, r[2], name, r[1])
 		end
 	end
 	if row.algo < 0 and row.proto < 0 and row.channels < 0 and row.chunk_size < 0 then
 		return "algorithm",
-			"the row has no answer: algo, proto, channels or chunk_size expected"
+			"the row has no answer: it must set algo, proto, channels or chunk_size"
 	end
 end
 
@@ -526,7 +526,7 @@ local read_lua_row = errors.catch(function(p, values)
 	p.text, p.col, p.columns = {}, {}, {}
 	if type(values) ~= "table" then
 		fault(p, 1, "malformed",
-			("a table of fields expected, found %s"):format(type(values)))
+			("the row is a %s, but must be a table of fields"):format(type(values)))
 	end
 	for name in pairs(values) do
 		if not lists.has(LUA_FIELDS, name) then
@@ -544,7 +544,7 @@ local read_lua_row = errors.catch(function(p, values)
 			p.col[i] = i
 			add_column(p, p.columns, i, name)
 			if not text then
-				fault(p, i, "malformed", ("%s %s: %s expected"):format(
+				fault(p, i, "malformed", ("%s is %s, but must be %s"):format(
 					name, format.value(v), p.columns[i].low and INTERVAL
 						or "a word, a whole number or a range"))
 			end

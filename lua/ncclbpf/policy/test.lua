@@ -44,7 +44,7 @@ end
 -- Return the elements of one map as bytes.
 local function elements(path, case, p, m, list)
 	if type(list) ~= "table" then
-		bad(path, case.label, "maps: %s: {[key] = value} expected", m.name)
+		bad(path, case.label, "maps: %s must be a table {[key] = value}", m.name)
 	end
 	local c, t = values.codec_of(p.image, m), {}
 	local what = ("map %s: "):format(m.name)
@@ -58,7 +58,7 @@ end
 -- Return the contents of maps of each policy as bytes: {[policy] = {name = {[key] = value}}}
 local function contents(path, case, policies, maps)
 	if maps == nil then return nil end
-	if type(maps) ~= "table" then bad(path, case.label, "maps: a table expected") end
+	if type(maps) ~= "table" then bad(path, case.label, "maps must be a table") end
 	local out, used = {}, {}
 	for i, p in ipairs(policies) do
 		out[i] = {}

@@ -87,8 +87,8 @@ function Hooks:verdict(strata)
 	if not ok then error(word, 0) end
 	if not VERDICTS[word] then
 		self.stopped = errors.new("script_failed",
-			('judge: "pass", "fail" or "inconclusive" expected, found %s'):format(
-			tostring(word)), { object = self.path })
+			('judge returned %s, but must return "pass", "fail" or "inconclusive"')
+			:format(tostring(word)), { object = self.path })
 		error(self.stopped, 0)
 	end
 	return word, type(reason) == "string" and reason:gsub("%c", " "):sub(1, 400)

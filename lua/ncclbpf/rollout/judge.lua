@@ -41,7 +41,7 @@ local function logs(list)
 	local t = {}
 	for i, v in ipairs(list) do
 		if type(v) ~= "number" or v ~= v or v <= 0 or v == math.huge then
-			error(("judge: value %d is %s; times above 0 expected"):format(
+			error(("judge: value %d is %s, but must be a time above 0"):format(
 				i, tostring(v)), 3)
 		end
 		t[i] = math.log(v)
@@ -149,10 +149,10 @@ function M.judge(opts)
 		a = "table", b = "table", block = "integer", confidence = "number",
 		min_effect_pct = "number", least = "integer",
 	})
-	if not opts.a or not opts.b then error("nb.judge: options a and b expected", 2) end
+	if not opts.a or not opts.b then error("nb.judge must have the options a and b", 2) end
 	local confidence = opts.confidence or M.defaults.confidence
 	if confidence <= 0 or confidence >= 1 then
-		error("nb.judge: option confidence: above 0 and below 1 expected", 2)
+		error("nb.judge: option confidence must be above 0 and below 1", 2)
 	end
 	local block = opts.block or 50
 	local a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)

@@ -119,8 +119,8 @@ local function comms(v)
 		"")(v)
 	if list and #list <= 16 then return list end
 	return nil,
-		'a list of at most 16 communicators like {"c0ffee"}, how many (1 to 16), or a '
-		.. 'share like "34%"'
+		'a list of at most 16 communicators like {"c0ffee"}, a number of them (1 to '
+		.. '16), or a share like "34%"'
 end
 
 -- Check a share: "34%" or 0.34
@@ -144,7 +144,7 @@ local function tables_of(name, rows, most, what, wrong)
 			local t, err = check_fields(rows, x, at .. ".")
 			if not t then return nil, nil, err end
 			if wrong(t) then
-				return nil, nil, errors.new("bad_argument", at .. ": " .. wrong(t))
+				return nil, nil, errors.new("bad_argument", at .. " " .. wrong(t))
 			end
 			out[i] = t
 		end
@@ -156,7 +156,7 @@ local steps = tables_of("steps", {
 	units = { number(1, 1000, true) }, fraction = { share },
 	bake = { seconds },
 }, 20, "a list of 1 to 20 tables", function(s)
-	return (s.units == nil) == (s.fraction == nil) and "one of units or fraction expected"
+	return (s.units == nil) == (s.fraction == nil) and "must have either units or fraction"
 end)
 
 local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end,
@@ -219,17 +219,17 @@ local function check_one(row, v, at)
 	local got, want, err, wrong = row[1](v)
 	if err then return nil, err end
 	if got == nil then
-		if want == nil then want = "something else" end
-		return errors.fail("bad_argument", "%s: %s expected, %s", at, want, wrong
-			or "found " .. found(v))
+		if want == nil then want = "another value" end
+		return errors.fail("bad_argument", "%s must be %s, but %s", at, want, wrong
+			or "is " .. found(v))
 	end
 	return got
 end
 
 function check_fields(rows, t, at)
 	if type(t) ~= "table" then
-		return errors.fail("bad_argument", "%s a table of fields expected, found %s",
-			at == "" and "plan:" or at:sub(1, -2) .. ":", type(t))
+		return errors.fail("bad_argument", "%s is %s, but must be a table of fields",
+			at == "" and "the plan" or at:sub(1, -2), errors.kind(t))
 	end
 	local out = {}
 	for k in pairs(t) do
@@ -279,29 +279,29 @@ M.check = errors.catch(function(t)
 	local least = judge.least_blocks(judge.share(M.alpha(p), p.judge.looks, p.judge.looks))
 	if p.blocks < least then
 		return errors.fail("bad_argument",
-			"blocks: %d are too few for confidence %g; %d or more needed, "
+			"blocks is %d, but confidence %g needs %d or more, "
 			.. "and more for several kinds", p.blocks, p.judge.confidence, least)
 	end
 	local bakes = 0
 	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or 0) end
 	if bakes >= p.deadline then
 		return errors.fail(
-			"bad_argument", "deadline: more than the bake time %s expected, found %s",
-			units.seconds(bakes), units.seconds(p.deadline))
+			"bad_argument", "deadline is %s, but must be more than the bake time %s",
+			units.seconds(p.deadline), units.seconds(bakes))
 	end
 	for i = 2, #(p.steps or {}) do
 		local a, b = p.steps[i - 1].units, p.steps[i].units
 		if a and b and b < a then
 			return errors.fail("bad_argument",
-				"steps[%d].units: %d, fewer than the %d of the step before", i, b,
+				"steps[%d].units is %d, but the step before has %d already", i, b,
 				a)
 		end
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(
 			"bad_argument",
-			"judge.looks: expected at most %d, the number of blocks, found %d",
-			p.blocks, p.judge.looks)
+			"judge.looks is %d, but must be at most %d, the number of blocks",
+			p.judge.looks, p.blocks)
 	end
 	return p
 end)
@@ -336,7 +336,7 @@ local function hooks_of(t)
 	if not found then return nil end
 	t.hooks = nil
 	if type(found) ~= "table" then
-		errors.raise("bad_argument", "hooks: a table of functions expected, found %s",
+		errors.raise("bad_argument", "hooks is a %s, but must be a table of functions",
 			type(found))
 	end
 	for k, f in pairs(found) do
@@ -347,7 +347,7 @@ local function hooks_of(t)
 				table.concat(names, ", ")), { hint = type(k) == "string"
 				and errors.nearest(k, names) or nil }), 0)
 		elseif type(f) ~= "function" then
-			errors.raise("bad_argument", "hooks.%s: a function expected, found %s", k,
+			errors.raise("bad_argument", "hooks.%s is a %s, but must be a function", k,
 				type(f))
 		end
 	end

@@ -61,7 +61,7 @@ local tables = kit.tables_of("data", source, math.huge,
 	"a file, or a list of files or { file = ... }",
 	function(t)
 		return (t.algo == nil) ~= (t.proto == nil)
-			and "algo and proto: both, or neither (NCCL's own choice), expected"
+			and "must have both algo and proto, or neither (NCCL's own choice)"
 	end)
 
 local function sources(v)

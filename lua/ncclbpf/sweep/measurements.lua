@@ -97,14 +97,14 @@ local function row_of(out, file, n, line, shift, head, about)
 	local size = math.tointeger(tonumber(t[head.size].word))
 	if not size or size < 0 then
 		bad(file, n, shift + t[head.size].col,
-			"size %q: a whole number of bytes expected", t[head.size].word)
+			"size is %q, but must be a whole number of bytes", t[head.size].word)
 	end
 	for k, at in ipairs(head.times) do
 		local word = t[at].word
 		local us = tonumber(word)
 		if word ~= "N/A" and (not us or us ~= us or us <= 0 or us == math.huge) then
 			bad(file, n, shift + t[at].col,
-				"time %q: microseconds above 0, or N/A, expected", word)
+				"time is %q, but must be microseconds above 0, or N/A", word)
 		end
 		if us then
 			out[#out + 1] = { bytes = size, us = us, place = PLACES[k] or tostring(k),
@@ -132,8 +132,8 @@ local function read_text(file, text)
 			end
 		elseif line:match "^%s*%d+%s+%d+%s" then
 			if not head then
-				bad(file, n, 1, "a row without a header; a line with # size ... " ..
-					"time ... expected")
+				bad(file, n, 1, "no header is before this row; it must be a line "
+					.. "with # size ... time ...")
 			end
 			row_of(out, file, n, line, shift, head, about)
 		end
@@ -158,8 +158,8 @@ local function json_times(file, i, r, key)
 	end
 	for _, us in ipairs(list) do
 		if type(us) ~= "number" or us ~= us or us <= 0 or us == math.huge then
-			bad(file, nil, nil, "results[%d]: %s: microseconds above 0 expected, "
-				.. "found %s", i, key, tostring(us))
+			bad(file, nil, nil, "results[%d]: %s is %s, but must be "
+				.. "microseconds above 0", i, key, tostring(us))
 		end
 	end
 	return core.block_medians(list, #list)
@@ -193,10 +193,11 @@ local function read_json(file, text)
 	local d, err = core.decode(text)
 	if not d then bad(file, nil, nil, "%s", err.message) end
 	if type(d) ~= "table" or type(d.results) ~= "table" then
-		bad(file, nil, nil, "no field results; the JSON of nccl-tests expected")
+		bad(file, nil, nil, "the file has no field results; "
+			.. "it must be the JSON of nccl-tests")
 	end
 	if math.type(d.version) ~= "integer" or d.version < 1 then
-		bad(file, nil, nil, "version: a whole number from 1 on expected, found %s",
+		bad(file, nil, nil, "version is %s, but must be a whole number from 1 on",
 			tostring(d.version))
 	end
 	local about, out = json_about(d), {}
@@ -206,7 +207,8 @@ local function read_json(file, text)
 	for i, r in ipairs(d.results) do
 		local size = type(r) == "table" and math.tointeger(r.size)
 		if not size or size < 0 then
-			bad(file, nil, nil, "results[%d]: size: bytes expected, found %s", i,
+			bad(file, nil, nil,
+				"results[%d]: size is %s, but must be a number of bytes", i,
 				type(r) == "table" and tostring(r.size) or type(r))
 		end
 		for k, key in ipairs { "out_of_place", "in_place" } do
@@ -243,7 +245,7 @@ local function csv_header(file, n, line)
 	for i, f in ipairs(t) do
 		local name = ascii.lower(f.word)
 		if not KNOWN[name] then
-			bad(file, n, f.col, "column %q: %s expected", f.word,
+			bad(file, n, f.col, "column %q is unknown; the columns are %s", f.word,
 				table.concat(COLUMNS, ", "))
 		end
 		if head[name] then
@@ -298,16 +300,16 @@ local function csv_row(file, n, line, head)
 		if f and not (NONE[ascii.lower(f.word)] and not MUST[name]) then
 			v[name] = how[1](f.word) or nil
 			if v[name] == nil then
-				bad(file, n, f.col, "%s %q: %s expected", KNOWN[name],
+				bad(file, n, f.col, "%s is %q, but must be %s", KNOWN[name],
 					f.word, how[2]())
 			end
 		elseif MUST[name] and f then
-			bad(file, n, f.col, "%s: a value expected", KNOWN[name])
+			bad(file, n, f.col, "%s must have a value", KNOWN[name])
 		end
 	end
 	if (v.algorithm == nil) ~= (v.protocol == nil) then
 		bad(file, n, 1,
-			"algorithm and protocol: both, or neither (NCCL's own choice), expected")
+			"the row must have both algorithm and protocol, or neither (NCCL's choice)")
 	end
 	local us = v.latency_us or v.cost_metric
 	if not us then bad(file, n, 1, "neither latency_us nor cost_metric has a value") end
@@ -341,36 +343,36 @@ local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
 
 local function inspector_row(file, n, d)
 	if type(d) ~= "table" then
-		bad(file, n, 1, "an object expected, found %s", type(d))
+		bad(file, n, 1, "the line is a %s, but must be an object", type(d))
 	end
 	local h, c = d.header, d.coll_perf
 	if c == nil then return end -- skip point-to-point operations and other kinds of lines
 	if type(h) ~= "table" or type(c) ~= "table" then
-		bad(file, n, 1, "header and coll_perf: tables expected")
+		bad(file, n, 1, "header and coll_perf must be objects")
 	end
 	local coll = type(c.coll) == "string" and M.collective((ascii.lower(c.coll):gsub("_", "")))
 		or nil
 	if not coll then
-		bad(file, n, 1, "coll_perf.coll %s: a collective expected", tostring(c.coll))
+		bad(file, n, 1, "coll_perf.coll is %s, but must be a collective", tostring(c.coll))
 	end
 	for _, k in ipairs { "coll_sn", "coll_msg_size_bytes" } do
 		if math.type(c[k]) ~= "integer" or c[k] < 0 then
 			bad(file, n, 1,
-				"coll_perf.%s: a whole number from 0 on expected, found %s", k,
+				"coll_perf.%s is %s, but must be a whole number from 0 on", k,
 				tostring(c[k]))
 		end
 	end
 	local us = c.coll_exec_time_us
 	if type(us) ~= "number" or us ~= us or us < 0 or us == math.huge then
 		bad(file, n, 1,
-			"coll_perf.coll_exec_time_us: microseconds expected, found %s",
+			"coll_perf.coll_exec_time_us is %s, but must be microseconds",
 			tostring(us))
 	end
 	local source = c.coll_timing_source
 	if not SOURCES[source] then
 		bad(file, n, 1,
-			"coll_perf.coll_timing_source %s: " ..
-			"kernel_gpu, kernel_cpu or collective_cpu expected", tostring(source))
+			"coll_perf.coll_timing_source is %s, but must be " ..
+			"kernel_gpu, kernel_cpu or collective_cpu", tostring(source))
 	end
 	local algo, proto = type(c.coll_algo) == "string" and ascii.lower(c.coll_algo),
 		type(c.coll_proto) == "string" and ascii.lower(c.coll_proto)
@@ -413,7 +415,7 @@ M.inspector = errors.catch(function(file, text)
 			local d, err = core.decode(line)
 			if d == nil then
 				bad(file, n, 1, "%s", err and err.message
-					or "a JSON object expected")
+					or "the line must be a JSON object")
 			end
 			rows[#rows + 1] = inspector_row(file, n, d)
 		end

@@ -139,7 +139,7 @@ local function options(ctx)
 		o.size = units.size(ctx.opt.size)
 		if not o.size or o.size < 4096 then
 			return errors.fail("usage",
-				"size=%s: bytes expected, 4K or more", ctx.opt.size)
+				"size=%s must be a size of 4K or more, such as 64M", ctx.opt.size)
 		end
 	end
 	if not o.file then

@@ -40,8 +40,8 @@ static int parse_position(struct nb_call *call, struct nb_edit *edit, bool wante
 			       call->req->spec->words);
 	if (wanted && !edit->before && !position)
 		return nb_fail(call->err, NB_E_ARG, 0,
-			       "%s: no position given: "
-			       "before=NAME, position=first or position=last expected",
+			       "%s must have a position: "
+			       "before=NAME, position=first or position=last",
 			       call->req->spec->words);
 	return 0;
 }

@@ -84,7 +84,7 @@ static void telemetry_clear(void)
 
 static int bad_word(struct nb_call *call)
 {
-	return nb_fail(call->err, NB_E_ARG, 1, "telemetry %.40s: on, off or clear is expected",
+	return nb_fail(call->err, NB_E_ARG, 1, "telemetry %.40s must be on, off or clear",
 		       call->req->arg[0]);
 }
 
