@@ -193,6 +193,44 @@ fails 64 usage "a grid of which nothing was recorded" policy run none over=nodes
 echo '{"coll":"allreduce","bytes":8,"context":{"ranks":8,"nodes":1},"costs_us":null}' >null.ndjson
 fails 65 malformed "a file without costs" policy run none costs=null.ndjson
 fails 66 no_input "costs that are not there" policy run none costs=nowhere
+fails 64 usage "a range without a recorded size" policy run none over=bytes=1..2 costs=h100.ndjson
+head -2 h100.ndjson >line.ndjson
+while read -r what change; do
+	sed "$change" line.ndjson >wrong.ndjson
+	fails 65 malformed "recorded costs: $what" policy run none costs=wrong.ndjson
+done <<'E'
+collective s/broadcast/bcast/
+bytes s/64,/-64,/
+ranks s/"ranks":8,//
+nodes s/"nodes":1/"nodes":4294967296/
+shape s/"nodes":1/"nodes":9/
+operations s/"pipe_ops":1/"pipe_ops":0/
+fact s/:90/:"sm_90"/
+context s/"context":/"asked":/
+numbers s/-1]/-1,-1]/
+number s/7.20045376/1e39/
+cut s/,-1]}//
+E
+# One question of each of 200 communicators is 200 questions, not 200 sizes of 40,000 shapes.
+for i in $(seq 200); do
+	sed -n "2s/:64,/:$i,/; 2s/\"ranks\":8,\"nodes\":1,/\"ranks\":$((8 * i)),\"nodes\":$i,/p" \
+		line.ndjson
+done >many.ndjson
+status 0 "costs of many communicators" -o json policy run none costs=many.ndjson
+has "are as many questions as were recorded" out '"questions":200'
+sed '2!d; s/broadcast/allreduce/; s/\[-1,-1,-1,[^,]*,[^,]*,[^,]*/[5,-1,-1,5,-1,-1/
+	s/}$/,"nccl":{"algo":"ring","proto":"ll"}}/' line.ndjson >equal.json
+run -o csv policy compare none a.csv costs=equal.json
+has "of equal costs NCCL's choice is the recorded one" out "allreduce,64,64,ring/ll,tree/ll x2"
+sed 's/"pipe_ops":1/"pipe_ops":4/' line.ndjson | cat line.ndjson - >ops.ndjson
+status 0 "costs of several operations at once" -o json policy run none costs=ops.ndjson
+has "are questions, too" out '"questions":2'
+if [ -e "$B/test/corpus/answers/unusable.policy" ]; then
+	status 0 "an answer that NCCL does not offer leaves its own choice" policy compare none \
+		"$B/test/corpus/answers/unusable.policy" costs=line.ndjson
+else
+	ok "an answer that NCCL does not offer # SKIP no clang at build time" 0
+fi
 for over in nodez=1 nodes= 'bytes=4K..1K' 'bytes={1,' 'coll=allreduze' 'ranks=8,ranks_per_node=8' \
 	'nodes=1,nodes=2' 'algo=ring' 'nodes={}'; do
 	fails 64 usage "a grid: $over" policy run a.csv "over={$over}"

@@ -189,6 +189,9 @@ wrong "costs of no algorithm" "{ context = c, answer = {}, costs = { rings = { 1
 wrong "costs without a protocol" "{ context = c, answer = {}, costs = { ring = { 1, 1 } } }"
 wrong "costs that were not recorded" "{ context = c, answer = {}, costs = 'h100.ndjson' }"
 wrong "costs that are not there" "{ over = {}, answer = {}, costs = 'nowhere' }"
+echo '{' >cut.ndjson
+wrong "costs that are no records" "{ over = {}, answer = {}, costs = 'cut.ndjson' }"
+wrong "costs that are a number" "{ over = {}, answer = {}, costs = 5 }"
 wrong "a grid and a context" "{ over = { coll = 'reduce' }, context = c, answer = {} }"
 wrong "a grid of no field" "{ over = { colls = 'reduce' }, answer = {} }"
 wrong "a grid without a rule" "{ over = { coll = 'reduce' } }"
@@ -197,7 +200,7 @@ wrong "maps twice" "{ maps = {}, steps = { { hook = 'controller', maps = {} } } 
 wrong "an element beyond a map" "{ maps = { sum = { [1] = 1 } }, context = c, answer = {} }"
 echo "return { policy = 'clocked.policy', { over = { nodes = 3 }, answer = {},
 	costs = 'h100.ndjson' } }" >wrong_test.lua
-fails 64 usage "a grid that was not recorded" policy test wrong_test.lua
+fails 65 malformed "a grid that was not recorded" policy test wrong_test.lua
 echo "return { policy = 'clocked.policy', { over = { nodes = 1 }, answer = function(c)
 	return { channels = c.size + 1 } end } }" >wrong_test.lua
 run -o json policy test wrong_test.lua

@@ -88,7 +88,7 @@ local function recorded(path, case, costs)
 	if type(costs) ~= "string" then return nil end
 	local ok, known = pcall(costs_of.read, beside(path, costs))
 	if not ok then
-		bad(path, case, "costs: %s", errors.is(known) and known.message or tostring(known))
+		bad(path, case, "costs: %s", tostring(known):gsub("\n *", " "))
 	end
 	return known
 end
@@ -190,7 +190,9 @@ local function grid_of(path, label, t)
 		local kind = type(t[name])
 		local fine = kind == "function" or kind == "table"
 		if not fine and (name == "answer" or kind ~= "nil" and kind ~= "string") then
-			bad(path, label, "%s must be a table or a function of the context", name)
+			bad(path, label, "%s is %s, but must be a table%s a function of the "
+				.. "context", name, format.value(t[name]),
+				name == "costs" and ", a file's name or" or " or")
 		end
 	end
 	local ok, g = pcall(grid.read, t.over, recorded(path, label, t.costs))
@@ -267,9 +269,12 @@ end
 -- Call f(steps) for each run of a case: once for steps, and once for each shape of a grid.
 function M.each(path, case, f)
 	if case.steps then return f(case.steps) end
-	grid.each(case.grid, function(shape, contexts)
+	local ok, e = pcall(grid.each, case.grid, function(shape, contexts)
 		f(questions(path, case, shape, contexts))
 	end)
+	if ok then return end
+	if errors.is(e) and e.code == "usage" then bad(path, case.label, "%s", e.message) end
+	error(e, 0)
 end
 
 -- ---- the file -----------------------------------------------------------------------

@@ -149,13 +149,13 @@ local function without_chunks(answers)
 	end)
 end
 
--- Return answers in which no opinion is NCCL's own choice, where it is known.
-local function with_own(answers, contexts)
+-- Return what NCCL does by answers, where its offers are known: what it does not offer leaves its
+-- own choice.
+local function effects(answers, contexts)
 	return lists.map(answers, function(a, i)
 		local c = contexts[i]
-		if a.algo >= 0 or a.proto >= 0 or not c.costs then return a end
-		return { algo = c.nccl_algo, proto = c.nccl_proto, channels = a.channels,
-			chunk_size = a.chunk_size }
+		return c.costs and simulate.final({ ctx = c, costs = c.costs, chunks = true }, a)
+			or a
 	end)
 end
 
@@ -200,7 +200,7 @@ function M.cmd_compare(ctx)
 	local n = grid.each(g, function(shape, contexts)
 		local x, y = a.answers(contexts), b.answers(contexts)
 		if a.native or b.native then x, y = without_chunks(x), without_chunks(y) end
-		x, y = with_own(x, contexts), with_own(y, contexts)
+		x, y = effects(x, contexts), effects(y, contexts)
 		intervals(rows, g, shape, contexts, function(i)
 			local ka, kb = answer_key(x[i]), answer_key(y[i])
 			if ka == kb then return nil end

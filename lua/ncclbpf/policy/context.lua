@@ -104,11 +104,17 @@ end
 
 local ALGOS, PROTOS = 7, 3
 
--- Is @list NCCL's cost table, 21 numbers?
+local FLT_MAX <const> = 0x1.fffffep127
+M.COSTS = ALGOS * PROTOS -- numbers of NCCL's cost table
+
+-- Is @us a number that a float can hold?
+function M.is_cost(us) return type(us) == "number" and math.abs(us) <= FLT_MAX end
+
+-- Is @list NCCL's cost table?
 function M.is_costs(list)
-	if type(list) ~= "table" or #list ~= ALGOS * PROTOS then return false end
+	if type(list) ~= "table" or #list ~= M.COSTS then return false end
 	for _, us in ipairs(list) do
-		if type(us) ~= "number" then return false end
+		if not M.is_cost(us) then return false end
 	end
 	return true
 end

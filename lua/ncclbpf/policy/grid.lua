@@ -66,7 +66,7 @@ local function field_values(name, v, recorded)
 	for _, word in ipairs(type(v) == "table" and v or { v }) do
 		for _, x in ipairs(values_of(name, word, recorded)) do list[#list + 1] = x end
 	end
-	if #list == 0 then bad("%s must have a value", name) end
+	if #list == 0 and not recorded then bad("%s must have a value", name) end
 	table.sort(list)
 	return lists.unique(list)
 end
@@ -256,7 +256,7 @@ end
 -- Call f(shape, contexts) for each shape. A shape with fewer ranks than nodes is left out.
 -- -> number of questions; raises errors
 function M.each(g, f)
-	local shape, n, all = {}, 0, #g.bytes
+	local shape, n, all = {}, 0, g.known and 1 or #g.bytes
 	for _, axis in ipairs(g.axes) do
 		all = all * #axis.values
 		check_questions(all)
@@ -271,7 +271,9 @@ function M.each(g, f)
 			shape[name] = v
 			go(d + 1)
 		end
-		if axis or shape.ranks < shape.nodes then return end
+		if axis or shape.ranks < shape.nodes or g.known and not g.known.has(shape) then
+			return
+		end
 		local s = lists.copy(shape)
 		s.ranks_per_node = context.per_node(s.ranks, s.nodes)
 		local contexts = contexts_of(g, s)

@@ -196,8 +196,9 @@ local function wrong_chunk(r, size)
 end
 
 -- Apply an answer as plugin/tuner/decide.c does: an answer that NCCL does not offer leaves NCCL's
--- choice. -> {algo, proto, channels, chunk_size}, reason of a refusal
-local function final(r, a)
+-- choice. r: {ctx, costs, rccl, chunks: does NCCL ask for chunk sizes?}
+-- -> {algo, proto, channels, chunk_size}, reason of a refusal
+function M.final(r, a)
 	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0,
 		chunk_size = 0 }
 	-- NCCL 2.31 also asks with a table that offers nothing, and policies do not run.
@@ -280,7 +281,7 @@ local function compare(records, answers, most)
 		candidate_us = 0.0, estimated = 0, unknown = 0 }
 	for i, r in ipairs(records) do
 		local g = group_of(r, by, order)
-		local now, why = final(r, answers[i])
+		local now, why = M.final(r, answers[i])
 		local own = r.own or why or is_own(answers[i])
 		if r.rccl and own then d.unknown = d.unknown + 1 end
 		g.decisions = g.decisions + 1
