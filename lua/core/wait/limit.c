@@ -144,7 +144,7 @@ static int do_limited(lua_State *L)
 /* computed(seconds, bytes, f, ...): the same with seconds of this process's processor time */
 static int do_computed(lua_State *L)
 {
-	return call_limited(L, ITIMER_VIRTUAL, SIGVTALRM);
+	return call_limited(L, ITIMER_PROF, SIGPROF);
 }
 
 const luaL_Reg nb_lua_limit[] = {
