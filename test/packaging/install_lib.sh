@@ -74,6 +74,11 @@ P
 		"$dir/p.bpf.o"
 	is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify \
 		"$dir/usr/share/ncclbpf/policies/size_aware.policy"
+	for costs in "$TOP"/policies/costs/*.ndjson; do
+		costs=policies/costs/${costs##*/}
+		is "and knows NCCL's costs in $costs" "$dir/usr/bin/ncclbpf-shell" policy run none \
+			"costs=$dir/usr/share/ncclbpf/$costs"
+	done
 	LUA_PATH="$dir/usr/share/lua/5.4/?.lua;$dir/usr/share/lua/5.4/?/init.lua" \
 		LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e '
 			local nb = require "ncclbpf"; assert(type(nb.attach) == "function")
