@@ -37,8 +37,8 @@ M.statuses = {
 	{ "1", "a script raised an error, or a command failed in another way" },
 	{ "2", "the result is bad: policy refused, change refused or aborted, ranks disagree, "
 		.. "doctor found something bad, rollout rolled back, simulated answers differ" },
-	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
-	{ "65", "input malformed" }, { "66", "input not readable" },
+	{ "3", "no result: a rollout is paused or inconclusive, or a sweep ended early" },
+	{ "64", "usage" }, { "65", "input malformed" }, { "66", "input not readable" },
 	{ "69", "no process, or the process has exited" }, { "70", "a bug of ncclbpf" },
 	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
 	{ "75", "timed out, or busy: try again" },
