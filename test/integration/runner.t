@@ -96,14 +96,6 @@ say $? "what a suite needs and is missing skips it by name"
 runs -a good later '!later' && says '^1 passed' && ! says '^ok   later'
 say $? "!NAME leaves out"
 
-suite red "tier: full  load: wait  limit: 60" "test -e $T/tried && {
-echo 'ok 1 - a'; echo 1..1; exit; }
-: >$T/tried
-echo 'not ok 1 - first try'; echo 1..1"
-RETRY=1 runs =red && says '^passed on the second try only: red$'
-say $? "RETRY=1: what passes on the second try is named"
-rm "$T/test/integration/red.t"
-
 # Ctrl-C at a moment when two suites run, one of them in a session of its own.
 suite slow_a "tier: soak  load: wait  limit: 600" "setsid sleep 604 & echo \$! >$T/a.new
 mv $T/a.new $T/a; wait"

@@ -54,7 +54,6 @@ def run_suites(out, suites):
                 rows.append((found[1], *(int(n or 0) for n in found.groups()[1:]), reasons))
             elif why := re.match(r" +skipped: (.*)", line):
                 reasons.append(why[1])
-    rows = list({r[0]: r for r in rows}.values())  # of a suite that ran twice the second try
     ran = [r[0] for r in rows]
     return rows + [(s, 0, 1, 0, ["it did not run"]) for s in suites if s not in ran]
 

@@ -81,7 +81,7 @@ root_make() { # suite, package...
 }
 
 root_run() { # command...
-	chroot "$root" env -i RETRY="${RETRY:-}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		HOME=/root TERM=dumb ${http_proxy:+http_proxy="$http_proxy"} \
 		${https_proxy:+https_proxy="$https_proxy"} timeout 1800 "$@"
 }
