@@ -224,7 +224,10 @@ static struct nb_image *read_image(const char *path)
 	return img;
 }
 
-/* Maps for interpreter, machine code and native code together. */
+/*
+ * Maps for interpreter, machine code and native code together. Policies come before rules, whose
+ * maps of the same names are variables of their own files.
+ */
 static void make_maps(const struct nb_image *img, struct nb_map **maps)
 {
 	struct nb_err err;
@@ -234,7 +237,8 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 			die(img->name, err.text);
 		fill_map(maps[i]);
 		for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]); v++)
-			if (!strcmp(img->maps[i].name, variables[v].name))
+			if (!*variables[v].variable &&
+			    !strcmp(img->maps[i].name, variables[v].name))
 				*variables[v].variable = maps[i];
 	}
 }
