@@ -124,7 +124,7 @@ status 65 "C that clang refuses" policy verify typo.bpf.c
 has "shows clang's own line and place" err "typo.bpf.c:5:28: error: no member named 'sequence'" \
 	"ctx->channels = 1 + (ctx->sequence & 7);" "^"
 { cat count.bpf.c; echo 'NCCLBPF_PARAM(factor, 0.9, 0, 2);'; } >fraction.bpf.c
-ends 65 malformed "a parameter that is no whole number" policy verify fraction.bpf.c
+ends 65 malformed "a parameter whose value is not a whole number" policy verify fraction.bpf.c
 sed 's/1 + (ctx->seq & 7)/(UINT64_MAX >> 60) - (ctx->seq \& 7)/' count.bpf.c >most.bpf.c
 status 0 "UINT64_MAX is there" policy verify most.bpf.c
 sed 's/return 0;/int unused; return 0;/' count.bpf.c >unused.bpf.c

@@ -193,7 +193,8 @@ fails 64 usage "a grid of which nothing was recorded" policy run none over=nodes
 echo '{"coll":"allreduce","bytes":8,"context":{"ranks":8,"nodes":1},"costs_us":null}' >null.ndjson
 fails 65 malformed "a file without costs" policy run none costs=null.ndjson
 fails 66 no_input "costs that are not there" policy run none costs=nowhere
-fails 64 usage "a range without a recorded size" policy run none over=bytes=1..2 costs=h100.ndjson
+fails 64 usage "a range in which no size was recorded" \
+	policy run none over=bytes=1..2 costs=h100.ndjson
 head -2 h100.ndjson >line.ndjson
 while read -r what change; do
 	sed "$change" line.ndjson >wrong.ndjson

@@ -26,12 +26,6 @@ debian=docker.io/library/debian:12-slim
 empty=$root
 log=$empty.try.log sockets=$empty.sockets images=$empty.images storage=$empty.storage.conf \
 	context=$empty.context
-try() { # name, command...
-	name=$1
-	shift
-	"$@" >"$log" 2>&1 </dev/null
-	say $? "$name" "$log"
-}
 # Images and containers lie in a folder of this test. One file system over another
 # is not possible everywhere; without it each layer is a copy.
 images_start() {

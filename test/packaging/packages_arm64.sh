@@ -19,12 +19,6 @@ finish() {
 }
 trap finish EXIT INT TERM
 export NCCLBPF_SOCKET_DIR="$sockets" NCCLBPF_JOB=arm64 HOME="$sockets"
-try() { # name, command...
-	name=$1
-	shift
-	"$@" >"$log" 2>&1 </dev/null
-	say $? "$name" "$log"
-}
 emulate() { timeout 0 qemu-aarch64 -L "$root" "$@"; }
 shell() { emulate "$root/usr/bin/ncclbpf-shell" "$@"; }
 

@@ -9,12 +9,6 @@ root=$1 packages=$2
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
 log=$root.try.log
-try() { # name, command...
-	name=$1
-	shift
-	"$@" >"$log" 2>&1 </dev/null
-	say $? "$name" "$log"
-}
 accepted() {
 	root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.policy |
 		grep accepted

@@ -15,6 +15,14 @@ say() { # status, name, log
 	fi
 }
 
+# What a command says goes to the file $log.
+try() { # name, command...
+	name=$1
+	shift
+	"$@" >"$log" 2>&1 </dev/null
+	say $? "$name" "$log"
+}
+
 root_unmount() {
 	for m in proc dev sys; do mountpoint -q "$root/$m" && umount -l "$root/$m"; done
 }

@@ -123,7 +123,7 @@ static bool is_bound(void)
 	return true;
 }
 
-/* Does the verifier accept the program that was made for all ranks? Keep it. */
+/* Keep the program for all ranks if the verifier accepts it. Returns true if it does. */
 static bool keep_part(struct part *to, const char *name)
 {
 	const struct nb_verify_opts o = { .max_insns = MAX_INSNS };
@@ -266,7 +266,7 @@ static struct heard {
 /* A bit of a rank's state was changed under this generation; 0: of none. */
 static uint32_t tainted;
 static bool noticed;
-/* Calls whose published states differed therefore. */
+/* Calls after which ranks published different hashes because of that changed bit. */
 static uint64_t published[64];
 static uint32_t npublished;
 

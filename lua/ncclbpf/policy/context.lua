@@ -107,10 +107,10 @@ local ALGOS, PROTOS = 7, 3
 local FLT_MAX <const> = 0x1.fffffep127
 M.COSTS = ALGOS * PROTOS -- numbers of NCCL's cost table
 
--- Is @us a number that a float can hold?
+-- Return true if @us is a number that a float can hold.
 function M.is_cost(us) return type(us) == "number" and math.abs(us) <= FLT_MAX end
 
--- Is @list NCCL's cost table?
+-- Return true if @list has the form of NCCL's cost table.
 function M.is_costs(list)
 	if type(list) ~= "table" or #list ~= M.COSTS then return false end
 	for _, us in ipairs(list) do

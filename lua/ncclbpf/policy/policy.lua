@@ -343,7 +343,7 @@ M.dump = errors.catch(function(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end)
 
--- Does a tuner program of an image ask for NCCL's cost table?
+-- Return true if a tuner program of the image reads NCCL's cost table.
 function M.asks_costs(image, info)
 	for i, p in ipairs(info.programs) do
 		for _, l in ipairs(p.hook == "tuner" and try(image:disasm(i)) or {}) do

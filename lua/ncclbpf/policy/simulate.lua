@@ -81,7 +81,7 @@ local function record(t, where)
 		bad(where, "the algorithm or the protocol is unknown")
 	end
 	if context.is_costs(t.costs_us) then
-		ctx.costs = t.costs_us -- for programs that ask for NCCL's costs
+		ctx.costs = t.costs_us -- for programs that read NCCL's costs
 	end
 	-- A record does not tell whether a policy chose what is cheapest or channels alone.
 	local maybe = x.rccl == true and was.channels > 0 and was.algo == ctx.nccl_algo

@@ -29,7 +29,8 @@ end
 local function parameter(name, spec, value)
 	local known = type(name) == "string" and #name < 64 and name:find "^[%a_][%w_]*$"
 	if not known or ascii.lower(name) == "any" then
-		bad(name, "a name must have letters, digits and _, and must not be any")
+		bad(name, "a name must consist of 1 to 63 letters, digits and _, must not begin "
+			.. "with a digit, and must not be any")
 	end
 	local t = type(spec) == "table" and spec or { default = spec }
 	for k in pairs(t) do
