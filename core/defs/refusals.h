@@ -43,8 +43,8 @@ REFUSED(FENCE_TIMEOUT,  "fence_timeout",
 REFUSED(GEN_MISSING,    "generation_missing",
 	"a committed generation is not held by this process")
 REFUSED(UNCOUNTED,      "calls_not_counted",
-	"replicated maps need ranks of one node that all count API calls "
-	"(NCCL_PROFILER_PLUGIN=ncclbpf)")
+	"replicated maps need ranks that all count API calls "
+	"(NCCL_PROFILER_PLUGIN=ncclbpf), and on several nodes a fleet")
 // clang-format on
 
 #undef REFUSED

@@ -434,7 +434,7 @@ static void commit_comm(struct nb_seg_comm *c, uint32_t number, const struct nb_
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
-/* Returns true if the policies of @digest for @c need a clock that @c does not have. */
+/* Returns true if the policies of @digest for @c need a clock that @c does not have here. */
 static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA256_SIZE],
 			char why[NB_STARTUP_WHY])
 {
@@ -445,15 +445,14 @@ static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA
 	g = nb_gens_find(digest);
 	needs = g && nb_gen_of(g, c->comm_id)->state_size;
 	nb_unlock(NB_LOCK_STATE);
-	if (!needs ||
-	    (c->nnodes == 1 && nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
+	if (!needs || ((c->nnodes == 1 || is_of_fleet(c)) &&
+		       nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
 		return false;
-	snprintf(why, NB_STARTUP_WHY, "%s",
-		 c->nnodes != 1
-			 ? "the policies have replicated maps, and it spans nodes"
-			 : "the policies have replicated maps, and its ranks do not all count API "
-			   "calls: set NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL "
-			   "2.28 also NCCLBPF_API_CLOCK=on");
+	snprintf(why, NB_STARTUP_WHY, "the policies have replicated maps, and %s",
+		 c->nnodes != 1 && !is_of_fleet(c)
+			 ? "it spans nodes: set NCCLBPF_FLEET in all processes"
+			 : "its ranks do not all count API calls: set NCCL_PROFILER_PLUGIN=ncclbpf "
+			   "in all processes, for NCCL 2.28 also NCCLBPF_API_CLOCK=on");
 	return true;
 }
 
@@ -464,7 +463,8 @@ static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA
 static bool report_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 const uint8_t digest[NB_SHA256_SIZE], struct nb_change_comm *out)
 {
-	if (!nb_startup_fixed(s, c, out->why) && !lacks_calls(c, digest, out->why))
+	if ((is_of_fleet(c) || !nb_startup_fixed(s, c, out->why)) &&
+	    !lacks_calls(c, digest, out->why))
 		return false;
 	out->comm_id = c->comm_id;
 	out->ranks = c->nranks;
@@ -664,7 +664,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 	return 0;
 }
 
-/* Report what a commit would do to each communicator. */
+/* Report what a commit would do to each communicator; of the fleet, those that it cannot move. */
 static void forecast_comms(struct nb_change *out)
 {
 	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
@@ -673,15 +673,16 @@ static void forecast_comms(struct nb_change *out)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
-		if (!comm_in_use(&comm[i]) || is_of_fleet(&comm[i]) ||
-		    out->ncomms == NB_CHANGE_COMMS)
+		if (!comm_in_use(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (!report_fixed(nb_self.seg, &comm[i], out->digest, to)) {
+		if (report_fixed(nb_self.seg, &comm[i], out->digest, to)) {
+			out->ncomms++;
+		} else if (!is_of_fleet(&comm[i])) {
 			to->comm_id = comm[i].comm_id;
 			to->ranks = comm[i].nranks;
 			to->state = NB_CHANGE_STAGED;
+			out->ncomms++;
 		}
-		out->ncomms++;
 	}
 }
 

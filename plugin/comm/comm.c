@@ -194,15 +194,20 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 
 void nb_comm_tell_uncounted(struct nb_comm *c)
 {
+	bool spans = c->init.nodes != 1 && !nb_params_fleet();
+
 	if (c->told_uncounted || !__atomic_load_n(&c->uncounted, __ATOMIC_RELAXED))
 		return;
 	c->told_uncounted = true;
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: its policies have replicated maps, but it spans nodes, or "
-	       "not all of its ranks count API calls, so NCCL decides; on one node, set "
-	       "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
-	       "NCCLBPF_API_CLOCK=on",
-	       (unsigned long long)c->init.comm_id);
+	       "communicator %016llx: its policies have replicated maps, but %s, so NCCL decides; "
+	       "set %s",
+	       (unsigned long long)c->init.comm_id,
+	       spans ? "it spans nodes and belongs to no fleet"
+		     : "not all of its ranks count API calls",
+	       spans ? "NCCLBPF_FLEET in all processes"
+		     : "NCCL_PROFILER_PLUGIN=ncclbpf in all processes, for NCCL 2.28 also "
+		       "NCCLBPF_API_CLOCK=on");
 }
 
 enum { FLEET_TICKS = 3 };

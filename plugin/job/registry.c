@@ -80,8 +80,8 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 }
 
 int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_id, uint32_t nranks,
-		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
-		    struct nb_err *err)
+		    uint32_t nnodes, uint32_t first, bool calls, struct nb_seg_comm **comm,
+		    uint32_t *slot, struct nb_err *err)
 {
 	const struct nb_seg_comm like = { .comm_id = comm_id,
 					  .has_id = has_id,
@@ -108,6 +108,7 @@ int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_i
 	c->slot[i].pid = (uint32_t)getpid();
 	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
 	c->slot[i].generation = same ? c->first : first;
+	c->slot[i].calls = calls;
 	nb_startup_compare(s, c, (uint32_t)i, same, first);
 	nb_startup_add_facts(c, s->fact);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);

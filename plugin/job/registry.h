@@ -48,6 +48,7 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start
  * @has_id: what gives the identity; not NB_ID_NONE
  * @first: initial generation of a new entry; its digest is compared with an
  *   existing entry's
+ * @calls: the rank's API calls are counted
  *
  * *@slot is the slot's index; the slot is zeroed and LIVE. If the rank's digest
  * or settings (startup.h) differ from the entry's, the entry is marked, and all
@@ -56,8 +57,8 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start
  * NB_E_LIMIT if no entry or slot is free.
  */
 int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_id, uint32_t nranks,
-		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm, uint32_t *slot,
-		    struct nb_err *err);
+		    uint32_t nnodes, uint32_t first, bool calls, struct nb_seg_comm **comm,
+		    uint32_t *slot, struct nb_err *err);
 /* Release the slot. The last rank frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot);
 

@@ -165,6 +165,9 @@ enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c)
 	enum nb_clock_kind begun = nb_seg_clock(c);
 	uint32_t see, n = ranks_with_calls(c, &see);
 
+	/* on a site of several nodes, a rank without calls may register after that choice */
+	if (begun == NB_CLOCK_CALLS && see < n)
+		return NB_CLOCK_NONE;
 	if (begun != NB_CLOCK_DECISIONS)
 		return begun;
 	if (n && see == n && (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))

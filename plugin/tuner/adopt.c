@@ -84,8 +84,9 @@ static __attribute__((noinline)) void take_gen(struct nb_comm *c, struct nb_gen 
 
 /*
  * Before its first call, all ranks of a communicator of one node have registered,
- * so all choose the same clock, here or at their first decision. Ranks that
- * register one by one (NB_ID_PROFILER) may not.
+ * so all choose the same clock, here or at their first decision. In a fleet ranks
+ * of other nodes may register later, so there the sites compare their clocks
+ * before the first fence. Ranks that register one by one (NB_ID_PROFILER) do not.
  */
 static bool counts_calls(const struct nb_comm *c)
 {
@@ -97,16 +98,16 @@ static bool counts_calls(const struct nb_comm *c)
 
 /*
  * Replace a generation with replicated maps by NCCL's own choice if the ranks may
- * not all run their programs from the first call on. All ranks come to the same
+ * not all run their programs from the same call on. All ranks come to the same
  * conclusion. NCCL lets the ranks of a node wait for each other between the tuner's
- * init and the first call, but not those of several nodes.
+ * init and the first call, but not those of several nodes. These need a fleet, whose
+ * first fence comes after all ranks have registered.
  */
 static void require_calls(struct nb_comm *c)
 {
-	bool lacks =
-		c->gen->state_size && (c->init.nodes != 1 || c->fence.follows || !counts_calls(c));
+	bool together = c->init.nodes == 1 || c->fence.follows;
 
-	if (!lacks)
+	if (!c->gen->state_size || (together && counts_calls(c)))
 		return;
 	__atomic_store_n(&c->uncounted, true, __ATOMIC_RELAXED);
 	nb_gen_bump(&c->refused[NB_REFUSED_UNCOUNTED]);
@@ -209,19 +210,25 @@ static bool follows_fleet(const struct nb_comm *c)
 				    nb_seg_registered(c->seg) < c->seg->nranks);
 }
 
+/* Mark a communicator of the fleet, so that its agent follows it. */
+static void mark_fleet(const struct nb_comm *c)
+{
+	uint32_t not = NB_FLEET_NOT;
+
+	__atomic_compare_exchange_n(&c->seg->fleet, &not, NB_FLEET_NEW, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+}
+
 /*
  * Start a communicator of the fleet. Its first generation is NCCL's own choice
  * for all ranks.
  */
 static void begin_in_fleet(struct nb_comm *c)
 {
-	uint32_t not = NB_FLEET_NOT;
-
 	c->fence.follows = true;
 	c->fence.number = 0;
 	__atomic_store_n(&c->fence.slot->generation, 0, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(&c->seg->fleet, &not, NB_FLEET_NEW, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
+	mark_fleet(c);
 }
 
 /* Choose the events that number this rank's fences. */
@@ -233,7 +240,7 @@ static void choose_clock(struct nb_comm *c)
 	/* a clock that has ended stays so (nb_mask_stop_calls) */
 	if (!__atomic_compare_exchange_n(&c->seg->clock, &none, (uint32_t)kind, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		kind = nb_seg_clock(c->seg);
+		kind = nb_startup_clock(c->seg);
 	if (kind == NB_CLOCK_NONE)
 		c->fence.odd |= NB_FENCE_NO_CLOCK;
 	if (kind != NB_CLOCK_CALLS)
@@ -328,6 +335,9 @@ void nb_tuner_call(void *comm, uint32_t coll, uint64_t bytes)
 	struct nb_comm *c = comm;
 	struct ncclbpf_coll_api ctx;
 
+	/* its ranks count calls from the first one on, as those of several nodes do */
+	if (!c->begun && c->seg && follows_fleet(c))
+		mark_fleet(c);
 	if (!counts_calls(c))
 		return;
 	if (!c->begun || !nb_fence_call(&c->fence))

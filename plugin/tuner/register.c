@@ -149,8 +149,6 @@ static void take_slot(struct nb_comm *c, struct nb_seg_comm *entry, uint32_t slo
 	}
 	if (c->init.asks_some)
 		__atomic_store_n(&entry->asks_some, 1, __ATOMIC_RELEASE);
-	if (c->init.calls)
-		__atomic_store_n(&entry->slot[slot].calls, 1, __ATOMIC_RELEASE);
 	c->seg = entry;
 	c->slot_index = slot;
 	c->fence.slot = &entry->slot[slot];
@@ -179,7 +177,7 @@ static void join_segment(struct nb_comm *c)
 	if (initial_number(c, &number, &err) ||
 	    (c->init.has_id &&
 	     nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id, c->init.ranks,
-			     c->init.nodes, number, &entry, &slot, &err))) {
+			     c->init.nodes, number, c->init.calls, &entry, &slot, &err))) {
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}

@@ -20,7 +20,8 @@
  * out.
  *
  * What is claimed: no two ranks make the same decision with different
- * generations, and nobody waits for ever (no invalid end state: every wait
+ * generations, or with one that they have from different decisions on (replicated
+ * maps hold what came since), and nobody waits for ever (no invalid end state: every wait
  * can be left, whoever is dead). Nor does anybody go round for ever: with
  * LOOKS_END and pan's -l there is no cycle without progress, where the one
  * step called progress is none_past's look again. The model, which has no
@@ -28,7 +29,10 @@
  * before the first look. A loop that does not need that step is still found.
  *
  * With CALLS the numbers are calls of NCCL's API (NB_CLOCK_CALLS): a rank
- * decides again with the same number (once, and not with ONCE), or skips some.
+ * decides again with the same number (once, and not with ONCE), or skips some, at
+ * which it does not look at the record. It may then have a generation from a later
+ * decision on than others, unless replicated maps make it look (no CALLS); with
+ * REPLICATED that is an error.
  *
  * With SOME, NCCL does not ask a rank at each collective, and the numbers are
  * decisions. No number is then the same collective on all ranks, and the
@@ -45,7 +49,8 @@
  *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
- * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST or -DNO_COUNT, and with NAMED
+ * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST or -DNO_COUNT, by -DREPLICATED
+ * with CALLS, and with NAMED
  * by -DONE_FOR_ALL, -DNAME_STAYS, -DSTARTS_CHANGED or -DSOME_REGISTERED, spin finds two ranks that
  * disagree (test/model/model.t).
  *
@@ -128,7 +133,13 @@ byte ahead_announced[RANKS], ahead_generation[RANKS];
 
 /* ---- what is checked ---- */
 
-byte used[DECISIONS]; /* generation of a decision + 1; 0: not made yet */
+/* generation of a decision + 1, and the decision from which on its rank has it; 0: not made yet */
+byte used[DECISIONS];
+#if defined(CALLS) && !defined(REPLICATED)
+#define USED(number, since) ((number) + 1)
+#else
+#define USED(number, since) ((number) + 1 + 16 * (since))
+#endif
 byte deaths = 0;
 bool dead[RANKS];
 
@@ -244,7 +255,7 @@ inline abort_word(old, back)
 
 proctype rank(byte i)
 {
-	byte k = 0, number;
+	byte k = 0, number, since = 0;
 	short w = 0, b = 0;
 #ifdef CALLS
 	byte before = 0; /* announced before this decision */
@@ -346,8 +357,11 @@ look:		/* nb_fence_look @ANNOUNCED */
 				if
 				:: number == GEN(w)
 				:: number != GEN(w) && KEPT(GEN(w)) ->
-					number = GEN(w)
-				:: else -> number = 0
+					number = GEN(w);
+					since = k
+				:: else ->
+					number = 0;
+					since = k
 				fi
 			};
 			ahead_generation[i] = GEN(w) /* @ADOPTED */
@@ -376,8 +390,8 @@ look:		/* nb_fence_look @ANNOUNCED */
 		fi;
 		/* the decision is made */
 		d_step {
-			assert(used[k] == 0 || used[k] == number + 1);
-			used[k] = number + 1;
+			assert(used[k] == 0 || used[k] == USED(number, since));
+			used[k] = USED(number, since);
 #ifdef CALLS
 			before = k + 1;
 #elif defined(SOME)

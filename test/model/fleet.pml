@@ -42,13 +42,14 @@
  * it is site 0 (or the coordinator) that it meets.
  *
  * What is claimed: no two ranks make the same decision with different
- * generations, and nobody waits for ever (no invalid end state) while the
- * store answers at last.
+ * generations, or with one that they have from different decisions on (replicated
+ * maps hold what came since), and nobody waits for ever (no invalid end state)
+ * while the store answers at last.
  *
  * Left out one by one, spin finds ranks that disagree: -DNO_BARRIER,
  * -DSEEN_EARLY, -DNO_COMPARE, -DOLD_ANSWER, -DONE_SITE, -DRANK_GUESSES,
  * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE,
- * -DCOPY_BACK, -DNO_SUSPECT, -DOWN_ANSWER (some of them also with -DORDERED, where a rank's
+ * -DCOPY_BACK, -DNO_SUSPECT, -DOWN_ANSWER, -DUNSEEN_FIRST (some of them also with -DORDERED, where a rank's
  * stores reach the others at once); with -DTWO_AGENTS, -DNO_AGAIN and -DNO_ARMED_AGAIN a rank
  * waits for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
  * is too large to search whole: they have not been shown to break anything.
@@ -163,7 +164,9 @@ byte ahead_announced[RANKS];
 
 /* ---- what is checked ---- */
 
-byte used[DECISIONS]; /* generation of a decision + 1; 0: not made yet */
+/* generation of a decision + 1, and the decision from which on its rank has it; 0: not made yet */
+byte used[DECISIONS];
+#define USED(number, since) ((number) + 1 + 16 * (since))
 byte deaths = 0;
 byte ended = 0; /* ranks and coordinators that are done */
 bool cut[SITES];
@@ -221,8 +224,15 @@ inline put_record(r, new_word, new_back)
 
 proctype rank(byte i)
 {
-	byte k = 0, number = 0, w = 0;
+	byte k = 0, number = 0, since = 0, w = 0;
 
+#ifdef UNSEEN_FIRST
+	/* the first call of one rank, which nobody counts */
+	if
+	:: i == 0 -> k = 1
+	:: else
+	fi;
+#endif
 	do
 	:: k < DECISIONS ->
 		/* nb_fence_enter: announce, then read the copy */
@@ -231,6 +241,10 @@ proctype rank(byte i)
 look:		if
 		:: STATE(w) == COMMIT && k >= FENCE(w) ->
 			d_step {
+				if
+				:: number != GEN(w) -> since = k
+				:: else
+				fi;
 				number = GEN(w);
 				generation[i] = number
 			}
@@ -249,8 +263,8 @@ look:		if
 		fi;
 decide:		skip;
 		d_step {
-			assert(used[k] == 0 || used[k] == number + 1);
-			used[k] = number + 1;
+			assert(used[k] == 0 || used[k] == USED(number, since));
+			used[k] = USED(number, since);
 			k++;
 			w = 0
 		}

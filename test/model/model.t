@@ -142,6 +142,8 @@ at_once breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 at_once breaks "decisions of dead ranks do not count" -DDEAD_DO_NOT_COUNT
 at_once breaks "a rank that has passed the fence still claims to wait there" -DCALLS \
 	-DSAYS_ANYWAY -DCHANGES=1 -DDEATHS=0
+at_once breaks "a rank looks for its generation only when it is asked" -DREVERSE -DCALLS \
+	-DREPLICATED -DCHANGES=1 -DONCE -DDEATHS=0
 at_once breaks "decisions are counted although NCCL asks some ranks only" -DSOME -DCOUNTS_ANYWAY \
 	-DCHANGES=1 -DDEATHS=0
 at_once breaks "nobody counts the ranks before the first decision" -DLOST=1 -DNO_COUNT
@@ -161,6 +163,8 @@ check holds "two sites agree if an agent, with or without its keys, or the coord
 	-DDECISIONS=1 -DLEASES=1 -DORDERED
 check holds "sites agree if one is cut off from the store" \
 	-DDECISIONS=1 -DDEATHS=0 -DCUTS=1 -DORDERED
+check holds "two sites agree since when they have a generation, which replicated maps need" \
+	-DDECISIONS=2 -DDEATHS=0 -DORDERED
 at_once holds "sites agree if the store goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
 # make check-soak
 if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
@@ -179,6 +183,8 @@ for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after 
 done
 check breaks "sites: without reading the mark first" -DDECISIONS=2 -DDEATHS=0 \
 	-DORDERED -DMARK_LAST
+at_once breaks "sites: a rank's first call is not counted" -DDECISIONS=2 -DDEATHS=0 \
+	-DORDERED -DUNSEEN_FIRST
 at_once waits "sites: an agent that was stopped goes on beside its successor" \
 	-DDECISIONS=1 -DORDERED -DTWO_AGENTS
 at_once breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 \

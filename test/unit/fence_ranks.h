@@ -141,7 +141,7 @@ static inline void join(struct rank *r, struct nb_segment *s, struct court *cour
 
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-	ck_assert_int_eq(nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
+	ck_assert_int_eq(nb_segment_join(s, true, COMM, n, 1, 0, false, comm, &slot, NULL), 0);
 	nb_segment_unlock(s);
 	r->f.slot = &(*comm)->slot[slot];
 	r->f.record = &(*comm)->record;

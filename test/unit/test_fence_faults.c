@@ -138,7 +138,7 @@ static void join(struct nb_segment *s, struct nb_fence_rank *f)
 	uint32_t slot;
 
 	if (nb_segment_lock(s, 5000, NULL) ||
-	    nb_segment_join(s, true, COMM, RANKS, 1, 0, &c, &slot, NULL))
+	    nb_segment_join(s, true, COMM, RANKS, 1, 0, false, &c, &slot, NULL))
 		_exit(91);
 	nb_segment_unlock(s);
 	*f = (struct nb_fence_rank){ .slot = &c->slot[slot],

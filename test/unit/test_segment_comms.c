@@ -99,7 +99,14 @@ TEST(ranks_without_a_common_clock_do_not_change)
 	c->slot[slot[1]].calls = 1;
 	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_CALLS);
 	ck_assert(!nb_startup_fixed(s, c, why));
+	/* on a site of a fleet, a rank without calls may register after the first decision */
+	c->clock = NB_CLOCK_CALLS;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_CALLS);
+	c->slot[slot[1]].calls = 0;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_NONE);
+	ck_assert(nb_startup_fixed(s, c, why));
 	/* what the first decision has recorded stays */
+	c->slot[slot[1]].calls = 1;
 	c->clock = NB_CLOCK_NONE;
 	ck_assert(nb_startup_fixed(s, c, why));
 	c->clock = 4711;
@@ -263,7 +270,7 @@ TEST(hostile_contents_do_not_crash)
 		ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
 		nb_segment_reap(s);
 		nb_segment_gen(s, digest, round & 1, &n, NULL);
-		if (!nb_segment_join(s, true, x, 2, 1, (uint32_t)x, &c, &slot, NULL))
+		if (!nb_segment_join(s, true, x, 2, 1, (uint32_t)x, false, &c, &slot, NULL))
 			nb_segment_leave(s, c, slot);
 		for (int i = 0; i < NB_SEG_COMMS; i += 50) {
 			nb_fence_recover(&s->mem->comm[i]);
@@ -294,7 +301,7 @@ static char register_rank(int index)
 
 	if (!s->shared || nb_segment_lock(s, 30000, NULL))
 		return 'a';
-	if (nb_segment_join(s, true, 1 + (uint64_t)(index / 64), 64, 1, 0, &c, &slot, NULL))
+	if (nb_segment_join(s, true, 1 + (uint64_t)(index / 64), 64, 1, 0, false, &c, &slot, NULL))
 		return 'j';
 	nb_segment_ring(s, c, slot);
 	nb_segment_unlock(s);

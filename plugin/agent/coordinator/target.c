@@ -254,6 +254,23 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v, const struc
 	return x->site != NULL;
 }
 
+/* Returns the first site whose ranks cannot use the policies of the staged change, or NULL. */
+static const char *fixed_at(const struct nb_view *v, const struct nb_group *g)
+{
+	for (size_t i = g->first; i < g->end; i++) {
+		const json_t *k = nb_view_at_site(v, "answer", nb_group_site(v, i));
+		const json_t *fixed = json_object_get(k, "fixed");
+
+		for (size_t n = 0; n < json_array_size(fixed); n++) {
+			const char *id = json_string_value(json_array_get(fixed, n));
+
+			if (id && !strcmp(id, g->id))
+				return nb_group_site(v, i);
+		}
+	}
+	return NULL;
+}
+
 static bool target_fill(struct nb_target *x, const struct nb_view *v, const struct nb_group *g)
 {
 	const struct nb_view_key *k = group_record(v, g->id);
@@ -274,6 +291,12 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v, const stru
 		snprintf(x->why, sizeof(x->why),
 			 "the ranks have made no decision yet: "
 			 "the change applies from the first one on");
+	if (!*x->why && fixed_at(v, g))
+		snprintf(
+			x->why, sizeof(x->why),
+			"the policies have replicated maps, and on site %.40s the ranks do not all "
+			"count API calls: set NCCL_PROFILER_PLUGIN=ncclbpf in all processes",
+			fixed_at(v, g));
 	return true;
 }
 

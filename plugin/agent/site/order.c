@@ -341,6 +341,9 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 {
 	switch (r->kind) {
 	case NB_PROCS_STAGE:
+		json_decref(a->fixed);
+		a->fixed = r->fixed;
+		r->fixed = NULL;
 		a->staging_n = 0;
 		a->staged_n = (int64_t)r->n;
 		snprintf(a->staged_digest, sizeof(a->staged_digest), "%s",

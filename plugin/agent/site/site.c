@@ -533,6 +533,7 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
 	bool begun = site_load32(&c->fleet) == NB_FLEET_BEGUN;
+	enum nb_clock_kind clock = nb_startup_clock(c);
 	char why[400] = "";
 
 	if (site_load32(&c->mismatch))
@@ -547,10 +548,10 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 (json_int_t)site_load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
 			 "ranks", (json_int_t)nb_seg_registered(c), "who", ranks_here(s, c),
 			 "clock",
-			 !begun				     ? "unknown"
-			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
-			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
-							     : "decisions",
+			 !begun			   ? "unknown"
+			 : clock == NB_CLOCK_CALLS ? "calls"
+			 : clock == NB_CLOCK_NONE  ? "none"
+						   : "decisions",
 			 "settings", settings_of(s, c), "differs", why);
 }
 
