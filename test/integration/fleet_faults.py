@@ -3,7 +3,9 @@
 
 fleet_faults.py BUILD DIR ETCD: it starts the store in DIR/etcd by ETCD, the program
 test/fakes/etcd/etcd.sh. FAULTS: how many (500); FAULT_SECONDS: within which time they are
-spread (15); FLEET_SEED. Each site reaches each member, and the
+spread (15); FLEET_SEED. By the seed, or FLEET_CALLS=0 or 1, fences count decisions, or calls
+of NCCL's API, and then one of the policies decides by all calls since its fence (replicated
+maps). Each site reaches each member, and the
 members reach each other, by a proxy that cuts, silences and slows. One of 1,000 faults is the
 loss of a site: its agent and ranks are killed at once, half the time after its network has
 gone. The ranks of the others then wait in a collective, as NCCL's do, until the job begins
@@ -35,7 +37,8 @@ spread_s = float(os.environ.get("FAULT_SECONDS", 15))
 seed = int(os.environ.get("FLEET_SEED", os.getpid()))
 random.seed(seed)
 SITES, RANKS = "abc", 2
-POLICIES = [None, "nvlink_ring_mid", "size_aware"]
+CALLS = int(os.environ.get("FLEET_CALLS", seed % 2))
+POLICIES = [None, "nvlink_ring_mid", "replicated_count" if CALLS else "size_aware"]
 net = Net()
 
 
@@ -134,6 +137,8 @@ def start_job():
     words = [build + "/test/fakes/host/standin", "--ranks", str(len(SITES) * RANKS), "--nodes",
              str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
              "--pause-ms", "5", "--stalls"]
+    if CALLS:
+        words += ["--nccl", "2.29.7", "--events", "--coll", "allgather,allreduce", "--probe", "1:7"]
     for i, s in enumerate(SITES):
         for r in range(i * RANKS, (i + 1) * RANKS):
             words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
@@ -512,10 +517,19 @@ def isolation_works():
 
 
 log = open(folder + "/log", "w+")
+def read_image(policy):
+    path = f"{build}/policies/{policy}.policy"
+    if policy == "replicated_count":
+        path = folder + "/image"
+        subprocess.run([build + "/ncclbpf-shell", "-q", "policy", "build",
+                        f"{build}/test/corpus/accept/{policy}.bpf.o", "out=" + path], check=True)
+    return open(path, "rb").read()
+
+
 for s in SITES:
     os.mkdir(f"{folder}/{s}", 0o700)
 for policy in filter(None, POLICIES):
-    image = open(f"{build}/policies/{policy}.policy", "rb").read()
+    image = read_image(policy)
     digests[policy] = hashlib.sha256(image).hexdigest()
     store.put("image/" + digests[policy], image)
 is_(isolation_works(), "a member cut off from the others loses the leader, and finds it again")
@@ -529,7 +543,8 @@ try:
     injector.start()
     change_until(lambda: not injector.is_alive())
     took = time.monotonic() - began
-    print(f"# seed {seed}: {sum(made.values())} faults in {took:.0f} s:",
+    print(f"# seed {seed}, {'API calls' if CALLS else 'decisions'} counted:",
+          f"{sum(made.values())} faults in {took:.0f} s:",
           ", ".join(f"{name} {n}" for name, n in made.most_common()))
     print("# changes:", ", ".join(f"{n} {name}" for name, n in outcome.most_common()) + ";",
           "refused for:", "; ".join(f"{t} ({n})" for t, n in reasons.most_common(4)) or "nothing")
