@@ -190,6 +190,10 @@ function M.cmd_undo(ctx)
 		result.head = ("%s, policies %s"):format(
 			result.head, #d.policies > 0 and table.concat(d.policies, ", ") or "none")
 	end
+	if not ctx.opt.to then
+		result.foot[#result.foot + 1] = "policy undo again takes this back; "
+			.. "policy undo to=GENERATION goes further (policy history)"
+	end
 	return result
 end
 
