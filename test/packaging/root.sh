@@ -60,6 +60,9 @@ root_debootstrap() { # suite
 		tar -C "$root" --numeric-owner -xpf "$files" >"$root.log" 2>&1
 	else
 		echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+		# sid's lists are valid for a week, and a mirror may lag
+		mkdir -p "$root/etc/apt/apt.conf.d"
+		echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/lagging"
 		debootstrap --variant=minbase \
 			--include=ca-certificates "$1" "$root" "$mirror" >"$root.log" 2>&1 &&
 			tar -C "$root" --numeric-owner -cpf "$files.new" . &&
