@@ -22,8 +22,10 @@ def make(tree, targets):
                           stderr=subprocess.STDOUT, text=True, check=False)
 
 
-def targets_of(suites):
-    """What make builds for suites after one file has changed."""
+def targets_of(suites, path):
+    """What make builds for suites after the file of that path has changed."""
+    if path.startswith("policies/"):
+        return ["lib", "policies", "tests"]
     units = ["build/debug/test/unit/test_" + s[5:] for s in suites if s.startswith("unit-")]
     return units + ["lib", "tap-tests"] * (len(units) < len(suites))
 
@@ -53,7 +55,7 @@ def try_mutant(tree, mutant):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.replace(mutant.old, mutant.new))
     try:
-        built = make(tree, targets_of(mutant.quick.split()))
+        built = make(tree, targets_of(mutant.quick.split(), mutant.file))
         if built.returncode:
             return "does not build: " + built.stdout[-400:]
         # Some wait for what the mutant never does.
