@@ -85,6 +85,22 @@ TEST(no_site_is_no_answer)
 	stands(NB_TARGETS_UNKNOWN, "a");
 }
 
+/* One site says that its ranks cannot use the policies of the change. */
+TEST(a_communicator_whose_ranks_do_not_count_calls_stays)
+{
+	put("answer/b",
+	    "{\"fixed\":[\"0000000000000001\",\"" COMM "\"],\"comms\":{\"" COMM "\":{\"id\":10}}}",
+	    MADE);
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_uint_eq(targets.n, 1);
+	ck_assert_msg(strstr(targets.at[0].why, "on site b the ranks do not all count API calls"),
+		      "%s", targets.at[0].why);
+	put("answer/b", "{\"fixed\":[\"0000000000000001\"],\"comms\":{\"" COMM "\":{\"id\":10}}}",
+	    MADE);
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_str_eq(targets.at[0].why, "");
+}
+
 /* Says which ranks of four are missing. @who: those that site a has */
 static void misses(const char *who, int ranks, const char *words)
 {

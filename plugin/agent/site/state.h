@@ -79,9 +79,9 @@ struct nb_agent {
 	json_t *result;
 	/*
 	 * identities of communicators that the last staged change cannot move, for
-	 * the same key; may be NULL
+	 * the same key, and those of the last committed one; may be NULL
 	 */
-	json_t *fixed;
+	json_t *fixed, *kept;
 	uint32_t commit_tries;
 	/* number of sites that received the last order */
 	unsigned sites;
