@@ -151,6 +151,10 @@ fails 64 bad_argument "a parameter that is none" policy set limits widt=3
 fails 64 bad_argument "out of range" policy set limits wide=200
 fails 64 bad_argument "no number" policy set limits wide=many
 fails 1 not_found "of a policy that is not in use" policy set noop wide=3
+run policy set limit small=16K
+has "a misspelt name: the nearest one" err "nearest: limits"
+run policy use limits small=16K
+has "a parameter as an option: how to set it" err "policy set limits small=16K" "'limits?small=16K'"
 fails 2 verify_rejected "a value that the verifier refuses" policy set kept deep=4
 values "nothing has moved" '"name":"deep","value":0'
 status 0 "the words of policy use" policy use kept 'limits?small=4K'

@@ -163,6 +163,10 @@ status 0 "rollout list, without a job" -o table rollout list
 has "says that there are none" out "no rollouts"
 
 # help: topics, a command's own, and the nearest of what was meant
+status 0 "help of one variable" help NCCLBPF_CONTROL
+[ "$(grep -c NCCLBPF_ out)" -eq 1 ] && [ "$(wc -l <out)" -le 4 ]
+ok "is about that one" $?
+status 64 "help of a variable that does not exist" help NCCLBPF_CONTRO
 status 0 "help environment" help environment
 has "names settings, defaults and choices" out "NCCLBPF_POLICY" \
 	"NCCLBPF_COHERENCE (strict)" "on|off"

@@ -354,6 +354,9 @@ function M.check_count(row, args)
 		hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
 end
 
+local PARAMETER <const> = "policy set %s %s sets a parameter of a policy in use; "
+	.. "'%s?%s' names a policy with it"
+
 -- Split a command's words into positional arguments and name=value options.
 function M.arguments(row, words, first, literal)
 	local args, opt = {}, {}
@@ -370,11 +373,14 @@ function M.arguments(row, words, first, literal)
 			if not row.options[name] then
 				local names = lists.keys(row.options)
 				local fields = row.words:match("^map [gsd]")
+				local parameter = row.words:match("^policy [aru]%l+$") and args[1]
 				return nil, errors.new("usage", ("no option %s="):format(name), {
 					hint = fields and (
 						"write a table of fields as one word: "
 							.. "{%s=%s}"):format(
 						name, value) or errors.nearest(name, names)
+						or parameter and PARAMETER:format(parameter, w,
+						parameter, w)
 						or (#names > 0 and "its options are: "
 						.. table.concat(names, "=, ") .. "="
 						or "it has no options; " ..

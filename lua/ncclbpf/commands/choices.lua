@@ -52,9 +52,10 @@ local function choice_of(d)
 		nulls = { by = true, refused = true, note = true } })
 end
 
--- Ask every process about every size. -> replies as those to one request
-local function explained(ctx, coll, id)
-	local group, per, by = try(ctx:session()), {}, {}
+-- Ask every process about every size. -> replies as those to one request, and true if each process
+-- had one generation meanwhile
+local function explained_once(group, coll, id)
+	local per, by, steady = {}, {}, true
 	for k = 0, LARGEST do
 		local line = try(comm.explain_line(coll, 1 << k, id))
 		for _, r in ipairs(group:ask(line)) do
@@ -78,11 +79,23 @@ local function explained(ctx, coll, id)
 						"wrapped", "generation", "policies", "choices" },
 					nulls = { wrapped = true } })
 			end
-			if d then all.data.choices[k + 1] = choice_of(d) end
+			if d then
+				all.data.choices[k + 1] = choice_of(d)
+				steady = steady and d.generation == all.data.generation
+			end
 		end
 	end
 	for _, r in ipairs(per) do
 		if r.err then r.data = nil end
+	end
+	return per, steady
+end
+
+-- The same, again if the ranks have passed a fence meanwhile.
+local function explained(ctx, coll, id)
+	local group, per, steady = try(ctx:session()), nil, false
+	for _ = 1, 3 do
+		if not steady then per, steady = explained_once(group, coll, id) end
 	end
 	return per
 end

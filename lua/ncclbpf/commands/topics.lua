@@ -81,8 +81,20 @@ change the keys (editrc(5)).]]
 	end },
 }
 
--- Return the topic of a word: its text, or nil.
+-- Return the lines of the environment that are about variable @word, or nil.
+local function variable(word)
+	local lines, at = {}, false
+	for line in environment():gmatch "[^\n]+" do
+		local name = line:match "^  ([%u_]+)"
+		if name then at = name == word end
+		if at then lines[#lines + 1] = line:gsub("^  ", "") end
+	end
+	return #lines > 0 and table.concat(lines, "\n") or nil
+end
+
+-- Return the topic of a word: its text, or nil. A variable of the environment is a topic, too.
 function M.topic(word)
+	if word:find "^NCCLBPF_" then return variable(word) end
 	for _, t in ipairs(M.topics) do
 		if word == t[1] then return t[3]() end
 	end

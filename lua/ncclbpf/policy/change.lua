@@ -147,7 +147,7 @@ end
 
 -- Return the digest of the policy in use that @word names; raises errors
 local function in_use(ctx, word)
-	local found, held_too = {}, false
+	local found, held_too, names = {}, false, {}
 	for _, p in ipairs(read.list(try(read.one(ctx, "policy list")), "policies")) do
 		local digest = tostring(p.digest)
 		if p.name == word or #word >= 8 and digest:sub(1, #word) == word then
@@ -155,6 +155,7 @@ local function in_use(ctx, word)
 			local used = p.position or #read.record(p.comms) > 0
 			found[#found + 1] = used and digest or nil
 		end
+		if p.position then names[#names + 1] = p.name end
 	end
 	if #found == 1 then return found[1] end
 	if #found > 1 then
@@ -165,6 +166,7 @@ local function in_use(ctx, word)
 	end
 	error(errors.new("not_found", ("policy %s is not in use"):format(word), { hint = held_too
 		and ("policy use '%s?NAME=VALUE' uses it with these values"):format(word)
+		or errors.nearest(word, names)
 		or "policy list shows the policies in use, in order" }), 0)
 end
 
