@@ -90,14 +90,15 @@ deb rpm packages:
 	@test/setup.sh build $(if $(filter deb,$@),deb,packages)
 	@packaging/build.sh $@ $(VERSION) build/packages
 
-## package: check-packages  lintian, rpmlint; images of the Containerfile on an empty Debian 12; all in Debian 13 and sid
+## package: check-packages  lintian, rpmlint; images of the Containerfile; in Debian 13 and sid; check-glibc
 .PHONY: check-packages
 check-packages: packages
 	@test/setup.sh buildah
-	@$(RELEASE_OF) $(RELEASE)/test/fakes/host/standin >/dev/null
+	@$(RELEASE_OF) $(RELEASE)/test/fakes/host/standin $(ANSWERS) >/dev/null
 	@test/packaging/packages.sh $(CURDIR)/build/root build/packages $(CURDIR)/$(RELEASE)
 	@test/packaging/packages_newer.sh $(CURDIR)/build/root build/packages trixie
 	@test/packaging/packages_newer.sh $(CURDIR)/build/root build/packages sid
+	@$(OLD_GLIBC)
 
 ## package: deb-arm64       Debian packages for arm64 by cross compilation
 ## package: check-packages-arm64  lintian; with their dependencies from Debian, under qemu-user

@@ -215,14 +215,15 @@ check-rdma:
 check-fresh:
 	@test/packaging/fresh.sh $(CURDIR)/build/fresh
 
-## check: check-glibc     the plugin built and called in a Debian 11 (root)
+# Part of check-packages.
+## check: check-glibc     the plugin, built there and as a package, called in a Debian 11 (root)
 .PHONY: check-glibc
 ANSWERS = $(patsubst %.bpf.c,$(RELEASE)/%.policy,$(wildcard test/corpus/answers/*.bpf.c))
-check-glibc:
-	@test/setup.sh build
-	@$(RELEASE_OF) $(RELEASE)/libncclbpf.so $(ANSWERS) >/dev/null
-	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so \
-		$(RELEASE)/test/corpus/answers
+OLD_GLIBC = test/packaging/old_glibc.sh $(CURDIR)/build/root build/packages \
+	$(RELEASE)/test/corpus/answers
+check-glibc: deb
+	@$(RELEASE_OF) $(ANSWERS) >/dev/null
+	@$(OLD_GLIBC)
 
 # The plugin cross-compiled for arm64: NCCL's stand-in calls every interface of it
 # under qemu-user.

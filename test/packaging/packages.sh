@@ -17,10 +17,10 @@ say $? "lintian finds no error and no warning" "$root.lintian.log"
 rpmlint --config "$TOP/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
 say $? "rpmlint finds no error" "$root.rpmlint.log"
 
-dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" &&
-	grep -q libbpf1 "$root.depends.log" &&
-	! grep -q libibverbs "$root.depends.log"
-say $? "the package depends on the libraries of the shell, not on libibverbs1" "$root.depends.log"
+say_depends "$packages"
+rpm -qpR "$packages"/*/ncclbpf-libs-*.rpm >"$root.depends.log" &&
+	! grep -vE '^(ld-linux.*|lib(c|dl|pthread))\.so\.|^rpmlib\(|^rtld\(' "$root.depends.log"
+say $? "ncclbpf-libs requires libc alone" "$root.depends.log"
 
 debian=docker.io/library/debian:12-slim
 empty=$root
@@ -116,13 +116,14 @@ accepted() {
 	root_run ncclbpf-shell policy verify \
 		/usr/share/ncclbpf/policies/size_aware.policy | grep accepted
 }
-try "the shell verifies a policy of ncclbpf-dev" accepted
+try "the shell verifies a policy of libncclbpf" accepted
 try "Lua finds the module" root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")'
 try "Python finds the module" root_run \
 	python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())'
 removed() {
 	left=$(root_run sh -c \
-		'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf >/dev/null &&
+		'apt-get purge -y -qq libncclbpf ncclbpf ncclbpf-dev lua-ncclbpf \
+			python3-ncclbpf >/dev/null &&
 		find /usr /etc -name "*ncclbpf*"') || return
 	echo "$left"
 	[ -z "$left" ]

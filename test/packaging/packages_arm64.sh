@@ -25,10 +25,7 @@ shell() { emulate "$root/usr/bin/ncclbpf-shell" "$@"; }
 lintian --no-cfg --allow-root --fail-on error,warning \
 	--suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$log" 2>&1
 say $? "lintian finds no error and no warning" "$log"
-depends=$(dpkg-deb -f "$packages"/ncclbpf_*_arm64.deb Depends)
-echo "$depends" >"$log"
-case $depends in *libibverbs*) false ;; *libbpf1*) ;; *) false ;; esac
-say $? "the package depends on the libraries of the shell, not on libibverbs1" "$log"
+say_depends "$packages"
 rm -f "$root.complete"
 "$TOP/packaging/sysroot.sh" "$root" arm64 lua5.4 $(find "$(cd "$packages" &&
 	pwd)" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort) >"$log" 2>&1

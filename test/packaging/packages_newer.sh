@@ -28,15 +28,16 @@ nothing() {
 root_make "$suite" python3
 mkdir -p "$root/packages"
 cp "$packages"/*.deb "$packages"/*/*.rpm "$root/packages/" && rm -f "$root"/packages/*-dbgsym_*
-try "apt-get installs the Debian packages in Debian $suite" root_run \
-	sh -c 'apt-get install -y -qq --no-install-recommends /packages/*.deb'
+# Those that the documents name, and the others.
+try "apt-get installs the Debian packages in Debian $suite" documented ncclbpf \
+	"-y -qq --no-install-recommends ./ncclbpf-dev_*.deb ./*-ncclbpf_*.deb"
 [ $bad -eq 0 ] || exit 1
 try "the shell verifies a policy" accepted
 try "the loader finds the plugins by their names" loads ""
 try "Lua finds the module" root_run lua5.4 -e 'require "ncclbpf"'
 try "Python finds the module" root_run python3 -c 'import ncclbpf'
 try "removing them" root_run \
-	apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf
+	apt-get purge -y -qq libncclbpf ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf
 try "leaves nothing" nothing
 if [ "$suite" = sid ]; then
 	echo "1..$n"

@@ -23,6 +23,24 @@ try() { # name, command...
 	say $? "$name" "$log"
 }
 
+# What Debian's packages in a folder need: the shell its libraries, the plugin libc alone.
+say_depends() { # folder
+	for p in ncclbpf libncclbpf; do
+		dpkg-deb -f "$1/$p"_*.deb Depends
+	done >"$root.depends.log"
+	sed -n 1p "$root.depends.log" | grep -q libbpf1 &&
+		[ "$(sed -n 2p "$root.depends.log")" = 'libc6 (>= 2.28)' ]
+	say $? "the shell depends on its libraries, the plugin on libc alone" "$root.depends.log"
+}
+
+# The line of docs/quickstart.md that installs up to a package, of the files in /packages.
+# Without -y apt-get refuses to install a package more than are named.
+documented() { # package, more arguments
+	line=$(grep "^    apt-get install .*/$1_[*].deb\$" "$TOP/docs/quickstart.md") || return
+	shift
+	root_run sh -c "cd /packages && $line $*"
+}
+
 root_unmount() {
 	for m in proc dev sys; do mountpoint -q "$root/$m" && umount -l "$root/$m"; done
 }
