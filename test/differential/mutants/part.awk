@@ -1,5 +1,5 @@
-# part.awk rules.txt survivors.txt lax.txt mutants.txt: part @i of @n of the
-# mutants, into @part.txt, and into @part.listed.txt those that are listed as survivors, unless
+# part.awk rules.txt survivors.txt lax.txt mutants.txt: the mutants that are
+# tried, into @part.txt, and into @part.listed.txt those that are listed as survivors, unless
 # @all of them are tried. Of the kind lax one in @sample is taken, and those of rules.txt; of a
 # sample without those that are listed, of which check.awk asks nothing. A
 # hash of the mutant's text chooses, so that a change elsewhere leaves the sample as it is.
@@ -23,4 +23,4 @@ FILENAME ~ /(survivors|lax)\.txt$/ { listed[$1 FS $2 FS $3]; next }
 	key = $2 FS $4 FS text
 }
 $2 == "lax" && (hash($4 FS $5) % sample || !all && key in listed) && !(key in keep) { next }
-at++ % n == i % n { print >(part (!all && key in listed ? ".listed.txt" : ".txt")) }
+{ print >(part (!all && key in listed ? ".listed.txt" : ".txt")) }

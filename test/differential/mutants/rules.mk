@@ -5,8 +5,7 @@ MUTANT_SRC := $(wildcard core/bpf/verify/*.c core/bpf/verify/*/*.c)
 MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
 MUTANT_REST = $(filter-out $(B)/core/bpf/verify/%,$(CORE) $(LOADER)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o $(ASM)
-MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
-	test_callbacks test_weight)
+MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits test_weight)
 MUTANT_KINDS ?= refuse label weigh
 MUTANT_SAMPLE ?= 1# of the kind lax only each so many
 MUTANT_RULES := test/differential/mutants/rules.txt
@@ -31,22 +30,17 @@ $(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
 mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS) \
 	$(filter $(B)/test/corpus/accept/% $(B)/test/corpus/reject/%,$(CORPUS))
 
-# In as many parts as there are processors. Of a sample, the listed ones only
+# By as many processes as there are processors. Of a sample, the listed ones only
 # meet the quick programs: a run of all tests that ends without a difference takes longest.
 # Fresh memory has no zeros, so that a mutant that leaves a field unset is noticed each time.
-MUTANT_PARTS := $(foreach n,$(shell seq $$(nproc)),$(MUTANTS)/part$(n))
 MUTANT_ALL = $(filter 1,$(strip $(MUTANT_SAMPLE)))
 mutants-table: export MALLOC_PERTURB_ = 171
 mutants-table: mutants-build
-	@rm -f $(MUTANTS)/part*
-	@i=0; for p in $(MUTANT_PARTS); do i=$$((i + 1)); \
-		awk -F'\t' -v n=$(words $(MUTANT_PARTS)) -v i=$$i -v all=$(MUTANT_ALL) \
-			-v sample=$(strip $(MUTANT_SAMPLE)) -v part=$$p \
-			-f test/differential/mutants/part.awk $(MUTANT_LISTS) $(MUTANTS)/verify/mutants.txt; \
-		{ B=$(B) TOP=. $(MUTANTS)/mutants $$p.txt $$p.out "$(MUTANT_KINDS)" $(MUTANT_UNITS); \
-		B=$(B) TOP=. MUTANT_QUICK=1 $(MUTANTS)/mutants $$p.listed.txt $$p.listed.out \
-			"$(MUTANT_KINDS)"; } & \
-	done; wait; sort -n $(MUTANT_PARTS:=.out) $(MUTANT_PARTS:=.listed.out) >$(MUTANTS)/table.txt
+	@awk -F'\t' -v all=$(MUTANT_ALL) -v sample=$(strip $(MUTANT_SAMPLE)) -v part=$(MUTANTS)/part \
+		-f test/differential/mutants/part.awk $(MUTANT_LISTS) $(MUTANTS)/verify/mutants.txt
+	@B=$(B) TOP=. $(MUTANTS)/mutants $(MUTANTS)/part.txt $(MUTANTS)/part.listed.txt \
+		$(MUTANTS)/part.out "$(MUTANT_KINDS)" $(JOBS) $(MUTANT_UNITS)
+	@sort -n $(MUTANTS)/part.out >$(MUTANTS)/table.txt
 
 # Which test notices each check of the verifier when it is switched off.
 mutants: mutants-table
