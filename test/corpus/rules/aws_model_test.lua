@@ -32,7 +32,7 @@ end
 
 local nodes, bytes = {}, { "0..64G" }
 for i = 1, 70 do nodes[i] = i end
-for i = 1, 200 do bytes[#bytes + 1] = math.floor(1.1 ^ i * 100) end
+for i = 1, 130 do bytes[#bytes + 1] = math.floor(1.16 ^ i * 100) end
 return {
 	policy = "aws_model.bpf.c",
 	{ name = "the rule", answer = rule, over = { coll = "allreduce", nodes = nodes,

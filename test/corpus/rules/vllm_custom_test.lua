@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 local most = { [2] = 64 << 20, [4] = 32 << 20, [6] = 1 << 19, [8] = 1 << 18 }
 local bytes = { "0..1G" }
-for i = 1, 3000 do bytes[#bytes + 1] = i * 8 end
-for i = 1, 3000 do bytes[#bytes + 1] = (i * 7919 % 8192) << 13 | i % 32 end
+for i = 1, 1380 do bytes[#bytes + 1] = i * 8 end
+for i = 1, 1380 do bytes[#bytes + 1] = (i * 7919 % 8192) << 13 | i % 32 end
 return {
 	policy = "vllm_custom.bpf.c",
 	{ name = "the rule", over = { coll = { "allreduce", "reduce" }, nodes = { 1, 2 },
