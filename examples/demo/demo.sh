@@ -129,6 +129,6 @@ The job has ended well: no rank hung, no rank differed. To attach by hand:
 
     export NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_PROFILER_PLUGIN=$B/libncclbpf.so
     $B/test/fakes/host/standin --ranks 8 --procs --events --seconds 600 --pause-ms 100 \\
-        --coll allreduce,allgather,reducescatter &
+        --coll allreduce,allgather,reducescatter,broadcast &
     $B/ncclbpf-shell
 END

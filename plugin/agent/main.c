@@ -346,8 +346,6 @@ static void service_free(struct service *s)
 	nb_http_free(a->http);
 	nb_own_free(&a->own);
 	json_decref(a->result);
-	json_decref(a->fixed);
-	json_decref(a->kept);
 	nb_view_clear(&a->view);
 	nb_segment_detach(a->site.seg);
 	nb_jobdir_close(&a->dir);

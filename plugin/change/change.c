@@ -13,6 +13,7 @@
 #include "core/base/liveness.h"
 #include "core/job/segment/agree.h"
 #include "core/job/segment/report.h"
+#include "plugin/change/lacking.h"
 #include "plugin/change/sync.h"
 #include "plugin/change/no_tuner.h"
 #include "plugin/comm/comm.h"
@@ -161,12 +162,6 @@ static bool comm_in_use(const struct nb_seg_comm *c)
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
 }
 
-/* Returns true if the fleet changes communicator @c. */
-static bool is_of_fleet(const struct nb_seg_comm *c)
-{
-	return __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
-}
-
 static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here, struct nb_err *err)
 {
 	nb_fail(err, NB_E_REFUSED, 0,
@@ -198,7 +193,7 @@ static int check_complete(const struct nb_segment *s, bool wait, struct nb_err *
 			 * alone, so they need not be complete
 			 */
 			continue;
-		if (here && here < c->nranks && !is_of_fleet(c))
+		if (here && here < c->nranks && !nb_seg_of_fleet(c))
 			return fail_incomplete(c, here, err);
 	}
 	return 0;
@@ -222,7 +217,7 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
 		/* ranks that keep their generation reach no fence any more */
-		if (comm_in_use(c) && !is_of_fleet(c) && !nb_startup_fixed(s, c, fixed) &&
+		if (comm_in_use(c) && !nb_seg_of_fleet(c) && !nb_startup_fixed(s, c, fixed) &&
 		    !nb_fence_ready(c))
 			return nb_fail(
 				err, NB_E_BUSY, 0,
@@ -286,7 +281,7 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty, struct nb_e
 	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n && !rc; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (comm_in_use(c) && (is_of_fleet(c) || !nb_startup_fixed(s, c, fixed)))
+		if (comm_in_use(c) && (nb_seg_of_fleet(c) || !nb_startup_fixed(s, c, fixed)))
 			rc = check_comm_agrees(s, i, empty, err);
 	}
 	return rc;
@@ -351,7 +346,7 @@ static int check_once(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE]
 	for (uint32_t i = 0, n = nb_seg_ncomms(s->mem); i < n; i++) {
 		struct nb_seg_comm *c = &s->mem->comm[i];
 
-		if (comm_in_use(c) && !is_of_fleet(c))
+		if (comm_in_use(c) && !nb_seg_of_fleet(c))
 			nb_fence_recover(c);
 	}
 	rc = check_fleet(err);
@@ -434,28 +429,6 @@ static void commit_comm(struct nb_seg_comm *c, uint32_t number, const struct nb_
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
-/* Returns true if the policies of @digest for @c need a clock that @c does not have here. */
-static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA256_SIZE],
-			char why[NB_STARTUP_WHY])
-{
-	struct nb_gen *g;
-	bool needs;
-
-	nb_lock(NB_LOCK_STATE);
-	g = nb_gens_find(digest);
-	needs = g && nb_gen_of(g, c->comm_id)->state_size;
-	nb_unlock(NB_LOCK_STATE);
-	if (!needs || ((c->nnodes == 1 || is_of_fleet(c)) &&
-		       nb_startup_clock(c) == NB_CLOCK_CALLS && c->has_id == NB_ID_TUNER))
-		return false;
-	snprintf(why, NB_STARTUP_WHY, "the policies have replicated maps, and %s",
-		 c->nnodes != 1 && !is_of_fleet(c)
-			 ? "it spans nodes: set NCCLBPF_FLEET in all processes"
-			 : "its ranks do not all count API calls: set NCCL_PROFILER_PLUGIN=ncclbpf "
-			   "in all processes, for NCCL 2.28 also NCCLBPF_API_CLOCK=on");
-	return true;
-}
-
 /*
  * Report a communicator that keeps its generation: while it lives, or until its
  * ranks have registered (nb_change_catch_up). Returns false if a fence can move it.
@@ -463,8 +436,7 @@ static bool lacks_calls(const struct nb_seg_comm *c, const uint8_t digest[NB_SHA
 static bool report_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 const uint8_t digest[NB_SHA256_SIZE], struct nb_change_comm *out)
 {
-	if ((is_of_fleet(c) || !nb_startup_fixed(s, c, out->why)) &&
-	    !lacks_calls(c, digest, out->why))
+	if (!nb_startup_fixed(s, c, out->why) && !nb_lacks_calls(c, digest, out->why))
 		return false;
 	out->comm_id = c->comm_id;
 	out->ranks = c->nranks;
@@ -536,7 +508,7 @@ static bool comm_lags(const struct nb_segment *s, const struct nb_seg_comm *c, u
 	uint64_t word = __atomic_load_n(&c->record.word, __ATOMIC_SEQ_CST);
 	char fixed[NB_STARTUP_WHY];
 
-	if (!comm_in_use(c) || c->has_id != NB_ID_PROFILER || is_of_fleet(c) ||
+	if (!comm_in_use(c) || c->has_id != NB_ID_PROFILER || nb_seg_of_fleet(c) ||
 	    nb_fence_word_state(word) == NB_FENCE_COMMIT || nb_startup_fixed(s, c, fixed))
 		return false;
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
@@ -602,7 +574,7 @@ static void commit_comms(uint32_t number, bool behind, struct nb_change *out)
 		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
 		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 
-		if (!comm_in_use(&comm[i]) || is_of_fleet(&comm[i]) ||
+		if (!comm_in_use(&comm[i]) || nb_seg_of_fleet(&comm[i]) ||
 		    out->ncomms == NB_CHANGE_COMMS ||
 		    (behind && !can_catch_up(nb_self.seg, i, number)))
 			continue;
@@ -656,6 +628,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 		return fail_aborted(out, err);
 	note_no_tuner(digest, out);
 	set_baseline(nb_self.seg->mem, number);
+	nb_lacking_note(NB_LACKING_BASELINE, digest);
 	NB_STEP(BASELINE);
 	out->generation = number;
 	out->shown = nb_history_number(number);
@@ -664,7 +637,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE], struct nb_change *ou
 	return 0;
 }
 
-/* Report what a commit would do to each communicator; of the fleet, those that it cannot move. */
+/* Report what a commit would do to each communicator of this host. */
 static void forecast_comms(struct nb_change *out)
 {
 	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
@@ -673,16 +646,15 @@ static void forecast_comms(struct nb_change *out)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
-		if (!comm_in_use(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
+		if (!comm_in_use(&comm[i]) || nb_seg_of_fleet(&comm[i]) ||
+		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (report_fixed(nb_self.seg, &comm[i], out->digest, to)) {
-			out->ncomms++;
-		} else if (!is_of_fleet(&comm[i])) {
+		if (!report_fixed(nb_self.seg, &comm[i], out->digest, to)) {
 			to->comm_id = comm[i].comm_id;
 			to->ranks = comm[i].nranks;
 			to->state = NB_CHANGE_STAGED;
-			out->ncomms++;
 		}
+		out->ncomms++;
 	}
 }
 
@@ -709,6 +681,7 @@ int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected, str
 	if (rc)
 		return rc;
 	forecast_comms(out);
+	nb_lacking_note(NB_LACKING_STAGED, digest);
 	list_unchangeable(out);
 	note_no_tuner(digest, out);
 	out->state = NB_CHANGE_STAGED;

@@ -65,6 +65,7 @@ static void publish_settings(void)
 	self->setting[NB_SETTING_COHERENCE] = (uint32_t)num[NB_P_COHERENCE];
 	self->setting[NB_SETTING_MAX_CHANNELS] = (uint32_t)num[NB_P_MAX_CHANNELS];
 	self->setting[NB_SETTING_MAX_RUN] = (uint32_t)num[NB_P_MAX_RUN];
+	self->setting[NB_SETTING_FLEET] = nb_params_fleet();
 	self->setting[NB_SETTING_FENCE_MARGIN] = (uint32_t)num[NB_P_FENCE_MARGIN];
 	self->setting[NB_SETTING_FENCE_TIMEOUT_MS] = (uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
 }

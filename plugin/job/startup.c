@@ -162,6 +162,7 @@ static uint32_t ranks_with_calls(const struct nb_seg_comm *c, uint32_t *see)
 
 enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c)
 {
+	bool open = !__atomic_load_n(&c->clock, __ATOMIC_ACQUIRE);
 	enum nb_clock_kind begun = nb_seg_clock(c);
 	uint32_t see, n = ranks_with_calls(c, &see);
 
@@ -170,7 +171,9 @@ enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c)
 		return NB_CLOCK_NONE;
 	if (begun != NB_CLOCK_DECISIONS)
 		return begun;
-	if (n && see == n && (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))
+	/* ranks that have begun count decisions, whatever the later ones could count */
+	if (open && n && see == n &&
+	    (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))
 		return NB_CLOCK_CALLS;
 	/* NCCL asks no tuner for a single rank */
 	return c->nranks > 1 && __atomic_load_n(&c->asks_some, __ATOMIC_ACQUIRE)
@@ -193,8 +196,9 @@ void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size)
 			 n - see, n);
 	else
 		snprintf(text, size,
-			 "ranks missed API calls, because NCCL's event mask was set by somebody "
-			 "else (RAS: CONTROL PROFILER_MASK); new communicators can change");
+			 "ranks missed API calls, because one began before all had registered, or "
+			 "somebody else has set NCCL's event mask (RAS: CONTROL PROFILER_MASK); "
+			 "new communicators can change");
 }
 
 const struct nb_seg_proc *nb_startup_other(const struct nb_segment *s)

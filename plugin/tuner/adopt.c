@@ -221,10 +221,11 @@ static void mark_fleet(const struct nb_comm *c)
 
 /*
  * Start a communicator of the fleet. Its first generation is NCCL's own choice
- * for all ranks.
+ * for all ranks, also if the record names a later one already.
  */
 static void begin_in_fleet(struct nb_comm *c)
 {
+	take_gen(c, nb_gen_of(nb_gens.empty, c->init.comm_id));
 	c->fence.follows = true;
 	c->fence.number = 0;
 	__atomic_store_n(&c->fence.slot->generation, 0, __ATOMIC_RELEASE);
@@ -234,11 +235,11 @@ static void begin_in_fleet(struct nb_comm *c)
 /* Choose the events that number this rank's fences. */
 static void choose_clock(struct nb_comm *c)
 {
-	uint32_t none = NB_CLOCK_DECISIONS;
+	uint32_t open = 0;
 	enum nb_clock_kind kind = nb_startup_clock(c->seg);
 
 	/* a clock that has ended stays so (nb_mask_stop_calls) */
-	if (!__atomic_compare_exchange_n(&c->seg->clock, &none, (uint32_t)kind, false,
+	if (!__atomic_compare_exchange_n(&c->seg->clock, &open, (uint32_t)kind, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		kind = nb_startup_clock(c->seg);
 	if (kind == NB_CLOCK_NONE)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "plugin/change/lacking.h"
 #include "plugin/change/sync.h"
 #include "plugin/comm/comm.h"
 #include "plugin/env/override.h"
@@ -156,6 +157,19 @@ static void take_slot(struct nb_comm *c, struct nb_seg_comm *entry, uint32_t slo
 }
 
 /*
+ * Note that the communicator cannot have the job's replicated maps if this rank counts no
+ * API calls. Changes note it for later generations (nb_lacking_note).
+ */
+static void note_lacking(const struct nb_comm *c, struct nb_seg_comm *entry)
+{
+	if ((c->init.calls && c->init.has_id == NB_ID_TUNER) ||
+	    !nb_gen_of(nb_gens.baseline, c->init.comm_id)->state_size)
+		return;
+	__atomic_store_n(&entry->lacks[NB_LACKING_BASELINE],
+			 nb_lacking_mark(nb_gens.baseline->digest), __ATOMIC_RELEASE);
+}
+
+/*
  * Register the rank in the segment. The caller holds the segment's lock and
  * NB_LOCK_STATE. Without an identity there is no entry for the rank, because
  * ranks of equal communicators could not be told apart in it.
@@ -185,8 +199,10 @@ static void join_segment(struct nb_comm *c)
 		number = entry->slot[slot].generation;
 	nb_gens_publish(number, c->gen);
 	c->fence.number = number;
-	if (entry)
-		take_slot(c, entry, slot);
+	if (!entry)
+		return;
+	note_lacking(c, entry);
+	take_slot(c, entry, slot);
 }
 
 /*

@@ -98,6 +98,17 @@ E
 lua_run check.lua <ex.json 2>why
 ok "context, costs, lines" $?
 
+policy early '	if (ctx->bytes < MIB(4) || ctx->bytes > MIB(32))
+		return 0;
+	ctx->algo = NCCL_ALGO_RING;
+	ctx->proto = NCCL_PROTO_SIMPLE;'
+use early
+status 0 "a range by early returns is explained" -o table explain allreduce 16M
+has "as a range" out "bytes (16M) in 4M to 32M"
+status 0 "outside of it" -o table explain allreduce 64M
+has "too" out "bytes (64M) not in 4M to 32M"
+use made
+
 # ---- choices: each power of two, of one communicator ----
 # listed ARGS...: the rows of choices, with single blanks
 listed() {

@@ -412,6 +412,7 @@ TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 	c->fleet = NB_FLEET_BEGUN;
 	c->fleet_since = 1;
 	c->slot[0].state = NB_SLOT_LIVE;
+	c->slot[0].announced = 101;
 	a.site.seg = &seg;
 	a.site.comm[0].comm_id = 9;
 	a.site.comm[0].word = nb_fence_word(NB_FENCE_COMMIT, 7, 100);

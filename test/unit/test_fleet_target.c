@@ -85,18 +85,22 @@ TEST(no_site_is_no_answer)
 	stands(NB_TARGETS_UNKNOWN, "a");
 }
 
-/* One site says that its ranks cannot use the policies of the change. */
+/* One site says that its ranks cannot have the generation's replicated maps. */
 TEST(a_communicator_whose_ranks_do_not_count_calls_stays)
 {
-	put("answer/b",
-	    "{\"fixed\":[\"0000000000000001\",\"" COMM "\"],\"comms\":{\"" COMM "\":{\"id\":10}}}",
-	    MADE);
+	char value[300];
+
+	snprintf(value, sizeof(value),
+		 "{\"since\":5,\"nranks\":4,\"ranks\":2,\"clock\":\"decisions\",\"settings\":[1],"
+		 "\"differs\":\"\",\"lacks\":[\"0000000000000001\",\"%.16s\"]}",
+		 DIGEST);
+	put("comm/" COMM "/b", value, 5);
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 1);
 	ck_assert_msg(strstr(targets.at[0].why, "on site b the ranks do not all count API calls"),
 		      "%s", targets.at[0].why);
-	put("answer/b", "{\"fixed\":[\"0000000000000001\"],\"comms\":{\"" COMM "\":{\"id\":10}}}",
-	    MADE);
+	ck_assert_msg(strstr(targets.at[0].why, "NCCLBPF_API_CLOCK=on"), "%s", targets.at[0].why);
+	put_site("b");
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_str_eq(targets.at[0].why, "");
 }

@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 21,
+	NB_SEG_VERSION = 22,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -176,7 +176,7 @@ enum nb_fleet_kind {
 
 /* The events by which a communicator numbers its fences. */
 enum nb_clock_kind {
-	NB_CLOCK_DECISIONS, /* The events are calls of the tuner. */
+	NB_CLOCK_DECISIONS = 1, /* The events are calls of the tuner. */
 	/* The events are calls of NCCL's API, if all ranks see them. */
 	NB_CLOCK_CALLS,
 	/* NCCL may ask the tuners of some ranks only, and not all ranks see API
@@ -210,7 +210,9 @@ struct nb_seg_comm {
 	/* The two slots between which @differs was found. */
 	uint32_t differ_slot[2];
 	uint32_t differ_value[2]; /* Values of the slots in @differ_slot. */
-	uint32_t clock;		  /* Atomic: an enum nb_clock_kind. */
+	/* Atomic: an enum nb_clock_kind, which the first rank that begins
+	 * chooses; 0: none has. */
+	uint32_t clock;
 	/* Atomic: an enum nb_fleet_kind. If the communicator is in a fleet,
 	 * the record is a copy that the agent writes. */
 	uint32_t fleet;
@@ -232,6 +234,10 @@ struct nb_seg_comm {
 	/* Atomic: 1 if the store lacks the copied record and any that follows
 	 * it. The agent then copies only an outcome that a site writes again. */
 	uint64_t fleet_lost;
+	/* Atomic, written under the lock: the first bytes of the digests of the
+	 * generation that is staged and of the job's, if the communicator cannot
+	 * have their replicated maps; 0: it can. */
+	uint64_t lacks[2];
 	/* Why NCCL decides for this communicator of several hosts; "" if the
 	 * policies decide. */
 	char fleet_why[160];
@@ -246,11 +252,19 @@ struct nb_seg_comm {
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
 
-/* Return the clock that the communicator's first decision has recorded. */
+/* Return true if the fleet changes the communicator. */
+static inline bool nb_seg_of_fleet(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
+}
+
+/* Return the clock that the communicator's first rank has recorded; decisions if none has. */
 static inline enum nb_clock_kind nb_seg_clock(const struct nb_seg_comm *c)
 {
 	uint32_t kind = __atomic_load_n(&c->clock, __ATOMIC_ACQUIRE);
 
+	if (!kind)
+		return NB_CLOCK_DECISIONS;
 	return kind <= NB_CLOCK_NONE ? (enum nb_clock_kind)kind : NB_CLOCK_NONE;
 }
 

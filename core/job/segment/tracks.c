@@ -16,7 +16,7 @@
 
 #define TRACKS_MAGIC UINT64_C(0x316b727466706263) /* The bytes "cbpftrk1" */
 
-enum { VERSION = 3, NAMES = 128 };
+enum { VERSION = 4, NAMES = 128 };
 
 /*
  * The layout of the bytes: a header; then for each communicator its ranks,

@@ -111,8 +111,24 @@ local function answered(d)
 	return read.number(usable) & 1 << algo * 3 + proto
 end
 
--- Return the text of a comparison. For a range of sizes, compilers subtract and compare once
--- ("bytes - 4M <= 28M"); the text shows the range. One bit of the field usable means one algorithm
+-- Return the lowest and the highest value for which field + @plus @op @than holds, unsigned, and
+-- true; or for which it does not hold, and false. nil: it is no range. Compilers subtract the lower
+-- end ("bytes - 4M <= 28M"), or one more than the upper end, and compare with a negative number.
+local function range(plus, op, than)
+	local first, last, inside = -plus, -plus + than, op == "<" or op == "<="
+	if not inside and op ~= ">" and op ~= ">=" then return end
+	local whole = op == "<=" or op == ">" -- @than itself is at the end of the range
+	if than < 0 then
+		-- holds for the numbers from 2^64 + than on, below the wrap
+		first, last, inside = last + (whole and 1 or 0), first - 1, not inside
+	elseif not whole then
+		last = last - 1
+	end
+	if first >= 0 and first <= last then return first, last, inside end
+end
+
+-- Return the text of a comparison. For a range of sizes, compilers subtract and compare once; the
+-- text shows the range. One bit of the field usable means one algorithm
 -- and protocol, but it may have been shifted. @own: the bit of the answer, which alone is
 -- named, since NCCL offers it; 0: none
 local function comparison(b, own)
@@ -124,11 +140,9 @@ local function comparison(b, own)
 	end
 	local plus, op = math.tointeger(l.plus), tostring(b.op)
 	if read.text(l.field) and plus and plus < 0 and not read.text(r.field)
-		and math.type(r.value) == "integer" and r.value >= 0 then
-		local low, high = -plus, -plus + r.value
-		local inside, outside = op == "<=" or op == "<", op == ">" or op == ">="
-		if op == "<" or op == ">=" then high = high - 1 end
-		if inside or outside then
+		and math.type(r.value) == "integer" then
+		local low, high, inside = range(plus, op, r.value)
+		if low then
 			return ("%s (%s) %s %s to %s"):format(
 				l.field, value(l.field, l.value - plus), inside and "in"
 				or "not in", value(l.field, low), value(l.field, high))

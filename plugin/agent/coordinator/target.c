@@ -254,24 +254,24 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v, const struc
 	return x->site != NULL;
 }
 
-/* Returns the first site whose ranks cannot use the policies of the staged change, or NULL. */
-static const char *fixed_at(const struct nb_view *v, const struct nb_group *g)
+/* Returns the first site whose ranks cannot have the replicated maps of @digest, or NULL. */
+static const char *lacking_at(const struct nb_view *v, const struct nb_group *g, const char *digest)
 {
 	for (size_t i = g->first; i < g->end; i++) {
-		const json_t *k = nb_view_at_site(v, "answer", nb_group_site(v, i));
-		const json_t *fixed = json_object_get(k, "fixed");
+		const json_t *lacks = json_object_get(v->at[i].value, "lacks");
 
-		for (size_t n = 0; n < json_array_size(fixed); n++) {
-			const char *id = json_string_value(json_array_get(fixed, n));
+		for (size_t n = 0; n < json_array_size(lacks); n++) {
+			const char *mark = json_string_value(json_array_get(lacks, n));
 
-			if (id && !strcmp(id, g->id))
+			if (mark && strlen(mark) == 16 && !strncmp(mark, digest, 16))
 				return nb_group_site(v, i);
 		}
 	}
 	return NULL;
 }
 
-static bool target_fill(struct nb_target *x, const struct nb_view *v, const struct nb_group *g)
+static bool target_fill(struct nb_target *x, const struct nb_view *v, const struct nb_group *g,
+			const char *digest)
 {
 	const struct nb_view_key *k = group_record(v, g->id);
 
@@ -291,12 +291,13 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v, const stru
 		snprintf(x->why, sizeof(x->why),
 			 "the ranks have made no decision yet: "
 			 "the change applies from the first one on");
-	if (!*x->why && fixed_at(v, g))
+	if (!*x->why && lacking_at(v, g, digest))
 		snprintf(
 			x->why, sizeof(x->why),
 			"the policies have replicated maps, and on site %.40s the ranks do not all "
-			"count API calls: set NCCL_PROFILER_PLUGIN=ncclbpf in all processes",
-			fixed_at(v, g));
+			"count API calls: set NCCL_PROFILER_PLUGIN=ncclbpf, for NCCL 2.28 also "
+			"NCCLBPF_API_CLOCK=on",
+			lacking_at(v, g, digest));
 	return true;
 }
 
@@ -327,7 +328,7 @@ bool nb_targets_find(struct nb_targets *t, const struct nb_view *v, const char *
 			t->same++;
 			continue;
 		}
-		if (!target_fill(&t->at[t->n], v, &g)) {
+		if (!target_fill(&t->at[t->n], v, &g, digest)) {
 			target_free(&t->at[t->n]);
 			nb_targets_free(t);
 			return false;
@@ -598,7 +599,7 @@ bool nb_targets_lacking(const struct nb_view *v)
 		if (k && is_armed_again(k->value))
 			continue;
 		group_why(v, &g, why, sizeof(why));
-		if (!*why && *want && group_begun(v, &g) &&
+		if (!*why && *want && group_begun(v, &g) && !lacking_at(v, &g, want) &&
 		    strcmp(target_digest(k ? k->value : NULL), want))
 			return true;
 	}

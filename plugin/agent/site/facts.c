@@ -114,7 +114,5 @@ void nb_agent_answer(struct nb_agent *a)
 	o = nb_site_seen(&a->site);
 	if (a->result)
 		json_object_update(o, a->result);
-	if (json_array_size(a->fixed))
-		json_object_set(o, "fixed", a->fixed);
 	nb_own_set(&a->own, NB_OWN_ANSWER, o);
 }

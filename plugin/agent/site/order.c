@@ -301,13 +301,6 @@ static void tick_commit(struct nb_agent *a)
 			   nb_view_str(k->value, "maker"));
 }
 
-static void set_list(json_t **to, json_t *list)
-{
-	json_incref(list);
-	json_decref(*to);
-	*to = list;
-}
-
 static void tick_drop(struct nb_agent *a)
 {
 	int64_t n = order_n(a, "order/drop");
@@ -317,8 +310,6 @@ static void tick_drop(struct nb_agent *a)
 		return;
 	give_short(a, NB_PROCS_DROP, a->staged_n, a->staged_digest, "");
 	*a->staged_digest = '\0';
-	/* what catches up gets the committed generation */
-	set_list(&a->fixed, a->kept);
 }
 
 void nb_agent_orders(struct nb_agent *a)
@@ -337,7 +328,6 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 		return; /* the agent's next round tries to commit again */
 	a->commit_tries = 0;
 	*a->staged_digest = '\0';
-	set_list(&a->kept, a->fixed);
 	*committed(a) = r->n;
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s", (unsigned long long)r->n,
@@ -351,12 +341,12 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 {
 	switch (r->kind) {
 	case NB_PROCS_STAGE:
-		set_list(&a->fixed, r->err.code ? a->kept : r->fixed);
-		nb_procs_result_free(r);
 		a->staging_n = 0;
 		a->staged_n = (int64_t)r->n;
 		snprintf(a->staged_digest, sizeof(a->staged_digest), "%s",
 			 r->err.code ? "" : r->digest);
+		/* one transaction writes both keys; the first says what the change cannot move */
+		nb_agent_describe(a);
 		tell_result(a, (int64_t)r->n, r->err.code ? "failed" : "staged", r->digest,
 			    &r->err);
 		break;

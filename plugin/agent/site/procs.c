@@ -164,38 +164,6 @@ static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
 		       r->digest, o->digest);
 }
 
-/*
- * Returns the identities of the communicators that the checked change cannot move.
- * @answer: reply to change check
- */
-static json_t *fixed_comms(const json_t *answer)
-{
-	const json_t *comms = json_object_get(json_object_get(answer, "data"), "comms");
-	json_t *fixed = json_array();
-
-	for (size_t i = 0; i < json_array_size(comms); i++) {
-		const json_t *c = json_array_get(comms, i);
-
-		if (!strcmp(nb_view_str(c, "state"), "unchangeable"))
-			json_array_append(fixed, json_object_get(c, "comm"));
-	}
-	return fixed;
-}
-
-/* Ask one process whether the staged change may be made, and where. */
-static int check_staged(struct nb_local *p, const char *line, struct nb_procs_result *r)
-{
-	json_t *a;
-	int rc;
-
-	send_line(p, line, -1);
-	rc = read_answer(p, nb_local_until((int)nb_agent_times.process), &a, &r->err);
-	if (!rc)
-		r->fixed = fixed_comms(a);
-	json_decref(a);
-	return rc;
-}
-
 static int order_stage(struct peers *all, const struct nb_procs_order *o, struct nb_procs_result *r)
 {
 	char line[sizeof(o->line) + 64];
@@ -214,7 +182,7 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o, struct
 		return adopt_staged(all, o, r);
 	snprintf(line, sizeof(line), "change check %s fleet=%llu", r->digest,
 		 (unsigned long long)o->n);
-	rc = check_staged(&all->at[0], line, r);
+	rc = ask(all, 1, line, NULL, NULL, &r->err);
 	if (!rc)
 		return 0;
 	snprintf(line, sizeof(line), "change abort %s", r->digest);
@@ -473,8 +441,6 @@ void nb_procs_result_free(struct nb_procs_result *r)
 	free(r->data.bytes);
 	memset(r->image, 0, sizeof(r->image));
 	memset(&r->data, 0, sizeof(r->data));
-	json_decref(r->fixed);
-	r->fixed = NULL;
 	r->nimages = 0;
 }
 

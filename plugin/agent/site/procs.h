@@ -2,7 +2,6 @@
 #ifndef NB_PLUGIN_AGENT_SITE_PROCS_H
 #define NB_PLUGIN_AGENT_SITE_PROCS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,8 +66,6 @@ struct nb_procs_order {
  * @err: has code 0 on success
  * @data, @image: the bytes of NB_PROCS_EXPORT and NB_PROCS_PROPOSAL, which
  * nb_procs_result_free frees
- * @fixed: identities of communicators that the staged change cannot move, an array of
- * strings, or NULL; nb_procs_result_free drops it
  */
 struct nb_procs_result {
 	enum nb_procs_kind kind;
@@ -78,7 +75,6 @@ struct nb_procs_result {
 	struct nb_err err;
 	struct nb_procs_blob image[NB_PROCS_IMAGES], data;
 	size_t nimages;
-	json_t *fixed;
 };
 
 int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir, struct nb_err *err);

@@ -314,8 +314,10 @@ static bool is_pending(const struct nb_site *s, uint32_t i)
 {
 	uint64_t word = s->comm[i].word;
 
+	/* a rank that has not begun may have the generation's number from its start */
 	return nb_fence_word_state(word) == NB_FENCE_COMMIT &&
-	       !nb_fence_adopted(entry(s, i), nb_fence_word_gen(word));
+	       (!nb_fence_adopted(entry(s, i), nb_fence_word_gen(word)) ||
+		nb_fence_behind(entry(s, i), nb_fence_word_seq(word)));
 }
 
 bool nb_site_pending(const struct nb_site *s)
@@ -384,6 +386,8 @@ static const char *stand_of(const struct nb_site *s, uint32_t i)
 
 	if (!all_hold(s, entry(s, i), word))
 		return "unstaged";
+	if (nb_startup_clock(entry(s, i)) == NB_CLOCK_NONE)
+		return "beyond";
 	return words[nb_fence_furthest(entry(s, i), word)];
 }
 
@@ -529,10 +533,34 @@ json_t *nb_site_again(const struct nb_site *s, uint32_t i, int64_t over)
 	return nb_record_link(o, is_armed ? nb_record_draw() : id, (int64_t)c->fleet_was);
 }
 
+/*
+ * Returns the first bytes of the digests of generations that the communicator
+ * cannot have (nb_seg_comm.lacks), as hexadecimal numbers; NULL if there are none.
+ */
+static json_t *lacks_of(const struct nb_seg_comm *c)
+{
+	json_t *list = NULL;
+	char text[17];
+
+	for (size_t i = 0; i < sizeof(c->lacks) / sizeof(c->lacks[0]); i++) {
+		uint64_t mark = site_load64(&c->lacks[i]);
+
+		if (!mark)
+			continue;
+		snprintf(text, sizeof(text), "%016llx", (unsigned long long)mark);
+		if (!list)
+			list = json_array();
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
 	bool begun = site_load32(&c->fleet) == NB_FLEET_BEGUN;
+	/* first: the clock and what differs are those of at least so many ranks */
+	uint32_t ranks = nb_seg_registered(c);
 	enum nb_clock_kind clock = nb_startup_clock(c);
 	char why[400] = "";
 
@@ -544,9 +572,9 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 "the ranks wait there until the agents of all sites have answered");
 	else if (begun)
 		nb_startup_clock_text(c, why, sizeof(why));
-	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s}", "since",
+	return json_pack("{s:I,s:I,s:I,s:o*,s:o*,s:s,s:o,s:s}", "since",
 			 (json_int_t)site_load64(&c->fleet_since), "nranks", (json_int_t)c->nranks,
-			 "ranks", (json_int_t)nb_seg_registered(c), "who", ranks_here(s, c),
+			 "ranks", (json_int_t)ranks, "who", ranks_here(s, c), "lacks", lacks_of(c),
 			 "clock",
 			 !begun			   ? "unknown"
 			 : clock == NB_CLOCK_CALLS ? "calls"

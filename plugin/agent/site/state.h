@@ -77,11 +77,6 @@ struct nb_agent {
 	char staged_digest[65];
 	/* result of the last order, for the key answer/SITE; may be NULL */
 	json_t *result;
-	/*
-	 * identities of communicators that the last staged change cannot move, for
-	 * the same key, and those of the last committed one; may be NULL
-	 */
-	json_t *fixed, *kept;
 	uint32_t commit_tries;
 	/* number of sites that received the last order */
 	unsigned sites;

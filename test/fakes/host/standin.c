@@ -7,61 +7,54 @@
 //	standin --ranks 8 [--procs | --threads] [--nccl 2.28.9] [--coll LIST]
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
-//	        [--noise PCT] [--rank-us US]
-//[--report FILE]
-//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
-// N | --split]
-//[--hang]
-//[--events]
-//	        [--rank-env R:NAME=VALUE]... [--probe R:N] [--offer [R:]ALGOS]
+//	        [--noise PCT] [--rank-us US] [--report FILE] [--contend FILE]
+//	        [--nodes N] [--no-nvls] [--comms N] [--groups N | --split] [--hang]
+//	        [--events] [--rank-env R:NAME=VALUE]... [--probe R:N] [--offer [R:]ALGOS]
 //
-// --probe: rank R asks the tuner once more before each N-th collective and does
-// nothing with the answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's
-// API before that and the tuner is not asked.
+// --probe: rank R asks the tuner once more before each N-th collective and does nothing with the
+// answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's API before that and the tuner is
+// not asked.
 //
-// --windows R:FILE: until FILE exists, collectives have symmetric windows, and
-// rank R sends from a buffer outside of its window: NCCL asks rank R's tuner
-// alone, and all ranks run the same symmetric kernel, whatever the tuner
-// answers.
+// --windows R:FILE: until FILE exists, collectives have symmetric windows, and rank R sends from
+// a buffer outside of its window: NCCL asks rank R's tuner alone, and all ranks run the same
+// symmetric kernel, whatever the tuner answers.
 //
-// --offer: in each second round the calls of rank R, or of all ranks, have a
-// configuration that selects these algorithms (ncclCollConfig_t of NCCL 2.31).
+// --offer: in each second round the calls of rank R, or of all ranks, have a configuration that
+// selects these algorithms (ncclCollConfig_t of NCCL 2.31).
 //
-// --events: the library is a profiler as well, and gets the events of each
-// collective as that release tells them. --tags N: the application tags its
-// calls with 0 to N in turn.
+// --events: the library is a profiler as well, and gets the events of each collective as that
+// release tells them. --tags N: the application tags its calls with 0 to N in turn.
 //
-// --groups: so many communicators at once, each with all ranks, which take
-// turns.
+// --groups: so many communicators at once, each with all ranks, which take turns.
 //
-// --grouped: the calls of all communicators are one NCCL group, with each call
-// twice, and odd ranks make them in the opposite order.
+// --grouped: the calls of all communicators are one NCCL group, with each call twice, and odd
+// ranks make them in the opposite order.
 //
-// --split: each rank is in two communicators, which take turns: that of all
-// ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
-// ranks ask twice in theirs, so that the halves do not count alike.
+// --split: each rank is in two communicators, which take turns: that of all ranks, and that of
+// the ranks of its own parity, as after ncclCommSplit. Odd ranks ask twice in theirs, so that the
+// halves do not count alike.
 //
-// --rccl: the library that calls is librccl.so.1, it has 112 channels, and its
-// kernels' times are ticks.
+// --rccl: the library that calls is librccl.so.1, it has 112 channels, and its kernels' times are
+// ticks.
 //
-// --noise: times vary by so much, at random but in every run alike. --rank-us:
-// each rank takes so much longer than the one before, that they can be told
-// apart (1).
+// --noise: times vary by so much, at random but in every run alike. --rank-us: each rank takes so
+// much longer than the one before, that they can be told apart (1).
 //
-// --contend: times are multiplied by the number in FILE, read before each loop:
-// somebody else on the links.
+// --contend: times are multiplied by the number in FILE, read before each loop: somebody else on
+// the links.
 //
-// --rank R --meet FILE: this process is rank R alone; a launcher starts the
-// others with the same FILE.
+// --rank R --meet FILE: this process is rank R alone; a launcher starts the others with the same
+// FILE.
 //
-// --rank-env: one process of --procs begins with another environment.
-// --hang: ranks that took different decisions stand still until SIGTERM, as
-// real ones do, in place of ending.
-// STANDIN_LOCALE=1: the process takes the locale of its environment.
+// --rank-env: one process of --procs begins with another environment. --hang: ranks that took
+// different decisions stand still until SIGTERM, as real ones do, in place of ending.
+// STANDIN_LOCALE=1: the process takes the locale of its environment. STANDIN_LATE=FILE,
+// STANDIN_HOLD=FILE: its rank waits for FILE before it initialises the tuner, or before its first
+// call. STANDIN_ALONE=1: it is a node of its own, so that it waits for no other rank in between.
 // --stalls: at the end, how many decisions waited at a fence, and how long.
 //
-// Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
-// GPUs would hang); 64 usage.
+// Exit status: 0; 1 a call failed; 3 ranks took different decisions (real GPUs would hang); 64
+// usage.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -546,8 +539,16 @@ static uint64_t member(int group, int *rank, int *ranks)
 /* NCCL's own node barrier. */
 static void node_barrier(void)
 {
-	if (opt.procs || opt.threads || opt.meet)
+	if ((opt.procs || opt.threads || opt.meet) && !getenv("STANDIN_ALONE"))
 		pthread_barrier_wait(&meet->all);
+}
+
+static void wait_for(const char *variable)
+{
+	const char *file = getenv(variable);
+
+	while (file && access(file, F_OK) && !meet->stop)
+		nap(1000);
 }
 
 /*
@@ -558,6 +559,7 @@ static int create(struct rank *me, uint64_t id)
 {
 	bool early = host_version < 22800;
 
+	wait_for("STANDIN_LATE");
 	if (early && !opt.events)
 		node_barrier();
 	for (int i = 0; i < me->count * opt.groups; i++) {
@@ -591,6 +593,7 @@ static int create(struct rank *me, uint64_t id)
 	}
 	if (!early)
 		node_barrier();
+	wait_for("STANDIN_HOLD");
 	return 0;
 }
 

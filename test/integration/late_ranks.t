@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600  needs: etcd
+# Ranks that begin after others: a rank whose first call comes after the fleet's first fence, or
+# after the second change was asked for; one that registers after others have decided; and a
+# process of a site that belongs to no fleet. The host ends with status 3 where ranks decided
+# differently.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+R=$B/test/corpus/accept/replicated_count.bpf.o P=$B/policies/size_aware.policy
+needs_store "ranks that begin late"
+[ -e "$R" ] || skip_all "ranks that begin late" "the compiled policies are missing"
+enter_store
+store_of late
+
+host() { # JOB OPTION...: the host of four ranks
+	this=$1
+	shift
+	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
+		NCCLBPF_SOCKET_DIR=$T/a timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 \
+		--seconds inf --coll allgather,reducescatter,allgather,allreduce --min 1K --max 1M \
+		--factor 4 --events "$@" >"$T/$this.out" 2>&1 &
+	job=$!
+	jobs="$jobs $job"
+}
+sites() { # JOB OPTION...: the same on two sites
+	keys=/ncclbpf/1/$1
+	NCCLBPF_FLEET=$fleet serve "$1" a b
+	NCCLBPF_FLEET=$fleet
+	export NCCLBPF_FLEET
+	host "$@" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" \
+		--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3
+	unset NCCLBPF_FLEET
+	await registered
+	need "two sites run the job: $1" $?
+}
+ask() { run --fleet "$fleet" -J "$this" "$@"; }
+stop() {
+	kill -TERM "$job"
+	wait "$job"
+}
+# rows WANT...: column POLICIES of the ranks in the order of their numbers
+rows() {
+	ask -o tsv comm list
+	column policies | tr '\n' ' ' | grep -qx "$*"
+}
+record() { ctl get --prefix --print-value-only "$keys/order/record/" | grep -q "$1"; }
+fence() {
+	ctl get --prefix --print-value-only "$keys/order/record/" | grep -o '"fence":[0-9]*' |
+		cut -d : -f 2
+}
+# The three ranks that do not wait have made their calls at the fence.
+passed() {
+	ask -o tsv comm list
+	column decisions | awk -v f="$(fence)" '$1 > f { n++ } END { exit n != 3 }'
+}
+
+# ---- the first call comes after the fleet's fence
+
+for policy in "$R" "$P"; do
+	name=$(basename "$policy" | cut -d . -f 1)
+	rm -f "$T/go"
+	NCCLBPF_POLICY=$policy
+	export NCCLBPF_POLICY
+	sites "hold_$name" --nodes 1 --nccl 2.29.7 --ahead 1900 --pause-ms 20 \
+		--rank-env "3:STANDIN_HOLD=$T/go"
+	unset NCCLBPF_POLICY
+	await record '"state":"commit"' && await passed
+	ok "$name: the fleet's first fence is passed by the ranks that make calls" $?
+	ask policy use none
+	[ "$rc" -eq 75 ]
+	ok "$name: another change waits for the rank that has made none" $?
+	: >"$T/go"
+	await rows "$name $name $name $name "
+	ok "$name: that rank has the policy from the fence on" $?
+	ask policy use none
+	[ "$rc" -eq 0 ]
+	ok "$name: then changes are possible" $?
+	await rows '\[\] \[\] \[\] \[\] '
+	stop
+	ok "$name: all ranks have decided alike" $?
+done
+
+# ---- a process that belongs to no fleet
+
+sites alone --nodes 2 --nccl 2.29.7 --rank-env 1:NCCLBPF_FLEET=
+ask -o json policy use "$R"
+[ "$rc" -eq 2 ] && grep -q 'NCCLBPF_FLEET of .*: set; of .*: \|NCCLBPF_FLEET of .*: not set; ' out
+ok "a process without NCCLBPF_FLEET is named" $?
+stop
+ok "and all ranks leave the communicator to NCCL" $?
+
+# ---- a policy that the ranks cannot use, from the start
+
+NCCLBPF_POLICY=$R
+export NCCLBPF_POLICY
+sites start --nodes 2 --nccl 2.28.9
+unset NCCLBPF_POLICY
+ask -o json policy use "$R"
+[ "$rc" -eq 2 ] && grep -q '"state":"unchangeable"' out
+ok "a policy that its ranks cannot use is not used at the start, and no change can use it" $?
+stop
+ok "and all ranks leave the communicator to NCCL" $?
+
+# ---- a rank that registers after others have decided, without a fleet
+
+rm -f "$T/go"
+NCCLBPF_API_CLOCK=on
+export NCCLBPF_API_CLOCK
+host apart --nodes 4 --nccl 2.28.9 --ahead 8 --pause-ms 1 --rank-env "1:STANDIN_LATE=$T/go" \
+	--rank-env 0:STANDIN_ALONE=1 --rank-env 1:STANDIN_ALONE=1 --rank-env 2:STANDIN_ALONE=1 \
+	--rank-env 3:STANDIN_ALONE=1
+here() { NCCLBPF_SOCKET_DIR=$T/a run -J apart "$@"; }
+begun() { here -o tsv comm list; column decisions | awk '$1 > 0 { n++ } END { exit n < 3 }'; }
+await begun
+: >"$T/go"
+all() { here -o tsv comm list; [ "$(column decisions | awk '$1 > 0' | wc -l)" -eq 4 ]; }
+await all
+ok "a rank registers after the others have decided" $?
+rc_all=0
+for _ in 1 2 3 4; do
+	here policy use "$P"
+	[ "$rc" -eq 0 ] || [ "$rc" -eq 2 ] || rc_all=1
+	here policy use none
+	[ "$rc" -eq 0 ] || [ "$rc" -eq 2 ] || rc_all=1
+done
+ok "changes are made, or said to be impossible" $rc_all
+stop
+ok "and all ranks have decided alike" $?
