@@ -61,6 +61,15 @@ static uint64_t rnd(void)
 	return seed * 0x2545f4914f6cdd1d;
 }
 
+static void random_bytes(unsigned char *to, size_t n)
+{
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t v = rnd();
+
+		memcpy(to + i, &v, n - i < 8 ? n - i : 8);
+	}
+}
+
 static void random_context(struct ncclbpf_tuner *ctx)
 {
 	static float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
@@ -238,8 +247,7 @@ static void fill_local_maps(const struct side *s)
 		    (n = nb_map_user_value_size(map)) > MAX)
 			continue;
 		for (int i = 0; i < 4; i++) {
-			for (size_t b = 0; b < n; b++)
-				value[b] = (unsigned char)rnd();
+			random_bytes(value, n);
 			memset(key, 0, sizeof(key));
 			key[0] = (unsigned char)(rnd() & 7);
 			/* refused where it is constant data, or full */
@@ -255,8 +263,7 @@ static void change_local_fields(struct ncclbpf_tuner *ctx)
 
 	for (size_t f = 0; f < h->nfields; f++)
 		if (h->fields[f].access == NB_IN && h->fields[f].label == NB_LABEL_LOCAL)
-			for (uint32_t b = 0; b < h->fields[f].size; b++)
-				((unsigned char *)ctx)[h->fields[f].off + b] = (unsigned char)rnd();
+			random_bytes((unsigned char *)ctx + h->fields[f].off, h->fields[f].size);
 }
 
 /* The replicated maps of the communicator, on each host. */
