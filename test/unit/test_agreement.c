@@ -419,6 +419,12 @@ static void object(const char *path)
 	nb_buf_fini(&b);
 }
 
+/* The compiled programs of these folders are refused, some of them after seconds. */
+static bool folder_refused(const char *name)
+{
+	return !strcmp(name, "reject") || !strcmp(name, "cost");
+}
+
 /* Every file below @path whose name ends so. */
 static void each_file(const char *path, const char *end, void (*fn)(const char *path))
 {
@@ -434,7 +440,7 @@ static void each_file(const char *path, const char *end, void (*fn)(const char *
 		snprintf(name, sizeof(name), "%.700s/%.300s", path, e->d_name);
 		if (n > k && !strcmp(e->d_name + n - k, end))
 			fn(name);
-		else if (!strchr(e->d_name, '.'))
+		else if (!strchr(e->d_name, '.') && !folder_refused(e->d_name))
 			each_file(name, end, fn);
 	}
 	if (d)

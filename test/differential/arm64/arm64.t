@@ -42,9 +42,10 @@ else
 		>"$dir/conformance.out"
 fi
 failed=0
-# The corpus: images for the objects, which the front end reads here.
+# The corpus: images for the objects that are accepted, which the front end reads here.
 mkdir -p "$dir/o/policies" "$dir/o/test/corpus"
-for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' 2>/dev/null); do
+for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' \
+	! -path '*/corpus/reject/*' ! -path '*/corpus/cost/*' 2>/dev/null); do
 	"$B/tools/policy_build" "$o" "$dir/o/test/corpus/$(echo "${o#"$B"/}" | tr / _ |
 		sed 's/\.bpf\.o$//').policy" 2>/dev/null
 done

@@ -5,7 +5,7 @@
 
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64 := $(B)/arm64
-ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(NB_CFLAGS) $(CFLAGS)) -O1
+ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(NB_CFLAGS) $(CFLAGS)) -O2
 ao = $(patsubst %.c,$(ARM64)/%.o,$(wildcard $(1)))
 ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/bpf/isa/*.c core/bpf/map/*.c \
 	core/bpf/image/*.c core/bpf/exec/*/*.c)
