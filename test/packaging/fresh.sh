@@ -30,7 +30,8 @@ make="make -C /src/ncclbpf"
 timed packages "the packages of make check" /src/ncclbpf/test/setup.sh build check
 timed build "the build of make check" $make lib policies tests
 timed check "make check" $make check
-tail -4 "$root.check.log" | sed 's/^/# /'
+# its last line counts its tests
+tail -4 "$root.check.log" | sed '$!s/^/# /'
 echo "# from a clone to the end of make check: $all s (${seconds%, })"
 timed demo "make demo" $make demo
 tail -4 "$root.demo.log" | sed 's/^/# /'
