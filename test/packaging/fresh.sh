@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # fresh.sh FOLDER: the README's two commands from a clean checkout in an
 # empty Debian 12, made by debootstrap in FOLDER. Needs root. TAP.
+# KEEP=FOLDER: becomes a copy of the debug build, as soon as that is made.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1
@@ -26,9 +27,13 @@ timed() {
 }
 seconds='' all=0
 # What make check does, in parts.
-make="make -C /src/ncclbpf"
+make="make -C /src/ncclbpf${WERROR:+ WERROR=1}"
 timed packages "the packages of make check" /src/ncclbpf/test/setup.sh build check
 timed build "the build of make check" $make lib policies tests
+if [ "${KEEP:-}" ] && [ $bad -eq 0 ]; then
+	rm -rf "$KEEP" "$KEEP.new"
+	cp -a "$root/src/ncclbpf/build/debug" "$KEEP.new" && mv "$KEEP.new" "$KEEP"
+fi
 timed check "make check" $make check
 # its last line counts its tests
 tail -4 "$root.check.log" | sed '$!s/^/# /'
