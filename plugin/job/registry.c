@@ -79,37 +79,31 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 			  !memcmp(da, db, sizeof(da)));
 }
 
-int nb_segment_join(struct nb_segment *s, enum nb_seg_id has_id, uint64_t comm_id, uint32_t nranks,
-		    uint32_t nnodes, uint32_t first, bool calls, struct nb_seg_comm **comm,
-		    uint32_t *slot, struct nb_err *err)
+int nb_segment_join(struct nb_segment *s, const struct nb_seg_comm *like, bool calls,
+		    struct nb_seg_comm **comm, uint32_t *slot, struct nb_err *err)
 {
-	const struct nb_seg_comm like = { .comm_id = comm_id,
-					  .has_id = has_id,
-					  .nranks = nranks,
-					  .nnodes = nnodes,
-					  .first = first };
-	struct nb_seg_comm *c = find_comm(s->mem, &like);
+	struct nb_seg_comm *c = find_comm(s->mem, like);
 	bool same;
 	int i;
 
 	*comm = NULL;
-	if (!c && nranks)
-		c = new_comm(s->mem, &like);
+	if (!c && like->nranks)
+		c = new_comm(s->mem, like);
 	i = c ? free_slot(c) : -1;
 	if (i < 0)
 		return nb_fail(
 			err, NB_E_LIMIT, 0,
 			"the job segment has no room for communicator %016llx (%d communicators, "
 			"%d ranks of one)",
-			(unsigned long long)comm_id, NB_SEG_COMMS, NB_SEG_SLOTS);
-	same = same_gen(s, c->first, first);
+			(unsigned long long)like->comm_id, NB_SEG_COMMS, NB_SEG_SLOTS);
+	same = same_gen(s, c->first, like->first);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
 	c->slot[i].pid = (uint32_t)getpid();
 	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
-	c->slot[i].generation = same ? c->first : first;
+	c->slot[i].generation = same ? c->first : like->first;
 	c->slot[i].calls = calls;
-	nb_startup_compare(s, c, (uint32_t)i, same, first);
+	nb_startup_compare(s, c, (uint32_t)i, same, like->first);
 	nb_startup_add_facts(c, s->fact);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;

@@ -179,7 +179,12 @@ static void join_segment(struct nb_comm *c)
 	struct nb_seg_proc *self;
 	struct nb_seg_comm *entry = NULL;
 	struct nb_err err;
-	uint32_t number, slot = 0;
+	struct nb_seg_comm like = { .comm_id = c->init.comm_id,
+				    .has_id = c->init.has_id,
+				    .nranks = c->init.ranks,
+				    .nnodes = c->init.nodes };
+	uint32_t number = 0, slot = 0;
+	int rc;
 
 	if (!nb_self_enter()) {
 		snprintf(c->why, sizeof(c->why), "the process ends");
@@ -188,10 +193,11 @@ static void join_segment(struct nb_comm *c)
 	self = &nb_self.seg->mem->proc[nb_self.seg->proc];
 	self->setting[NB_SETTING_ABI] = c->init.abi;
 	self->setting[NB_SETTING_CHAIN_TUNER] = wrapped_tuner(c);
-	if (initial_number(c, &number, &err) ||
-	    (c->init.has_id &&
-	     nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id, c->init.ranks,
-			     c->init.nodes, number, c->init.calls, &entry, &slot, &err))) {
+	rc = initial_number(c, &number, &err);
+	like.first = number;
+	if (!rc && c->init.has_id)
+		rc = nb_segment_join(nb_self.seg, &like, c->init.calls, &entry, &slot, &err);
+	if (rc) {
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}

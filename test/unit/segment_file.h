@@ -53,7 +53,11 @@ static inline int join(struct nb_segment *s, uint64_t id, uint32_t n, uint32_t f
 	int rc;
 
 	ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
-	rc = nb_segment_join(s, true, id, n, 1, first, false, c, slot, err);
+	rc = nb_segment_join(
+		s,
+		&(struct nb_seg_comm){
+			.has_id = true, .comm_id = id, .nranks = n, .nnodes = 1, .first = first },
+		false, c, slot, err);
 	nb_segment_unlock(s);
 	return rc;
 }
