@@ -130,9 +130,9 @@ ok "stats has the collectives' times by the GPU's clock" $?
 # Those of a moment in which others leave the processors to the kernels.
 ticks() {
 	run -o json stats
-	grep -o '"gpu":{"count":[1-9][0-9]*,"sum_ns":[0-9]*,"mean_ns":[0-9]*' out \
-		>>"$T/why"
-	grep -o '"gpu":{"count":[1-9][0-9]*,"sum_ns":[0-9]*,"mean_ns":[0-9]*' out >>"$T/why"
+	grep -o '"gpu":{"count":[1-9][0-9]*,"sum_ns":[0-9]*,"mean_ns":[0-9]*' out >took
+	grep -q '"mean_ns":[2-3][0-9]\{6\}$' took && return
+	cat took >>"$T/why"
 	run telemetry clear
 	return 1
 }
