@@ -37,20 +37,20 @@ static int free_slot(const struct nb_seg_comm *c)
  * Returns the entry of a communicator that still lacks ranks. Two communicators
  * may have the same ID, so a complete entry belongs to another communicator.
  */
-static struct nb_seg_comm *find_comm(struct nb_seg *mem, const struct nb_seg_comm *like)
+static struct nb_seg_comm *find_comm(struct nb_seg *mem, const struct nb_joining *j)
 {
 	for (uint32_t i = 0, n = nb_seg_ncomms(mem); i < n; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
-		if (registry_load32(&c->in_use) && c->comm_id == like->comm_id &&
-		    c->has_id == like->has_id && c->nranks == like->nranks && free_slot(c) >= 0)
+		if (registry_load32(&c->in_use) && c->comm_id == j->comm_id &&
+		    c->has_id == j->has_id && c->nranks == j->nranks && free_slot(c) >= 0)
 			return c;
 	}
 	return NULL;
 }
 
-/* Create an entry with all fields of @like except its record and slots. */
-static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_seg_comm *like)
+/* Create an entry without slots. */
+static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_joining *j)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
@@ -58,11 +58,11 @@ static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_seg_comm
 		if (registry_load32(&c->in_use))
 			continue;
 		memset(c, 0, sizeof(*c));
-		c->comm_id = like->comm_id;
-		c->has_id = like->has_id;
-		c->nranks = like->nranks;
-		c->nnodes = like->nnodes;
-		c->first = like->first;
+		c->comm_id = j->comm_id;
+		c->has_id = j->has_id;
+		c->nranks = j->nranks;
+		c->nnodes = j->nnodes;
+		c->first = j->first;
 		if (i >= nb_seg_ncomms(mem))
 			store32(&mem->ncomms, i + 1);
 		store32(&c->in_use, 1);
@@ -79,31 +79,31 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 			  !memcmp(da, db, sizeof(da)));
 }
 
-int nb_segment_join(struct nb_segment *s, const struct nb_seg_comm *like, bool calls,
-		    struct nb_seg_comm **comm, uint32_t *slot, struct nb_err *err)
+int nb_segment_join(struct nb_segment *s, const struct nb_joining *j, struct nb_seg_comm **comm,
+		    uint32_t *slot, struct nb_err *err)
 {
-	struct nb_seg_comm *c = find_comm(s->mem, like);
+	struct nb_seg_comm *c = find_comm(s->mem, j);
 	bool same;
 	int i;
 
 	*comm = NULL;
-	if (!c && like->nranks)
-		c = new_comm(s->mem, like);
+	if (!c && j->nranks)
+		c = new_comm(s->mem, j);
 	i = c ? free_slot(c) : -1;
 	if (i < 0)
 		return nb_fail(
 			err, NB_E_LIMIT, 0,
 			"the job segment has no room for communicator %016llx (%d communicators, "
 			"%d ranks of one)",
-			(unsigned long long)like->comm_id, NB_SEG_COMMS, NB_SEG_SLOTS);
-	same = same_gen(s, c->first, like->first);
+			(unsigned long long)j->comm_id, NB_SEG_COMMS, NB_SEG_SLOTS);
+	same = same_gen(s, c->first, j->first);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
 	c->slot[i].pid = (uint32_t)getpid();
 	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
-	c->slot[i].generation = same ? c->first : like->first;
-	c->slot[i].calls = calls;
-	nb_startup_compare(s, c, (uint32_t)i, same, like->first);
+	c->slot[i].generation = same ? c->first : j->first;
+	c->slot[i].calls = j->calls;
+	nb_startup_compare(s, c, (uint32_t)i, same, j->first);
 	nb_startup_add_facts(c, s->fact);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;

@@ -43,11 +43,18 @@ uint32_t nb_segment_procs(const struct nb_segment *s);
  */
 bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start);
 
+/* What a rank that joins says of its communicator and of itself. */
+struct nb_joining {
+	uint64_t comm_id;
+	enum nb_seg_id has_id; /* what gives the identity; not NB_ID_NONE */
+	uint32_t nranks, nnodes;
+	/* initial generation of a new entry; its digest is compared with an existing entry's */
+	uint32_t first;
+	bool calls; /* the rank's API calls are counted */
+};
+
 /*
  * nb_segment_join - find or create a communicator's entry and take a slot
- * @like: comm_id, has_id (not NB_ID_NONE), nranks, nnodes, and first, the initial
- *   generation of a new entry; its digest is compared with an existing entry's
- * @calls: the rank's API calls are counted
  *
  * *@slot is the slot's index; the slot is zeroed and LIVE. If the rank's digest
  * or settings (startup.h) differ from the entry's, the entry is marked, and all
@@ -55,8 +62,8 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid, uint64_t *start
  * (*comm)->slot[*slot].generation is the rank's initial generation. Returns
  * NB_E_LIMIT if no entry or slot is free.
  */
-int nb_segment_join(struct nb_segment *s, const struct nb_seg_comm *like, bool calls,
-		    struct nb_seg_comm **comm, uint32_t *slot, struct nb_err *err);
+int nb_segment_join(struct nb_segment *s, const struct nb_joining *j, struct nb_seg_comm **comm,
+		    uint32_t *slot, struct nb_err *err);
 /* Release the slot. The last rank frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm, uint32_t slot);
 

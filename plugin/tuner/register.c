@@ -179,10 +179,11 @@ static void join_segment(struct nb_comm *c)
 	struct nb_seg_proc *self;
 	struct nb_seg_comm *entry = NULL;
 	struct nb_err err;
-	struct nb_seg_comm like = { .comm_id = c->init.comm_id,
-				    .has_id = c->init.has_id,
-				    .nranks = c->init.ranks,
-				    .nnodes = c->init.nodes };
+	struct nb_joining joining = { .comm_id = c->init.comm_id,
+				      .has_id = c->init.has_id,
+				      .nranks = c->init.ranks,
+				      .nnodes = c->init.nodes,
+				      .calls = c->init.calls };
 	uint32_t number = 0, slot = 0;
 	int rc;
 
@@ -194,9 +195,9 @@ static void join_segment(struct nb_comm *c)
 	self->setting[NB_SETTING_ABI] = c->init.abi;
 	self->setting[NB_SETTING_CHAIN_TUNER] = wrapped_tuner(c);
 	rc = initial_number(c, &number, &err);
-	like.first = number;
+	joining.first = number;
 	if (!rc && c->init.has_id)
-		rc = nb_segment_join(nb_self.seg, &like, c->init.calls, &entry, &slot, &err);
+		rc = nb_segment_join(nb_self.seg, &joining, &entry, &slot, &err);
 	if (rc) {
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;

@@ -142,12 +142,12 @@ static inline void join(struct rank *r, struct nb_segment *s, struct court *cour
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
 	ck_assert_int_eq(nb_segment_join(s,
-					 &(struct nb_seg_comm){ .has_id = true,
-								.comm_id = COMM,
-								.nranks = n,
-								.nnodes = 1,
-								.first = 0 },
-					 false, comm, &slot, NULL),
+					 &(struct nb_joining){ .has_id = true,
+							       .comm_id = COMM,
+							       .nranks = n,
+							       .nnodes = 1,
+							       .first = 0 },
+					 comm, &slot, NULL),
 			 0);
 	nb_segment_unlock(s);
 	r->f.slot = &(*comm)->slot[slot];

@@ -55,9 +55,9 @@ static inline int join(struct nb_segment *s, uint64_t id, uint32_t n, uint32_t f
 	ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
 	rc = nb_segment_join(
 		s,
-		&(struct nb_seg_comm){
+		&(struct nb_joining){
 			.has_id = true, .comm_id = id, .nranks = n, .nnodes = 1, .first = first },
-		false, c, slot, err);
+		c, slot, err);
 	nb_segment_unlock(s);
 	return rc;
 }

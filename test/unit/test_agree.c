@@ -55,12 +55,12 @@ static void join(uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		ck_assert_int_eq(nb_segment_lock(shared, 1000, NULL), 0);
 		ck_assert_int_eq(nb_segment_join(shared,
-						 &(struct nb_seg_comm){ .has_id = true,
-									.comm_id = COMM,
-									.nranks = n,
-									.nnodes = 1,
-									.first = 0 },
-						 false, &comm, &slot, NULL),
+						 &(struct nb_joining){ .has_id = true,
+								       .comm_id = COMM,
+								       .nranks = n,
+								       .nnodes = 1,
+								       .first = 0 },
+						 &comm, &slot, NULL),
 				 0);
 		ring[slot] = nb_segment_ring(shared, comm, slot);
 		nb_segment_unlock(shared);

@@ -137,14 +137,13 @@ static void join(struct nb_segment *s, struct nb_fence_rank *f)
 	struct nb_seg_comm *c;
 	uint32_t slot;
 
-	if (nb_segment_lock(s, 5000, NULL) ||
-	    nb_segment_join(s,
-			    &(struct nb_seg_comm){ .has_id = true,
-						   .comm_id = COMM,
-						   .nranks = RANKS,
-						   .nnodes = 1,
-						   .first = 0 },
-			    false, &c, &slot, NULL))
+	if (nb_segment_lock(s, 5000, NULL) || nb_segment_join(s,
+							      &(struct nb_joining){ .has_id = true,
+										    .comm_id = COMM,
+										    .nranks = RANKS,
+										    .nnodes = 1,
+										    .first = 0 },
+							      &c, &slot, NULL))
 		_exit(91);
 	nb_segment_unlock(s);
 	*f = (struct nb_fence_rank){ .slot = &c->slot[slot],

@@ -271,12 +271,12 @@ TEST(hostile_contents_do_not_crash)
 		nb_segment_reap(s);
 		nb_segment_gen(s, digest, round & 1, &n, NULL);
 		if (!nb_segment_join(s,
-				     &(struct nb_seg_comm){ .has_id = true,
-							    .comm_id = x,
-							    .nranks = 2,
-							    .nnodes = 1,
-							    .first = (uint32_t)x },
-				     false, &c, &slot, NULL))
+				     &(struct nb_joining){ .has_id = true,
+							   .comm_id = x,
+							   .nranks = 2,
+							   .nnodes = 1,
+							   .first = (uint32_t)x },
+				     &c, &slot, NULL))
 			nb_segment_leave(s, c, slot);
 		for (int i = 0; i < NB_SEG_COMMS; i += 50) {
 			nb_fence_recover(&s->mem->comm[i]);
@@ -308,12 +308,12 @@ static char register_rank(int index)
 	if (!s->shared || nb_segment_lock(s, 30000, NULL))
 		return 'a';
 	if (nb_segment_join(s,
-			    &(struct nb_seg_comm){ .has_id = true,
-						   .comm_id = 1 + (uint64_t)(index / 64),
-						   .nranks = 64,
-						   .nnodes = 1,
-						   .first = 0 },
-			    false, &c, &slot, NULL))
+			    &(struct nb_joining){ .has_id = true,
+						  .comm_id = 1 + (uint64_t)(index / 64),
+						  .nranks = 64,
+						  .nnodes = 1,
+						  .first = 0 },
+			    &c, &slot, NULL))
 		return 'j';
 	nb_segment_ring(s, c, slot);
 	nb_segment_unlock(s);
