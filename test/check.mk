@@ -5,7 +5,7 @@
 #   ALL=1               suites that have passed and whose inputs have not changed, too
 RUN_TESTS = test/run -b $(B) $(if $(ALL),-a)
 
-.PHONY: setup check check-all check-rest check-san check-soak check-flaky check-stops
+.PHONY: setup check check-all check-san check-soak check-flaky check-stops
 setup:
 	@test/setup.sh build
 
@@ -17,11 +17,10 @@ check:
 	@$(RUN_TESTS) $(T)
 
 ## check: check-all       all suites
-## check: check-rest      those that make check has not
-check-all check-rest:
+check-all:
 	@test/setup.sh build check full
 	@$(AGAIN) lib policies tests-full
-	@$(RUN_TESTS) -t $(if $(filter %-all,$@),full,rest)
+	@$(RUN_TESTS) -t full
 
 ## check: check-san       quick unit tests, fuzz corpus and agents by ASan and UBSan; threads by TSan
 # TIER=full: all unit tests. A process that a signal ends while it looks for leaks may never

@@ -30,8 +30,6 @@ runs -a -t full && says '^2 passed, 0 failed, 1 skipped$'
 say $? "the full tier has the quick one"
 [ "$(head -1 "$T/out")" = "plan: 2 suites (1 quick, 1 full)" ]
 say $? "the plan comes first"
-runs -a -n -t rest && [ "$(wc -l <"$T/out")" -eq 1 ]
-say $? "what it has beyond it, alone"
 runs -a -t quick later && says '^plan: 0 suites$' &&
 	runs -a later && says '^plan: 1 suites (1 full)$'
 say $? "names of a tier"

@@ -35,8 +35,7 @@ if [ "${KEEP:-}" ] && [ $bad -eq 0 ]; then
 	cp -a "$root/src/ncclbpf/build/debug" "$KEEP.new" && mv "$KEEP.new" "$KEEP"
 fi
 timed check "make check" $make check
-# its last line counts its tests
-tail -4 "$root.check.log" | sed '$!s/^/# /'
+tail -4 "$root.check.log" | sed 's/^/# /'
 echo "# from a clone to the end of make check: $all s (${seconds%, })"
 timed demo "make demo" $make demo
 tail -4 "$root.demo.log" | sed 's/^/# /'
