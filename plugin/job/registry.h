@@ -55,6 +55,7 @@ struct nb_joining {
 
 /*
  * nb_segment_join - find or create a communicator's entry and take a slot
+ * @j: the rank that joins; *@comm is set to the entry, or to NULL
  *
  * *@slot is the slot's index; the slot is zeroed and LIVE. If the rank's digest
  * or settings (startup.h) differ from the entry's, the entry is marked, and all

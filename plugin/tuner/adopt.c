@@ -336,7 +336,7 @@ void nb_tuner_call(void *comm, uint32_t coll, uint64_t bytes)
 	struct nb_comm *c = comm;
 	struct ncclbpf_coll_api ctx;
 
-	/* its ranks count calls from the first one on, as those of several nodes do */
+	/* two sites that NCCL counts as one node: their ranks, too, count from the first call on */
 	if (!c->begun && c->seg && follows_fleet(c))
 		mark_fleet(c);
 	if (!counts_calls(c))

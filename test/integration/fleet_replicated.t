@@ -64,7 +64,7 @@ for nodes in 2 1; do
 	await uses replicated_count
 	ok "nodes $nodes: the fleet's first fence brings the policy that they started with" $?
 	await answers
-	ok "it decides by the calls before" $?
+	ok "its answers depend on earlier calls" $?
 	rc=0
 	for _ in 1 2 3; do
 		ask policy use none
@@ -123,7 +123,7 @@ for how in none one; do
 	ok "$how: all ranks decided alike" $?
 done
 
-# ---- a rank that makes other calls
+# ---- one rank makes calls that the others do not make
 
 NCCLBPF_POLICY=$P
 export NCCLBPF_POLICY

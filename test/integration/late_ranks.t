@@ -82,14 +82,14 @@ for policy in "$R" "$P"; do
 	ok "$name: all ranks have decided alike" $?
 done
 
-# ---- a process that belongs to no fleet
+# ---- one process lacks NCCLBPF_FLEET
 
 sites alone --nodes 2 --nccl 2.29.7 --pause-ms 20 --rank-env 1:NCCLBPF_FLEET=
 ask -o json policy use "$R"
 [ "$rc" -eq 2 ] && grep -q 'NCCLBPF_FLEET of .*: set; of .*: \|NCCLBPF_FLEET of .*: not set; ' out
 ok "a process without NCCLBPF_FLEET is named" $?
 stop
-ok "and all ranks leave the communicator to NCCL" $?
+ok "and NCCL decides on all ranks" $?
 
 # ---- a policy that the ranks cannot use, from the start
 
@@ -99,9 +99,9 @@ sites start --nodes 2 --nccl 2.28.9 --pause-ms 20
 unset NCCLBPF_POLICY
 ask -o json policy use "$R"
 [ "$rc" -eq 2 ] && grep -q '"state":"unchangeable"' out
-ok "a policy that its ranks cannot use is not used at the start, and no change can use it" $?
+ok "ranks that count no API calls cannot change to a policy with replicated maps" $?
 stop
-ok "and all ranks leave the communicator to NCCL" $?
+ok "and NCCL decides on all ranks" $?
 
 # ---- a rank that registers after others have decided, without a fleet
 

@@ -108,7 +108,7 @@ for how in none one nodes; do
 	ok "$how: all ranks left it to NCCL" $?
 done
 
-# ---- a rank that makes other calls
+# ---- one rank makes calls that the others do not make
 
 NCCLBPF_POLICY=$P
 export NCCLBPF_POLICY

@@ -227,7 +227,7 @@ proctype rank(byte i)
 	byte k = 0, number = 0, since = 0, w = 0;
 
 #ifdef UNSEEN_FIRST
-	/* the first call of one rank, which nobody counts */
+	/* rank 0 makes its first call and does not announce it */
 	if
 	:: i == 0 -> k = 1
 	:: else

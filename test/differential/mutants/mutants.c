@@ -61,7 +61,7 @@ static int ntimed;
 /* Slower programs than this come after the unit tests. */
 static const double slow = 0.1;
 
-/* Processor time of each unit test without a mutant. */
+/* Processor time that each unit test takes without a mutant. */
 static double unit_time[UNITS];
 
 /* Processor time, in seconds: which programs are slow does not depend on the machine's load. */
