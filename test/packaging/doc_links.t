@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # tier: lint  load: wait  limit: 600
-# Every link of the documents leads to a file or to a heading, and every document
-# is reached by links from README.md.
+# Every link of the documents leads to a file or to a heading, every document is
+# reached by links from README.md, and the documents are short enough to be read.
 import os
 import re
 import sys
@@ -52,5 +52,17 @@ lost = sorted(pages - reached)
 print("%sok 2 - links from README.md reach all %d documents" % ("not " if lost else "", len(pages)))
 for p in lost:
     print("#", p, "is not linked")
-print("1..2")
-sys.exit(bool(bad or lost))
+# The pages that a newcomer reads, and all of docs/, have at most so many words.
+FIRST = """architecture compatibility concepts fleet performance policies quickstart rollouts shell
+transports troubleshooting""".split()
+limits = [(17000, [f"docs/{name}.md" for name in FIRST]),
+          (45000, sorted(p for p in pages if p.startswith("docs/")))]
+words = [sum(len(open(p).read().split()) for p in group) for _, group in limits]
+long = [f"{n:,} words, but at most {most:,} are allowed: {' '.join(group)}"
+        for n, (most, group) in zip(words, limits) if n > most]
+print("%sok 3 - a newcomer's %d pages have %d words, all of docs/ %d" %
+      ("not " if long else "", len(FIRST), *words))
+for group in long:
+    print("#", group)
+print("1..3")
+sys.exit(bool(bad or lost or long))
