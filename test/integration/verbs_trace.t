@@ -35,8 +35,20 @@ status 0 "a trace of queue pairs needs no profiler" \
 cp "$T/err" "$T/why"
 ! grep -q "has not called the profiler" "$T/err"
 ok "nor is one missed" $?
+env --default-signal=INT "$S" -J traced trace start "out=$T/live.json" \
+	events=verbs_qp,verbs_post,verbs_done >"$T/live.out" 2>&1 &
+live=$!
+jobs="$jobs $live"
+# the recorded trace and this one
+two_traces() {
+	"$S" -J traced -o json trace status >"$T/status.json" &&
+		[ "$(grep -o '"traces": *2' "$T/status.json" | wc -l)" -eq 4 ]
+}
+await two_traces
 echo go >&3
 await grep -qE 'every sum|failed' "$T/traced"
+kill -INT $live
+wait $live
 run -J traced -o json verbs
 cp "$T/out" "$T/verbs.json"
 run -J traced trace stop "out=$T/qp.json"
@@ -100,10 +112,14 @@ end
 assert(n == 8 and messages > 100, messages)
 assert(#of "coll" == 0)
 L
-T=$T lua_run "$TOP/test/integration/trace_check.lua" "$T/qp.json" \
-	"$(cat "$T/check.lua")" >"$T/why" 2>&1
-ok "a track for each queue pair: its life, and the posts, messages and bytes that the tap counted" \
-	$?
+for file in qp live; do
+	T=$T lua_run "$TOP/test/integration/trace_check.lua" "$T/$file.json" \
+		"$(cat "$T/check.lua")" >"$T/why" 2>&1
+	rc=$?
+	[ $file = qp ] && ok "a track for each queue pair: its life, and the posts, messages \
+and bytes that the tap counted" $rc
+done
+ok "a trace that Ctrl-C ends has all of it, too, up to the last message" $rc
 run -J traced trace start "out=$T/other.json" events=coll seconds=100ms
 lua_run "$TOP/test/integration/trace_check.lua" "$T/other.json" \
 	'assert(#of "verbs_done" == 0)' 2>"$T/why"

@@ -16,12 +16,13 @@ function M.seconds(ctx) return ctx:duration("seconds", 0.001) or 3 end
 -- -> events lost, records dropped | nil, err
 function M.follow(s, line, seconds, p, each, take)
 	local function records() return p and take(p:read()) end
-	local batch, losses = trace.taker(function(list, member)
+	local batch, losses, rest = trace.taker(function(list, member)
 		local full = each(list, member)
 		return records() or full
 	end)
 	local interrupted, ok, good, failure = core.settled(s.follow, s, line, batch,
 		{ till = clock.now() + seconds, gone = function() end })
+	if interrupted or ok and good then rest(s) end
 	records()
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end

@@ -104,28 +104,80 @@ local function move(span, ns)
 	return span
 end
 
--- Parse the lines of one process's stream; keep its field names and losses. @s: the target; nil
+-- Read the ring of the process @m from event number @from (nil: its oldest) and call take(data, m)
+-- for each answer, until it returns true. Stop after one ring's length, because the process may
+-- write faster. -> true | nil, err
+local function read_ring(s, m, from, take)
+	local bound
+	while true do
+		local line = "trace read" .. (from and " after=" .. tostring(from) or "")
+		local r = s:ask(line, { members = { m } })[1]
+		if r.err then return nil, r.err end
+		local to = read.number(r.data.next)
+		bound = bound or to + 32768
+		if take(r.data, m) or r.data.more ~= true or to > bound or from and to <= from then
+			return true
+		end
+		from = to
+	end
+end
+
+-- Parse the lines of the processes' streams; keep their field names and losses. @s: the target; nil
 -- if all of its processes have the same clock
+-- -> take(line's data, member), losses(), rest(target, events=). When the streams have ended, rest
+-- takes the events that their last lines do not have yet.
 local function taker(each, s)
-	local of, clock = {}, clocks(s)
-	return function(data, member)
-		local st = of[member] or { lost = 0, left_out = 0 }
-		of[member] = st
+	local of, clock, full = {}, clocks(s), false
+	local function parse(data, member, st, wanted)
 		st.fields = type(data.fields) == "table" and data.fields or st.fields
 		st.ahead = st.ahead or clock(member, data.wall_ns)
-		st.lost, st.left_out = read.number(data.lost), read.number(data.left_out)
+		st.next = read.number(data.next)
 		if not st.fields then return end
 		local list = lists.map(read.list(data, "spans"), function(a)
 			return move(span_of(st.fields, a), st.ahead)
 		end)
-		return each(list, member)
-	end, function()
+		full = each(wanted and lists.select(list, wanted) or list, member) or full
+		return full
+	end
+	-- Ctrl-C waits, because a line is taken as a whole or, by rest, once more.
+	local function whole(data, member, wanted)
+		core.hold(true)
+		local st = of[member] or { lost = 0, left_out = 0 }
+		of[member] = st
+		local ok, enough = pcall(parse, data, member, st, wanted)
+		core.hold(false)
+		if not ok then error(enough, 0) end
+		return enough
+	end
+	local function take(data, member)
+		local enough = whole(data, member)
+		of[member].lost, of[member].left_out = read.number(data.lost),
+			read.number(data.left_out)
+		return enough
+	end
+	local function losses()
 		local lost, left_out = 0, 0
 		for _, st in pairs(of) do
 			lost, left_out = lost + st.lost, left_out + st.left_out
 		end
 		return lost, left_out
 	end
+	local function rest(target, events)
+		local list = events and "," .. events .. ","
+		local function wanted(span)
+			return not list or list:find("," .. tostring(span.event) .. ",", 1, true)
+		end
+		for _, m in ipairs(target:living()) do
+			if full then return end
+			if of[m] then
+				read_ring(target, m, of[m].next, function(data)
+					of[m].lost = of[m].lost + read.number(data.lost)
+					return whole(data, m, wanted)
+				end)
+			end
+		end
+	end
+	return take, losses, rest
 end
 M.taker = taker
 
@@ -290,17 +342,10 @@ local function stream(ctx, o)
 	end
 	local why, notes = "seconds", {}
 	local lacks = missing(s)
-	local take, losses = taker(function(list, member)
-		-- Ctrl-C waits until the file is complete.
-		core.hold(true)
-		local fine, room = pcall(function()
-			open()
-			kernels:add(list, member)
-			return w:add(list, member)
-		end)
-		core.hold(false)
-		if not fine then error(room, 0) end
-		if not room then
+	local take, losses, rest = taker(function(list, member)
+		open()
+		kernels:add(list, member)
+		if not w:add(list, member) then
 			why = "size"
 			return true
 		end
@@ -313,6 +358,11 @@ local function stream(ctx, o)
 			notes[#notes + 1] = ("note: %s went away"):format(merge.who { m })
 		end,
 	})
+	if interrupted or ok and good then
+		local again, fine, err = core.settled(rest, s, ctx.opt.events)
+		interrupted = interrupted or again
+		if not fine and not again then ok, good = false, err end
+	end
 	if ok and good and not o.seconds and why ~= "size" then why = "gone" end
 	if ok and good and #notes > 0 and #s:living() == 0 and why ~= "size" then why = "gone" end
 	if interrupted then why = "interrupted" end
@@ -340,21 +390,12 @@ function M.cmd_start(ctx)
 	return state(ctx, line_of("trace start", ctx))
 end
 
--- Read the events in the rings of all processes.
+-- Read the events in the rings of all processes, one at a time, to save memory.
 local function rings(s, each)
 	local take, losses = taker(each, s)
 	for _, m in ipairs(s:living()) do
-		-- Read one process at a time, to save memory.
-		local r, stop = s:ask("trace read", { members = { m } })[1], false
-		local bound = nil
-		while r.data and not stop do
-			stop = take(r.data, m)
-			bound = bound or read.number(r.data.next) + 32768
-			if r.data.more ~= true or read.number(r.data.next) > bound then break end
-			r = s:ask("trace read after=" .. tostring(r.data.next),
-				{ members = { m } })[1]
-		end
-		if r.err then return nil, r.err end
+		local ok, err = read_ring(s, m, nil, take)
+		if not ok then return nil, err end
 	end
 	return losses()
 end
