@@ -512,10 +512,12 @@ static bool comm_lags(const struct nb_segment *s, const struct nb_seg_comm *c, u
 	    nb_fence_word_state(word) == NB_FENCE_COMMIT || nb_startup_fixed(s, c, fixed))
 		return false;
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		const struct nb_seg_proc *p = &s->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
+		const struct nb_seg_proc *p = s->mem->proc;
 
-		if (__atomic_load_n(&c->slot[i].state, __ATOMIC_ACQUIRE) == NB_SLOT_LIVE &&
-		    __atomic_load_n(&p->baseline, __ATOMIC_ACQUIRE) != number)
+		if (__atomic_load_n(&c->slot[i].state, __ATOMIC_ACQUIRE) != NB_SLOT_LIVE)
+			continue;
+		p += c->slot[i].proc % NB_SEG_PROCS;
+		if (__atomic_load_n(&p->baseline, __ATOMIC_ACQUIRE) != number)
 			return false;
 	}
 	return !nb_fence_adopted(c, number);
@@ -735,6 +737,17 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 	return rc;
 }
 
+/* The same beside ranks of this process that register. */
+static bool may_lag_here(const struct nb_segment *s, uint32_t number)
+{
+	bool lags;
+
+	nb_lock(NB_LOCK_STATE);
+	lags = some_lag_here(s, number);
+	nb_unlock(NB_LOCK_STATE);
+	return lags;
+}
+
 void nb_change_catch_up(void)
 {
 	/* static, because it is large; protected by the segment's lock */
@@ -748,7 +761,7 @@ void nb_change_catch_up(void)
 		late.number = number;
 		late.rest_us = LATE_REST_US;
 	}
-	if (!number || now_us() < late.next_us || !some_lag_here(s, number))
+	if (!number || now_us() < late.next_us || !may_lag_here(s, number))
 		return;
 	late.next_us = now_us() + late.rest_us;
 	if (late.rest_us < LATE_REST_MOST_US)

@@ -15,6 +15,7 @@
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/runtime/clock.h"
+#include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
@@ -118,16 +119,37 @@ static bool compares_here(const struct watched *w, const struct nb_seg_comm *c)
 	       (watch.ticks + nb_self.seg->proc) % OTHERS_TICKS == 0;
 }
 
+static bool in_use(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Returns true if the ranks of a communicator differ. The lock keeps its entry from becoming
+ * another one's by ranks of this process; if other processes did that, what was read is of two.
+ */
+static bool finds_broken(struct watched *w, uint32_t index, struct nb_agree *a)
+{
+	const struct nb_seg_comm *c = &nb_self.seg->mem->comm[index];
+	const struct nb_job job = nb_segment_job(nb_self.seg);
+	bool broken;
+
+	nb_lock(NB_LOCK_STATE);
+	broken = in_use(c) && compares_here(w, c) && has_decided(w, c) &&
+		 nb_agree(&job, index, a) && nb_agree_broken(a) && in_use(c) &&
+		 c->comm_id == a->comm_id;
+	nb_unlock(NB_LOCK_STATE);
+	return broken;
+}
+
 static void watch_comm(uint32_t index, struct nb_agree *a)
 {
 	struct nb_seg_comm *c = &nb_self.seg->mem->comm[index];
 	struct watched *w = &watch.comm[index];
-	const struct nb_job job = nb_segment_job(nb_self.seg);
 	bool resets = nb_params.num[NB_P_ON_DIVERGENCE] != 0, mine, acts, marks;
 	uint64_t none = 0;
 
-	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !compares_here(w, c) ||
-	    !has_decided(w, c) || !nb_agree(&job, index, a) || !nb_agree_broken(a))
+	if (!finds_broken(w, index, a))
 		return;
 	log_divergence(w, a);
 	/*

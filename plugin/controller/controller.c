@@ -321,7 +321,9 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g, uint32_t numbe
 		.wall_ns = nb_wall_us() * 1000,
 	};
 
+	nb_lock(NB_LOCK_STATE);
 	count_ranks(nb_self.seg->mem, &ctx);
+	nb_unlock(NB_LOCK_STATE);
 	nb_controllers_run(own, &ctx);
 	took = nb_clock_system() - now;
 	all = now + took - began;

@@ -175,10 +175,12 @@ uint32_t nb_segment_procs(const struct nb_segment *s)
 bool nb_segment_leads(const struct nb_segment *s, const struct nb_seg_comm *c)
 {
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		uint32_t at = c->slot[i].proc % NB_SEG_PROCS;
+		uint32_t at;
 
 		if (registry_load32(&c->slot[i].state) != NB_SLOT_LIVE)
 			continue;
+		/* the state says that it has been written */
+		at = c->slot[i].proc % NB_SEG_PROCS;
 		if (at == s->proc)
 			return true;
 		if (s->mem->proc[at].flags & NB_SEG_PROC_CONTROL &&

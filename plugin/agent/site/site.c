@@ -467,10 +467,11 @@ static json_t *ranks_here(const struct nb_site *s, const struct nb_seg_comm *c)
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *slot = &c->slot[i];
-		const struct nb_seg_proc *p = &s->seg->mem->proc[slot->proc % NB_SEG_PROCS];
+		const struct nb_seg_proc *p = s->seg->mem->proc;
 
 		if (site_load32(&slot->state) == NB_SLOT_FREE)
 			continue;
+		p += slot->proc % NB_SEG_PROCS;
 		if (slot->rank < 0 || (uint32_t)p->ranks != c->nranks) {
 			json_decref(list);
 			return NULL;
