@@ -128,7 +128,7 @@ PARAM(ENV,                 STR,  "",        0,    4096,       "",               
 PARAM(HISTORY,             STR,  "",        0,    4096,       "",                    "",    SHELL,
 	"history file of the prompt; empty: a file in the state directory")
 PARAM(PAGER,               STR,  "",        0,    4096,       "",                    "",    SHELL,
-	"pager for long output on a terminal; empty: the pager of PAGER")
+	"pager for long output on a terminal; unset: that of PAGER; empty: none")
 PARAM(CLANG,               STR,  "",        0,    4096,       "",                    "",    SHELL,
 	"program that compiles policies in C; empty: clang")
 PARAM(INCLUDE,             STR,  "",        0,    4096,       "",                    "",    SHELL,
