@@ -70,10 +70,11 @@ ld = $(call say,LD,$@)$(LINK)
 o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 
 # What is compiled with other flags is compiled again: those above, and those that the parts set
-# for some files. -Werror changes no object, nor does the folder that holds the tree.
+# for some files. -Werror changes no object, nor does the folder that holds the tree. A checkout
+# below build is not a part of this one.
 FLAGS := $(B)/flags
 FLAGS_OF_PARTS := $(shell sed -e ':a' -e '/\\$$/N' -e 's/\\\n//' -e ta \
-	$(sort $(wildcard */*.mk */*/*.mk */*/*/*.mk)) | grep -E 'FLAGS|\((cc|ld)\)|^COLD|^WRAP' | cksum)
+	$(sort $(filter-out build/%,$(wildcard */*.mk */*/*.mk */*/*/*.mk))) | grep -E 'FLAGS|\((cc|ld)\)|^COLD|^WRAP' | cksum)
 FLAGS_NOW := $(CC) $(filter-out -Werror -ffile-prefix-map=%,$(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS)) : \
 	$(SAN) $(LDFLAGS) : $(FLAGS_OF_PARTS)
 .PHONY: flags-changed
