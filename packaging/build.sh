@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # build.sh dist|deb|rpm|packages VERSION FOLDER [PAGES]: the source archive of HEAD,
 # or packages of it, in FOLDER. The archive gets what make docs has made in the folder
-# PAGES. Packages are built from that archive, not from the
-# checkout; "packages": Debian's and RPM's, of one compilation. "deb-arm64": Debian
+# PAGES. Packages are built from that archive, not from the checkout. "deb" leaves what
+# it compiled in FOLDER/built, where "rpm" finds it; "packages": both. "deb-arm64": Debian
 # packages for arm64 by cross compilation, with Debian's arm64 libraries in
 # FOLDER.sysroot; the build runs its own programs under qemu-user.
 set -eu
@@ -50,6 +50,9 @@ make_deb() {
 		dpkg-buildpackage "$@" -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
 	)
 	mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out/"
+	rm -rf "$out/built"
+	mv "$tree/build/release" "$out/built"
+	git rev-parse HEAD >"$out/built/commit"
 	ls "$out"/*.deb
 }
 
@@ -72,16 +75,18 @@ make_deb_arm64() {
 	make_deb -B -aarm64 -d
 }
 
-# With a build of the same sources (@1) nothing is compiled again.
+# With a build of the same sources nothing is compiled again.
 make_rpm() {
 	log=$out/rpm.log
+	built=
+	! git rev-parse HEAD | cmp -s - "$out/built/commit" || built=$out/built
 	changes="* $(date -u -d "@$epoch" '+%a %b %d %Y') ncclbpf maintainers"
 	changes="$changes <maintainers@ncclbpf.invalid> - $version-1\n- Release $version"
 	sed -e "s/@VERSION@/$version/" -e "s/@CHANGES@/$changes/" \
 		$here/ncclbpf.spec >"$work/ncclbpf.spec"
 	# Debian's rpm knows no RPM packages, so it cannot check the build requirements.
-	rpmbuild -bb --nodeps --define "_topdir $work/rpm" \
-		--define "_sourcedir $out" ${1:+--define "built $1"} --define "_rpmdir $out" \
+	rpmbuild -bb --nodeps --define "_topdir $work/rpm" --define "_sourcedir $out" \
+		${built:+--define "built $built"} --define "_rpmdir $out" \
 		"$work/ncclbpf.spec" >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
 	cp "$work/ncclbpf.spec" "$out/"
 	find "$out" -name '*.rpm'
@@ -93,6 +98,6 @@ deb-arm64) make_deb_arm64 ;;
 rpm) make_rpm ;;
 packages)
 	make_deb -b
-	make_rpm "$tree/build/release"
+	make_rpm
 	;;
 esac

@@ -92,8 +92,8 @@ deb rpm packages:
 
 ## package: check-packages  lintian, rpmlint; images of the Containerfile; in Debian 13 and sid; check-glibc
 .PHONY: check-packages
-check-packages: packages
-	@test/setup.sh buildah
+check-packages:
+	@test/setup.sh build packages buildah
 	@$(RELEASE_OF) $(RELEASE)/test/fakes/host/standin $(ANSWERS) >/dev/null
 	@test/packaging/packages.sh $(CURDIR)/build/root build/packages $(CURDIR)/$(RELEASE)
 	@test/packaging/packages_newer.sh $(CURDIR)/build/root build/packages trixie

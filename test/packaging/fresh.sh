@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # fresh.sh FOLDER: the README's two commands from a clean checkout in an
 # empty Debian 12, made by debootstrap in FOLDER. Needs root. TAP.
-# KEEP=FOLDER: becomes a copy of the debug build, as soon as that is made.
+# KEEP=FOLDER: gets copies of the builds, debug and release, as soon as each is made.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1
@@ -30,14 +30,17 @@ seconds='' all=0
 make="make -C /src/ncclbpf${WERROR:+ WERROR=1}"
 timed packages "the packages of make check" /src/ncclbpf/test/setup.sh build check
 timed build "the build of make check" $make lib policies tests
-if [ "${KEEP:-}" ] && [ $bad -eq 0 ]; then
-	rm -rf "$KEEP" "$KEEP.new"
-	cp -a "$root/src/ncclbpf/build/debug" "$KEEP.new" && mv "$KEEP.new" "$KEEP"
-fi
+keep() { # build
+	[ "${KEEP:-}" ] && [ $bad -eq 0 ] || return
+	mkdir -p "$KEEP"
+	cp -a "$root/src/ncclbpf/build/$1" "$KEEP/$1.new" && mv "$KEEP/$1.new" "$KEEP/$1"
+}
+keep debug
 timed check "make check" $make check
-tail -4 "$root.check.log" | sed 's/^/# /'
+grep '^[0-9]* passed, ' "$root.check.log"
 echo "# from a clone to the end of make check: $all s (${seconds%, })"
 timed demo "make demo" $make demo
 tail -4 "$root.demo.log" | sed 's/^/# /'
+keep release
 echo "1..$n"
 exit $bad

@@ -1,31 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh FOLDER PACKAGES BUILD: lintian judges the Debian packages in PACKAGES,
-# rpmlint the RPM packages. Then buildah makes the images of
-# examples/containers/Containerfile, each stage of it, from an empty Debian 12. A job
-# of NCCL's stand-in (of BUILD) runs in the one image, its shell in the other, where
-# the packages are used and removed. Needs root. TAP.
+# packages.sh FOLDER PACKAGES BUILD: buildah makes the images of
+# examples/containers/Containerfile, each stage of it, from an empty Debian 12. The
+# Debian packages that are built there come to PACKAGES, and the RPM packages of the same
+# compilation; lintian and rpmlint judge them. A job of NCCL's stand-in (of BUILD) runs in
+# the one image, its shell in the other, where the packages are used and removed. Where
+# buildah cannot work the packages are built here. Needs root. TAP.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1 packages=$2 build=$3
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
-lintian --no-cfg --allow-root --fail-on error,warning \
-	--suppress-tags initial-upload-closes-no-bugs \
-	"$packages"/*.changes >"$root.lintian.log" 2>&1
-say $? "lintian finds no error and no warning" "$root.lintian.log"
-rpmlint --config "$TOP/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
-say $? "rpmlint finds no error" "$root.rpmlint.log"
-
-say_depends "$packages"
-rpm -qpR "$packages"/*/ncclbpf-libs-*.rpm >"$root.depends.log" &&
-	! grep -vE '^(ld-linux.*|lib(c|dl|pthread))\.so\.|^rpmlib\(|^rtld\(' "$root.depends.log"
-say $? "ncclbpf-libs requires libc alone" "$root.depends.log"
-
 debian=docker.io/library/debian:12-slim
 empty=$root
 log=$empty.try.log sockets=$empty.sockets images=$empty.images storage=$empty.storage.conf \
 	context=$empty.context
+judged() {
+	lintian --no-cfg --allow-root --fail-on error,warning \
+		--suppress-tags initial-upload-closes-no-bugs \
+		"$packages"/*.changes >"$root.lintian.log" 2>&1
+	say $? "lintian finds no error and no warning" "$root.lintian.log"
+	rpmlint --config "$TOP/packaging/rpmlint.toml" \
+		"$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
+	say $? "rpmlint finds no error" "$root.rpmlint.log"
+	say_depends "$packages"
+	rpm -qpR "$packages"/*/ncclbpf-libs-*.rpm >"$root.depends.log" &&
+		! grep -vE '^(ld-linux.*|lib(c|dl|pthread))\.so\.|^rpmlib\(|^rtld\(' \
+			"$root.depends.log"
+	say $? "ncclbpf-libs requires libc alone" "$root.depends.log"
+}
 # Images and containers lie in a folder of this test. One file system over another
 # is not possible everywhere; without it each layer is a copy.
 images_start() {
@@ -67,14 +70,28 @@ build_image() { # stage, image
 trap images_end EXIT INT TERM
 images_start
 if ! buildah from scratch >"$log" 2>&1; then
-	echo "ok $((n + 1)) - images # SKIP buildah cannot work here: $(tail -1 "$log")"
+	why=$(tail -1 "$log")
+	try "the packages are built" make -C "$TOP" packages
+	judged
+	echo "ok $((n + 1)) - images # SKIP buildah cannot work here: $why"
 	exit $bad
 fi
 root_debootstrap bookworm
 rm -rf "$context" && git clone -q "$TOP" "$context"
 try "an empty Debian 12 and one with Python become images" base_images
-try "the Containerfile's shell is built: make deb, then its packages installed" build_image \
-	shell ncclbpf-shell
+try "the Containerfile's packages are built by make deb" build_image build build
+# Those are judged and installed elsewhere too.
+fetched() {
+	from=$(buildah from --pull=never localhost/build) && rm -rf "$packages" &&
+		mkdir -p "$packages" &&
+		cp -a "$(buildah mount "$from")"/src/ncclbpf/build/packages/. "$packages/" &&
+		buildah rm "$from"
+}
+try "they are fetched from there" fetched
+rpms() { make -C "$TOP" rpm && ! grep -m 3 '^ *CC ' "$packages/rpm.log"; }
+try "make rpm makes its packages of the same compilation" rpms
+judged
+try "the Containerfile's shell: the packages installed" build_image shell ncclbpf-shell
 try "the Containerfile's plugin is built" build_image plugin train
 rm -rf "$context"
 [ $bad -eq 0 ] || exit 1
