@@ -13,29 +13,11 @@ needs_store "replicated maps of two sites"
 enter_store
 store_of replicated
 
-# start JOB NODES OPTION...: the job on two sites, which NCCL counts as so many nodes
-start() {
-	this=$1 nodes=$2
-	shift 2
-	keys=/ncclbpf/1/$this
-	NCCLBPF_FLEET=$fleet serve "$this" a b
-	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
-		NCCLBPF_SOCKET_DIR=$T/a timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 \
-		--nodes "$nodes" --seconds inf --pause-ms 1 \
-		--coll allgather,reducescatter,allgather,allreduce --min 1K --max 1M --factor 4 \
-		--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
-		--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" \
-		"$@" >"$T/$this.out" 2>&1 &
-	job=$!
-	jobs="$jobs $job"
-	await registered
-	need "two sites run the job: $this" $?
+start() { # JOB OPTION...: the job on two sites
+	sites_of "$@" --pause-ms 1 --min 1K --max 1M --factor 4 \
+		--coll allgather,reducescatter,allgather,allreduce
 }
 ask() { run --fleet "$fleet" -J "$this" "$@"; }
-stop() {
-	kill -TERM "$job"
-	wait "$job"
-}
 # uses POLICY: do all ranks of both sites decide with it alone
 uses() {
 	ask -o tsv comm list
@@ -59,7 +41,8 @@ for nodes in 2 1; do
 	: >"$T/report"
 	NCCLBPF_POLICY=$P
 	export NCCLBPF_POLICY
-	start "begins$nodes" $nodes --nccl 2.29.7 --events --probe 2:7 --report "$T/report"
+	start "begins$nodes" --nodes $nodes --nccl 2.29.7 --events --probe 2:7 \
+		--report "$T/report"
 	unset NCCLBPF_POLICY
 	await uses replicated_count
 	ok "nodes $nodes: the fleet's first fence brings the policy that they started with" $?
@@ -75,7 +58,7 @@ for nodes in 2 1; do
 	ok "the policy is exchanged while the ranks decide" $rc
 	await agrees
 	ok "the replicated maps of both sites agree" $?
-	stop
+	stop_ranks
 	ok "all ranks have decided alike at each collective" $?
 done
 
@@ -88,14 +71,14 @@ plainly() {
 }
 for nodes in 2 1; do
 	rm -f "$T/go"
-	start "windows$nodes" $nodes --nccl 2.29.7 --events --windows "0:$T/go"
+	start "windows$nodes" --nodes $nodes --nccl 2.29.7 --events --windows "0:$T/go"
 	ask policy use "$P"
 	[ "$rc" -eq 0 ] && await uses replicated_count
 	ok "nodes $nodes: a change reaches the site whose ranks are not asked" $?
 	: >"$T/go"
 	await plainly && await agrees
 	ok "they have counted all calls since the fence, too" $?
-	stop
+	stop_ranks
 	ok "all ranks have decided alike" $?
 done
 
@@ -112,14 +95,14 @@ for how in none one; do
 		set -- --nccl 2.29.7 --events --rank-env 3:NCCLBPF_API_CLOCK=off
 		;;
 	esac
-	start $how 2 "$@"
+	start $how --nodes 2 "$@"
 	ask -o json policy use "$P"
 	[ "$rc" -eq 2 ] && grep -q '"state":"unchangeable"' out
 	ok "$how: such a policy is not used" $?
 	has "$how: the reason says what to set" out "$why"
 	uses '[]'
 	ok "$how: NCCL decides on all ranks" $?
-	stop
+	stop_ranks
 	ok "$how: all ranks decided alike" $?
 done
 
@@ -127,11 +110,11 @@ done
 
 NCCLBPF_POLICY=$P
 export NCCLBPF_POLICY
-start other 2 --nccl 2.29.7 --events --calls-only 2:50 --hang
+start other --nodes 2 --nccl 2.29.7 --events --calls-only 2:50 --hang
 found() {
 	ask -o json check agreement
 	grep -q '"verdict":"\(state_differs\|api_calls_differ\|diverged\)"' out
 }
 await found
 ok "a rank of one site that makes other calls is found" $?
-stop
+stop_ranks

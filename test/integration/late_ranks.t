@@ -12,33 +12,9 @@ needs_store "ranks that begin late"
 [ -e "$R" ] || skip_all "ranks that begin late" "the compiled policies are missing"
 enter_store
 store_of late
+calls='--coll allgather,allreduce --min 1M --max 1M --events'
 
-host() { # JOB OPTION...: the host of four ranks
-	this=$1
-	shift
-	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
-		NCCLBPF_SOCKET_DIR=$T/a timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 \
-		--seconds inf --coll allgather,allreduce --min 1M --max 1M --events "$@" \
-		>"$T/$this.out" 2>&1 &
-	job=$!
-	jobs="$jobs $job"
-}
-sites() { # JOB OPTION...: the same on two sites
-	keys=/ncclbpf/1/$1
-	NCCLBPF_FLEET=$fleet serve "$1" a b
-	NCCLBPF_FLEET=$fleet
-	export NCCLBPF_FLEET
-	host "$@" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" \
-		--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3
-	unset NCCLBPF_FLEET
-	await registered
-	need "two sites run the job: $1" $?
-}
 ask() { run --fleet "$fleet" -J "$this" "$@"; }
-stop() {
-	kill -TERM "$job"
-	wait "$job"
-}
 # rows WANT...: column POLICIES of the ranks in the order of their numbers
 rows() {
 	ask -o tsv comm list
@@ -63,7 +39,7 @@ for policy in "$R" "$P"; do
 	rm -f "$T/go"
 	NCCLBPF_POLICY=$policy
 	export NCCLBPF_POLICY
-	sites "hold_$name" --nodes 1 --nccl 2.29.7 --ahead 1900 --pause-ms 300 \
+	sites_of "hold_$name" $calls --nodes 1 --nccl 2.29.7 --ahead 1900 --pause-ms 300 \
 		--rank-env "3:STANDIN_HOLD=$T/go"
 	unset NCCLBPF_POLICY
 	await record '"state":"commit"' && await passed
@@ -78,29 +54,29 @@ for policy in "$R" "$P"; do
 	[ "$rc" -eq 0 ]
 	ok "$name: then changes are possible" $?
 	await rows '\[\] \[\] \[\] \[\] '
-	stop
+	stop_ranks
 	ok "$name: all ranks have decided alike" $?
 done
 
 # ---- one process lacks NCCLBPF_FLEET
 
-sites alone --nodes 2 --nccl 2.29.7 --pause-ms 20 --rank-env 1:NCCLBPF_FLEET=
+sites_of alone $calls --nodes 2 --nccl 2.29.7 --pause-ms 20 --rank-env 1:NCCLBPF_FLEET=
 ask -o json policy use "$R"
 [ "$rc" -eq 2 ] && grep -q 'NCCLBPF_FLEET of .*: set; of .*: \|NCCLBPF_FLEET of .*: not set; ' out
 ok "a process without NCCLBPF_FLEET is named" $?
-stop
+stop_ranks
 ok "and NCCL decides on all ranks" $?
 
 # ---- a policy that the ranks cannot use, from the start
 
 NCCLBPF_POLICY=$R
 export NCCLBPF_POLICY
-sites start --nodes 2 --nccl 2.28.9 --pause-ms 20
+sites_of start $calls --nodes 2 --nccl 2.28.9 --pause-ms 20
 unset NCCLBPF_POLICY
 ask -o json policy use "$R"
 [ "$rc" -eq 2 ] && grep -q '"state":"unchangeable"' out
 ok "ranks that count no API calls cannot change to a policy with replicated maps" $?
-stop
+stop_ranks
 ok "and NCCL decides on all ranks" $?
 
 # ---- a rank that registers after others have decided, without a fleet
@@ -108,9 +84,9 @@ ok "and NCCL decides on all ranks" $?
 rm -f "$T/go"
 NCCLBPF_API_CLOCK=on
 export NCCLBPF_API_CLOCK
-host apart --nodes 4 --nccl 2.28.9 --ahead 8 --pause-ms 5 --rank-env "1:STANDIN_LATE=$T/go" \
-	--rank-env 0:STANDIN_ALONE=1 --rank-env 1:STANDIN_ALONE=1 --rank-env 2:STANDIN_ALONE=1 \
-	--rank-env 3:STANDIN_ALONE=1
+ranks_of apart $calls --nodes 4 --nccl 2.28.9 --ahead 8 --pause-ms 5 \
+	--rank-env "1:STANDIN_LATE=$T/go" --rank-env 0:STANDIN_ALONE=1 \
+	--rank-env 1:STANDIN_ALONE=1 --rank-env 2:STANDIN_ALONE=1 --rank-env 3:STANDIN_ALONE=1
 here() { NCCLBPF_SOCKET_DIR=$T/a run -J apart "$@"; }
 begun() { here -o tsv comm list; column decisions | awk '$1 > 0 { n++ } END { exit n < 3 }'; }
 await begun
@@ -126,5 +102,5 @@ for _ in 1 2 3 4; do
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 2 ] || rc_all=1
 done
 ok "changes are made, or said to be impossible" $rc_all
-stop
+stop_ranks
 ok "and all ranks have decided alike" $?

@@ -110,6 +110,33 @@ tls_store() {
 		XDG_STATE_HOME
 }
 
+# ranks_of JOB OPTION...: the job's four ranks on site a; what they print is in JOB.out
+ranks_of() {
+	this=$1
+	shift
+	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
+		NCCLBPF_SOCKET_DIR=$T/a timeout 0 "$B/test/fakes/host/standin" --procs --ranks 4 \
+		--seconds inf "$@" >"$T/$this.out" 2>&1 &
+	job=$! jobs="$jobs $!"
+}
+
+# sites_of JOB OPTION...: the same, two on site a and two on site b, with agents
+sites_of() {
+	keys=/ncclbpf/1/$1
+	NCCLBPF_FLEET=$fleet serve "$1" a b
+	NCCLBPF_FLEET=$fleet ranks_of "$@" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
+		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" --rank-env 0:RANK=0 --rank-env 1:RANK=1 \
+		--rank-env 2:RANK=2 --rank-env 3:RANK=3
+	await registered
+	need "two sites run the job: $1" $?
+}
+
+# stop_ranks: ask them to end. Its status is theirs.
+stop_ranks() {
+	kill -TERM "$job"
+	wait "$job"
+}
+
 # two_sites JOB OPTIONS...: four ranks on the sites a and b that replay times, of which
 # one channel has 20 times longer ones from 4 MiB on
 two_sites() {
