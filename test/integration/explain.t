@@ -143,6 +143,38 @@ end
 E
 lua_run choices.lua 2>why
 ok "choices has the answers of explain" $?
+cat >fences.lua <<'E'
+local members = { { pid = 1, rank = 0 }, { pid = 2, rank = 1 } }
+-- The choices of two ranks, whose generation is generation_of(number of the question).
+local function choices(generation_of)
+	local asked, group = 0, {}
+	function group.ask(_, line)
+		local data = { comms = { { comm = "1", ranks = 2, decisions = 9 } } }
+		if line ~= "comm list" then
+			asked = asked + 1
+			data = { coll = "allreduce", generation = generation_of(asked) }
+		end
+		return { { member = members[1], data = data },
+			{ member = members[2], data = data } }
+	end
+	return require "ncclbpf.commands.choices".cmd_choices {
+		args = {}, opt = {}, flags = {}, format = function() return "json" end,
+		session = function() return group end }.data.processes, asked
+end
+local _, asked = choices(function() return 1 end)
+assert(asked == 35, asked)
+local per
+per, asked = choices(function(n) return n > 5 and 2 or 1 end)
+assert(#per == 2 and asked == 70, asked)
+for _, process in ipairs(per) do
+	assert(process.data.generation == 2 and #process.data.choices == 35)
+	for _, c in ipairs(process.data.choices) do assert(c.generation == 2) end
+end
+_, asked = choices(function(n) return n end)
+assert(asked == 105, asked)
+E
+lua_run fences.lua 2>why
+ok "ranks that pass a fence meanwhile are asked again, at most twice" $?
 fails 64 bad_argument "a wrong collective" choices allreduc
 fails 1 not_found "a communicator that is not there" choices allreduce comm=1234
 
