@@ -266,8 +266,10 @@ for p in $ranks; do
 done
 say $left "and leaves no rank behind"
 equal "$(ls "$dir/tmp")" "" "no job has left a file"
-VGPU_DIR=$dir/tmp background --ranks 3 --procs
+background --ranks 3 --procs
 ranks=$(children "$job")
+[ "$(ls -d "$dir"/tmp/vgpu-job-* | wc -l)" -eq 1 ]
+say $? "a job keeps its files below TMPDIR"
 kill -9 "$job"
 wait $pid 2>/dev/null
 rm -rf "$dir"/tmp/vgpu-*

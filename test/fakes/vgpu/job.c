@@ -39,7 +39,7 @@ struct shared {
 
 static struct shared own; // until there is memory that all share
 static struct shared *shared = &own;
-static char dir[64]; // for VGPU_DIR, if it is ours
+static char dir[256]; // for VGPU_DIR, if it is ours
 
 static void wake(uint32_t *word)
 {
