@@ -40,6 +40,12 @@ all_ended() {
 	done
 }
 
+# is_late FILE...: do they say that a change was refused because ranks or a site were late? Lines
+# for people are wrapped.
+is_late() {
+	cat "$@" | tr -s '\n ' ' ' | grep -qE 'every fence|have not reached|not answered for'
+}
+
 # while_lives PID COMMAND...: COMMAND, for await; it can no longer succeed once PID has ended.
 while_lives() {
 	process=$1

@@ -65,7 +65,7 @@ mkdir -m 700 "$dir/a" "$dir/b" "$dir/c"
 test/fakes/etcd/agents.py llm "$dir/a" "$dir/b" "$dir/c" >"$dir/log.agents" 2>&1 &
 services=$!
 start() { # [VARIABLE=VALUE...] PROGRAM OPTIONS...: six ranks on three sites
-	env NCCLBPF_SOCKET_DIR="$dir/a" "$@" --ranks 6 --procs --seconds 120 --pause-ms 20 \
+	env NCCLBPF_SOCKET_DIR="$dir/a" "$@" --ranks 6 --procs --seconds 600 --pause-ms 20 \
 		--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" \
 		--rank-env "4:NCCLBPF_SOCKET_DIR=$dir/c" --rank-env "5:NCCLBPF_SOCKET_DIR=$dir/c" \
 		>"$dir/log" 2>&1 &

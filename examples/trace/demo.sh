@@ -33,7 +33,7 @@ runs() {
 	return 1
 }
 start() {
-	timeout 120 "$@" --ranks 2 --procs --seconds 100 --min 1M --max 256M --factor 16 \
+	timeout 620 "$@" --ranks 2 --procs --seconds 600 --min 1M --max 256M --factor 16 \
 		--pause-ms 20 >"$dir/log" 2>&1 &
 	job=$!
 	runs

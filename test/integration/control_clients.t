@@ -54,7 +54,7 @@ check "descriptors that nobody asked for are closed" await as_before
 	echo '!read 2'
 ) | timeout $HANG "$C/client" "$S" >"$T/half" &
 half=$!
-printf '!read 2\n' | timeout $HANG "$C/client" -n -t 50 "$S" >"$T/silent" &
+printf '!read 2\n' | timeout $HANG "$C/client" -n -t $HANG "$S" >"$T/silent" &
 silent=$!
 ask "!fill 65535 a" "!raw 0a" "!read"
 says "the longest line is answered" '"code":"usage"'

@@ -71,7 +71,8 @@ changed() {
 	ok
 }
 
-AGENT_TIMES=lease=600000 "$TOP/test/fakes/etcd/agents.py" fleet "$dir/a" "$dir/b" \
+# A change waits for an agent that is stopped as long as the suite takes to get there.
+AGENT_TIMES=lease=600000,stage=600000 "$TOP/test/fakes/etcd/agents.py" fleet "$dir/a" "$dir/b" \
 	>>"$dir/log.agents" 2>&1 &
 services=$!
 NCCLBPF_SOCKET_DIR=$dir/a timeout 0 \

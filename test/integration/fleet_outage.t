@@ -69,9 +69,14 @@ other=$(sha256sum <"$small" | cut -c1-64)
 brings() { # ID BASE64
 	images="[{\"name\":\"cheap_ring\",\"digest\":\"$other\"}]"
 	order="\"line\":\"policy use cheap_ring\",\"images\":$images"
-	ctl put "$keys/request/$1" "{$order,\"inline\":{\"$other\":\"$2\"}}" >/dev/null
-	: >reply
-	await answered "$1"
+	id=$1
+	while :; do
+		ctl put "$keys/request/$id" "{$order,\"inline\":{\"$other\":\"$2\"}}" >/dev/null
+		: >reply
+		await answered "$id" || return
+		is_late reply && [ ${#id} -lt 60 ] || break
+		id=$id.again
+	done
 }
 brings wrong "$(base64 -w 0 <"$policy")" && grep -q '"ok":false' reply &&
 	grep -q "the store has no image" reply

@@ -18,7 +18,7 @@ trap 'rm -rf "$dir"' EXIT
 . "$TOP/test/tap.sh"
 log=$dir/log
 run() { # [NAME=value...] command...
-	timeout -k 10 "${LIMIT:-120}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+	timeout -k 10 "${LIMIT:-600}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$dir" NCCL_CUMEM_ENABLE=1 \
 		NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO \
 		NCCL_DEBUG_FILE="$dir/nccl" "$@" >"$dir/log" 2>&1
@@ -71,9 +71,9 @@ say $? "four collComms"
 sh=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_HISTORY=
 mkfifo "$dir/hold"
-gone() { # mode, state
+gone() { # mode, state, milliseconds after which a rank that takes nothing is stalled
 	: >"$dir/nccl"
-	run NCCLBPF_GIN=on NCCLBPF_GIN_STALL_MS=200 NCCLBPF_GIN_QUEUE=2048 NCCLBPF_JOB="$1" \
+	run NCCLBPF_GIN=on NCCLBPF_GIN_STALL_MS="$3" NCCLBPF_GIN_QUEUE=2048 NCCLBPF_JOB="$1" \
 		"$job" --procs --hold "$1" <"$dir/hold" &
 	pid=$!
 	exec 3>"$dir/hold"
@@ -91,10 +91,11 @@ gone() { # mode, state
 		grep -q "^gin .* broken 1, rank 1 is $2" "$dir/names"
 	say $? "...status, doctor and gin name it: rank 1 is $2"
 }
-gone killed lost
+# one that is killed is lost, however long the other one had to wait for the processor
+gone killed lost 600000
 grep -q 'lost the connection to rank 1' "$dir/nccl"
 say $? "...and so does the log"
-gone stopped stalled
+gone stopped stalled 2000
 grep -q 'gin: rank 1 .* has taken nothing from rank 0 for' "$dir/nccl"
 say $? "...and so does the log"
 # A job that goes on, seen from the shell.
@@ -131,7 +132,7 @@ if [ -n "${LONG:-}" ]; then
 	for ranks in 2 3 4; do
 		for how in "" --procs "--procs --nodes 2"; do
 			# shellcheck disable=SC2086
-			LIMIT=600 run NCCLBPF_GIN=on "$job" $how --ranks $ranks --times 1000 $modes
+			run NCCLBPF_GIN=on "$job" $how --ranks $ranks --times 1000 $modes
 			say $? "1,000 times: $ranks ranks $how"
 		done
 	done

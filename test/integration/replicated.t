@@ -32,7 +32,12 @@ verdicts() {
 	timeout 300 "$S" -q -J "$this" -o json check agreement 2>/dev/null |
 		grep -o '"verdict":"[a-z_]*"' | sort -u | tr -d '\n'
 }
-is() { [ "$(verdicts)" = "$1" ]; }
+# agree: are all verdicts that, or that some ranks are asked more often?
+agree() {
+	found=$(verdicts)
+	[ -n "$found" ] &&
+		[ -z "$(echo "$found" | sed 's/"verdict":"\(agreed\|tuner_calls_differ\)"//g')" ]
+}
 used() { # POLICY
 	run -q -J "$this" policy use "$1"
 	[ "$rc" -eq 0 ]
@@ -50,7 +55,7 @@ NCCLBPF_POLICY=$P
 export NCCLBPF_POLICY
 start fsdp --nccl 2.29.7 --events --groups 2 --grouped --probe 2:7 --report "$T/report"
 await decided 2000
-is '"verdict":"tuner_calls_differ"' || is '"verdict":"agreed"'
+await agree
 ok "two communicators, whose calls are in different orders on the ranks, agree" $?
 grep '"coll":"allgather","bytes":1048576' "$T/report" | grep -o '"channels":[0-9]*' | sort -u |
 	awk 'END { exit NR < 4 }'
@@ -60,7 +65,7 @@ for _ in 1 2 3; do
 	used none && used replicated_count || rc=1
 done
 ok "the policy is exchanged while the ranks decide" $rc
-is '"verdict":"tuner_calls_differ"' || is '"verdict":"agreed"'
+await agree
 ok "and the ranks agree afterwards" $?
 stop
 ok "all ranks have decided alike at each collective" $?

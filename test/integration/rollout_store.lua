@@ -39,6 +39,7 @@ local times, workers = 25, 4
 -- Each worker reads the record and replaces it. If another worker has replaced it in between,
 -- store.replace() refuses, and the worker reads it again.
 local script = ([[local store = require "ncclbpf.rollout.store"
+require "ncclbpf.base.clock".times.lock = 300
 local home = { job = "a/b" }
 local function valid(t) return t.count ~= nil end
 local function add()

@@ -10,7 +10,7 @@ cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
 job four --ranks 4 --procs 4 --rate 300
 policies() { # names in use on each process that answers
-	timeout 300 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort |
+	timeout 300 "$S" -T 300 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort |
 		uniq -c | sed 's/^ *//'
 }
 

@@ -59,10 +59,6 @@ run() {
 	} >"$T/why"
 }
 
-# is_late FILE...: do they say that a change was refused because ranks or a site were late? Lines
-# for people are wrapped.
-is_late() { cat "$@" | tr -s '\n ' ' ' | grep -qE 'every fence|not answered for'; }
-
 # status WANT NAME ARGS...
 status() {
 	want=$1 name=$2

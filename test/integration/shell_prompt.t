@@ -12,6 +12,10 @@ export NO_COLOR=1
 # libedit keeps the names given with EL_ADDFN
 export ASAN_OPTIONS=detect_leaks=0
 job demo --ranks 4 --procs 4 --rate 200
+# A prompt has the generation, however long a busy job takes to tell it.
+export XDG_CONFIG_HOME="$T/patient"
+mkdir -p "$XDG_CONFIG_HOME/ncclbpf"
+echo 'require("ncclbpf.base.clock").times.prompt = 60' >"$XDG_CONFIG_HOME/ncclbpf/init.lua"
 
 # at NAME [ARGS...]: a session; the script is on standard input
 at() {
@@ -21,13 +25,13 @@ at() {
 	ok "$name" $?
 }
 
-at "says where it is; Ctrl-D leaves, the job continues" --no-rc <<'END'
+at "says where it is; Ctrl-D leaves, the job continues" <<'END'
 expect ncclbpf demo/0-3 #0>
 send \x04
 expect the job continues
 status 0
 END
-at "a command, also by a unique beginning" --no-rc <<'END'
+at "a command, also by a unique beginning" <<'END'
 expect #0>
 send comm list\n
 expect DECISIONS
@@ -37,7 +41,7 @@ expect no policies
 send quit\n
 status 0
 END
-at "Tab completes nouns, verbs and files" --no-rc <<'END'
+at "Tab completes nouns, verbs and files" <<'END'
 expect #0>
 send poli\t
 expect cy
@@ -55,7 +59,7 @@ send quit\n
 status 0
 END
 # the names of a busy job come as well
-at "Tab completes live names" --no-rc <<'END'
+at "Tab completes live names" <<'END'
 expect #0>
 send require("ncclbpf.base.clock").times.complete = 60\n
 expect #0>
@@ -74,7 +78,7 @@ expect #2>
 send quit\n
 status 0
 END
-at "Tab completes Lua" --no-rc <<'END'
+at "Tab completes Lua" <<'END'
 expect #2>
 send nb.atta\t
 expect ch
@@ -85,7 +89,7 @@ send \x15
 send quit\n
 status 0
 END
-at "what turns everything off is confirmed" --no-rc <<'END'
+at "what turns everything off is confirmed" <<'END'
 expect #2>
 send policy use none\n
 expect go on? [y/N]
@@ -95,7 +99,7 @@ expect #2>
 send quit\n
 status 0
 END
-NCCLBPF_PAGER='sed s/^/paged:/' at "long output goes through the pager" --no-rc <<'END'
+NCCLBPF_PAGER='sed s/^/paged:/' at "long output goes through the pager" <<'END'
 size 10 100
 expect #2>
 send help\n
@@ -127,7 +131,7 @@ short "nor does output that is repeated" watch 50ms count=2 help <<'END'
 absent paged:
 status 0
 END
-at "the output of a command goes into a program or a file" --no-rc <<'END'
+at "the output of a command goes into a program or a file" <<'END'
 expect #2>
 send comm list | sed -n "s/^rank.*/piped: &/p" | head -n 1\n
 expect piped: rank
@@ -153,7 +157,7 @@ expect 7
 send quit\n
 status 0
 END
-at "a program or a file gets each line as it comes" --no-rc <<'END'
+at "a program or a file gets each line as it comes" <<'END'
 expect #2>
 send watch 50ms comm list | sed -un "s/.*Z  comm list$/piped: =/p" | tr = +\n
 expect piped: +
@@ -183,7 +187,7 @@ ok "the file has lines while the command runs" $?
 sed 1d folder.tsv | cut -f3,4 | sort | uniq -c | awk '$1 % 2 { bad = 1 } END { exit bad || !NR }' &&
 	[ "$(sed -n 1p folder.tsv | cut -f3)" = name ]
 ok "as a pipe or a file has it: with tabs, appended by >>" $?
-at "the first letters of several commands" --no-rc <<'END'
+at "the first letters of several commands" <<'END'
 expect #2>
 send stat\n
 expect stat is ambiguous: stats, status
@@ -206,7 +210,7 @@ expect 4
 send quit\n
 status 0
 END
-at "Lua: expressions, equals sign, errors, a table" --no-rc <<'END'
+at "Lua: expressions, equals sign, errors, a table" <<'END'
 expect #2>
 send 20 + 22\n
 expect 42
@@ -225,7 +229,7 @@ expect 4
 send quit\n
 status 0
 END
-at "a chunk over several lines; Ctrl-C drops it" --no-rc <<'END'
+at "a chunk over several lines; Ctrl-C drops it" <<'END'
 expect #2>
 send for i = 1, 2 do\n
 expect …
@@ -244,7 +248,7 @@ expect 2
 send quit\n
 status 0
 END
-at "UTF-8 is typed, edited and shown" --no-rc <<'END'
+at "UTF-8 is typed, edited and shown" <<'END'
 expect #2>
 send = "grün→"\n
 expect grün→
@@ -256,7 +260,7 @@ expect 2
 send quit\n
 status 0
 END
-at "history goes from one shell to the next; ^R searches it" --no-rc <<'END'
+at "history goes from one shell to the next; ^R searches it" <<'END'
 expect #2>
 send = "needle" .. 7\n
 expect needle7
@@ -265,7 +269,7 @@ expect 1
 send quit\n
 status 0
 END
-at "^R finds it" --no-rc <<'END'
+at "^R finds it" <<'END'
 expect #2>
 send \x12need
 expect needle
@@ -277,7 +281,7 @@ status 0
 END
 [ "$(stat -c %a "$T/history")" = 600 ]
 ok "the history is the user's alone" $?
-at "a leading blank and repeats are not kept" --no-rc <<'END'
+at "a leading blank and repeats are not kept" <<'END'
 expect #2>
 send  = "secret"\n
 expect secret
@@ -290,7 +294,7 @@ status 0
 END
 ! grep -q secret "$T/history" && [ "$(grep -c twice "$T/history")" -eq 1 ]
 ok "in the file" $?
-at "Ctrl-C stops a chunk that catches errors; the shell lives" --no-rc <<'END'
+at "Ctrl-C stops a chunk that catches errors; the shell lives" <<'END'
 expect #2>
 send print("be" .. "gun") while true do pcall(function() while true do end end) end\n
 expect begun
@@ -303,7 +307,7 @@ run sleep 2
 send quit\n
 status 0
 END
-at "Ctrl-C stops a coroutine, and who resumed it" --no-rc <<'END'
+at "Ctrl-C stops a coroutine, and who resumed it" <<'END'
 expect #2>
 send function spin() while true do pcall(function() while true do end end) end end\n
 send print("be" .. "gun") while true do coroutine.resume(coroutine.create(spin)) end\n
@@ -322,14 +326,14 @@ expect 3	false	no
 send quit\n
 status 0
 END
-at "the last decisions are more than a pipe holds" --no-rc <<'END'
+at "the last decisions are more than a pipe holds" <<'END'
 expect #2>
 send = #nb.decision_tail { count = 1000 }.decisions\n
 expect 1000
 send quit\n
 status 0
 END
-NCCLBPF_PAGER='head -n 2' at "a pager that is quit early leaves the prompt" --no-rc <<'END'
+NCCLBPF_PAGER='head -n 2' at "a pager that is quit early leaves the prompt" <<'END'
 expect #2>
 send decision tail count=1000\n
 expect COMM
@@ -339,7 +343,7 @@ expect 42
 send quit\n
 status 0
 END
-at "Ctrl-C stops a command that waits" --no-rc <<'END'
+at "Ctrl-C stops a command that waits" <<'END'
 expect #2>
 send map dump force follow=yes every=100ms\n
 expect channels=
@@ -356,7 +360,7 @@ expect #2>
 send quit\n
 status 0
 END
-at "Ctrl-C at the prompt drops the line; twice within two seconds ends" --no-rc <<'END'
+at "Ctrl-C at the prompt drops the line; twice within two seconds ends" <<'END'
 expect #2>
 send comm li
 send \x03
@@ -373,16 +377,16 @@ send \x03
 expect the job continues
 status 130
 END
-at "Ctrl-C twice ends what cannot be stopped" --no-rc <<'END'
+at "Ctrl-C twice ends what cannot be stopped" <<'END'
 expect #2>
 send print("be" .. "gun") string.rep("a", 60):find(string.rep("a-", 30) .. "b")\n
 expect begun
 send \x03
-run sleep 0.2
+run sleep 0.5
 send \x03
 status 130
 END
-at "a rank that dies is told above the line, which stays" --no-rc <<END
+at "a rank that dies is told above the line, which stays" <<END
 expect ncclbpf demo/0-3 #2>
 send = 40 +
 run kill -9 $(rank_pid demo 3)
@@ -393,7 +397,7 @@ expect ncclbpf demo/0-2
 send quit\n
 status 0
 END
-at "the last process goes: detached, at once" --no-rc <<END
+at "the last process goes: detached, at once" <<END
 expect ncclbpf demo/0-2 #2>
 run kill $job
 expect detached
@@ -405,6 +409,7 @@ expect alive
 send quit\n
 status 0
 END
+unset XDG_CONFIG_HOME
 mkdir -p "$T/.config/ncclbpf"
 echo 'greeting = "from init"' >"$T/.config/ncclbpf/init.lua"
 at "init.lua is run" <<'END'

@@ -125,8 +125,7 @@ named() {
 for rail in 0 1; do
 	RANKS="" nccl "slow_$rail" "$T/slow_rail.policy" VHCA_RAILS=2 VHCA_SLOW_RAIL=$rail \
 		VHCA_SLOW_US=1000 NCCL_NET_MERGE_LEVEL=LOC NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1
-	await named $rail
-	named $rail && kill -0 $job
+	await named $rail && kill -0 $job
 	ok "NCCL over two adapters, vhca$rail slow: slow_rail names it" $?
 	# Without KILL its queued calls would continue.
 	kill -KILL "$(grep -o '"pid":[0-9]*' "$T/out" | head -1 | cut -d: -f2)"

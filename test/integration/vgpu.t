@@ -39,7 +39,7 @@ run() { # [VAR=value ...] -- job's arguments; sets rc
 		shift
 	done
 	shift
-	env $vars LD_PRELOAD="$v/libvgpu.so" timeout -k 5 "${T:-120}" \
+	env $vars LD_PRELOAD="$v/libvgpu.so" timeout -k 5 "${T:-600}" \
 		"$v/job" "$@" >"$dir/log" 2>&1
 	rc=$?
 }

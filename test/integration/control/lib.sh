@@ -33,16 +33,22 @@ check() { # name, command...: does it succeed?
 		not_ok "$name" "$T/check"
 	fi
 }
-# sh_ STATUS WORDS...: the shell ends with this status; output in $T/out and $T/err.
+# sh_ STATUS WORDS...: the shell ends with this status; output in $T/out and $T/err. A change that
+# is refused because ranks were late is asked for again, at most 10 times, as by `run`.
 # SH_OPTIONS: options of every call
 SH=$B/ncclbpf-shell
 SH_OPTIONS='-o table -J t'
 sh_() {
 	want=$1
 	shift
-	timeout $HANG "$SH" --no-rc $SH_OPTIONS "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
+	refused=0
+	while :; do
+		timeout $HANG "$SH" --no-rc -T 300 $SH_OPTIONS "$@" >"$T/out" 2>"$T/err"
+		rc=$?
+		[ $rc -eq "$want" ] && return 0
+		[ $rc -eq 75 ] && [ $refused -lt 10 ] && is_late "$T/out" "$T/err" || break
+		refused=$((refused + 1))
+	done
 	echo "status $rc, wanted $want"
 	cat "$T/out" "$T/err"
 	return 1
