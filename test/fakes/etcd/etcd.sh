@@ -112,7 +112,8 @@ listening() { # number
 ctl() {
 	ETCDCTL_API=3
 	export ETCDCTL_API
-	set -- --endpoints "$(cat "$dir/endpoints")" "$@"
+	# a busy machine's member may need more than etcdctl's five seconds
+	set -- --endpoints "$(cat "$dir/endpoints")" --command-timeout 60s "$@"
 	[ -f "$dir/ca.pem" ] && set -- --cacert "$dir/ca.pem" --cert "$dir/client.pem" \
 		--key "$dir/client.key" "$@"
 	[ -f "$dir/password.root" ] && set -- --user "root:$(cat "$dir/password.root")" "$@"
@@ -121,7 +122,7 @@ ctl() {
 
 ready() {
 	for _ in $(seq 200); do
-		ctl endpoint health >/dev/null 2>&1 && return
+		ctl --command-timeout 5s endpoint health >/dev/null 2>&1 && return
 		sleep 0.05
 	done
 	echo "etcd did not start; its log: $dir/log.1" >&2
