@@ -4,9 +4,11 @@
 completion, a verdict and a report of a million times. Medians of several
 rounds, with a job of eight processes beside. With DOC the table goes between
 the marks of that file as well. Fails where a row is over three times its
-budget: then something is broken. `make bench-shell` runs it."""
+budget: then something is broken. All is measured again then, twice at most, and
+the least counts: a busy machine is no broken build. `make bench-shell` runs it."""
 import os
 import pty
+import re
 import select
 import shutil
 import statistics
@@ -19,6 +21,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 B = os.path.abspath(sys.argv[1])
 SHELL = os.path.join(B, "ncclbpf-shell")
 ROUNDS = 15
+FAR = 3  # times its budget: a row that is broken
 
 
 def lua(code, *args):
@@ -36,7 +39,7 @@ def until_prompt():
     if pid == 0:
         os.execv(SHELL, [SHELL, "--no-rc"])
     seen = b""
-    while b"#0>" not in seen:
+    while not re.search(rb"bench/0-7( #[0-9]+)?> ", seen):
         if not select.select([fd], [], [], 30)[0]:
             raise SystemExit("no prompt: " + repr(seen))
         seen += os.read(fd, 4096)
@@ -64,19 +67,29 @@ def rounds(f, n=ROUNDS):
 
 
 def measured(folder):
-    """The rows: name, what, value, unit, budget, format."""
+    """The rows: [name, what, value, unit, budget, format]."""
+    rows = measured_once(folder)
+    for _ in range(2):
+        if all(row[2] <= FAR * row[4] for row in rows):
+            break
+        for row, again in zip(rows, measured_once(folder)):
+            row[2] = min(row[2], again[2])
+    return rows
+
+
+def measured_once(folder):
     def complete():
         took, out = command("__complete", "map", "dump", "f")
         assert out.split() == ["force"], out
         return took
 
-    rows = [("shell start", "ncclbpf-shell, from its start to its prompt, attached to 8 processes",
-             rounds(until_prompt), "ms", 50, "%.0f")]
+    rows = [["shell start", "ncclbpf-shell, from its start to its prompt, attached to 8 processes",
+             rounds(until_prompt), "ms", 50, "%.0f"]]
     command("policy", "load", f"{B}/policies/force.policy")
     command("policy", "use", "force")
-    rows.append(("shell complete",
+    rows.append(["shell complete",
                  "a completion of names that the 8 processes hold, shell started for it",
-                 rounds(complete), "ms", 100, "%.0f"))
+                 rounds(complete), "ms", 100, "%.0f"])
     judge = lua("""local core, judge = require "ncclbpf.core", require "ncclbpf.rollout.judge"
         local a, b = {}, {}
         for i = 1, 500000 do
@@ -90,16 +103,16 @@ def measured(folder):
         end
         table.sort(t)
         print(t[4] * 1000)""")
-    rows.append(("judge million", "nb.judge over a million times, half of them each arm's",
-                 float(judge), "ms", 1000, "%.0f"))
+    rows.append(["judge million", "nb.judge over a million times, half of them each arm's",
+                 float(judge), "ms", 1000, "%.0f"])
     lua("", f"{TOP}/test/integration/report_make.lua", folder, "1000020")
     report = f"{folder}/r.html"
     words = "rollout", "report", f"out={report}", f"data={folder}/one.json"
     took = rounds(lambda: command(*words)[0], 3)
-    rows.append(("report million",
+    rows.append(["report million",
                  "a rollout's report of a million times, all of them as CSV beside it",
-                 took / 1e3, "s", 5, "%.2f"))
-    rows.append(("report size", "that report", os.path.getsize(report) / 1e6, "MB", 5, "%.2f"))
+                 took / 1e3, "s", 5, "%.2f"])
+    rows.append(["report size", "that report", os.path.getsize(report) / 1e6, "MB", 5, "%.2f"])
     return rows
 
 
@@ -112,7 +125,7 @@ def main():
                       NO_COLOR="1", LC_ALL="C.UTF-8")
     env = dict(os.environ, NCCL_TUNER_PLUGIN=f"{B}/libncclbpf.so", NCCLBPF_JOB="bench")
     job = subprocess.Popen([f"{B}/test/fakes/host/standin", "--ranks", "8", "--procs",
-                            "--seconds", "300", "--pause-ms", "5"],
+                            "--seconds", "3600", "--pause-ms", "5"],
                            env=env, stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 60
@@ -126,7 +139,7 @@ def main():
         shutil.rmtree(folder)
     broken, lines = False, ["| row | what | measured | budget | verdict |", "|---|---|---|---|---|"]
     for name, what, value, unit, budget, fmt in rows:
-        verdict = "ok" if value <= budget else "OVER" if value <= 3 * budget else "BROKEN"
+        verdict = "ok" if value <= budget else "OVER" if value <= FAR * budget else "BROKEN"
         broken |= verdict == "BROKEN"
         lines.append(f"| {name} | {what} | {fmt % value} {unit} | {budget} {unit} | {verdict} |")
     print("\n".join(lines))
