@@ -71,9 +71,10 @@ changed() {
 	ok
 }
 
-# A change waits for an agent that is stopped as long as the suite takes to get there.
-AGENT_TIMES=lease=600000,stage=600000 "$TOP/test/fakes/etcd/agents.py" fleet "$dir/a" "$dir/b" \
-	>>"$dir/log.agents" 2>&1 &
+# A change waits for an agent that is stopped as long as the suite takes to get there, and an agent
+# that leaves waits until the store has answered.
+AGENT_TIMES=lease=600000,leave=10000,stage=600000 \
+	"$TOP/test/fakes/etcd/agents.py" fleet "$dir/a" "$dir/b" >>"$dir/log.agents" 2>&1 &
 services=$!
 NCCLBPF_SOCKET_DIR=$dir/a timeout 0 \
 	"$B/test/fakes/host/standin" ${HOST:-} --ranks 4 --nodes 2 --procs --min 4M --max 32M \

@@ -12,8 +12,8 @@ fleet_of again
 mkdir -m 700 a b
 agents=
 for s in a b; do
-	AGENT_TIMES=lease=600000 NCCLBPF_AGENT_LISTEN=127.0.0.1 "$B/ncclbpf-agent" --job again \
-		--dir "$T/$s" >>log.agents 2>&1 &
+	AGENT_TIMES=lease=600000,leave=10000 NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+		"$B/ncclbpf-agent" --job again --dir "$T/$s" >>log.agents 2>&1 &
 	agents="$agents $!"
 done
 jobs=$agents

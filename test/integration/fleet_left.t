@@ -9,7 +9,7 @@
 needs_store "a site that has left"
 enter_store
 fleet_of left
-AGENT_TIMES=lease=600000 serve left a b
+AGENT_TIMES=lease=600000,leave=10000 serve left a b
 
 # rank N DIR: one rank of a job of two, alone on its site
 rank() {

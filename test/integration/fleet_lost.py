@@ -54,7 +54,7 @@ AGENTS_LOST = [  # whose agent is lost between two changes, and how
     Case("cut off from the store", "other", None, "cut"),
 ]
 CASES = SITES_LOST + AGENTS_LOST
-TIMES = "lease=600000,away=500"  # nobody's lease ends by itself
+TIMES = "lease=600000,leave=10000,away=500"  # nobody's lease ends by itself
 net = Net()
 lock = threading.Lock()
 tests = 0

@@ -18,7 +18,8 @@ needs_store() {
 ctl() { "$etcd" ctl "$T/etcd" "$@" 2>>"$T/said"; }
 
 # end_lease DIR JOB: the lease of the agent of the job's site in that directory ends. Suites that
-# lose an agent start it with AGENT_TIMES=lease=600000, so that no lease ends by itself.
+# lose an agent start it with AGENT_TIMES=lease=600000, so that no lease ends by itself. An agent
+# that leaves needs leave=10000, too: it has a second for its last requests, and else its keys stay.
 end_lease() {
 	for site in $(ctl get --prefix --keys-only "/ncclbpf/1/$2/site/"); do
 		LC_ALL=C grep -qaP "${site##*/}\x00" "$T/$1/$2.seg" || continue
