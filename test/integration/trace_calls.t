@@ -4,6 +4,20 @@
 # trace calls: three clocks by NCCL's own events in the stand-in host, by
 # uprobes in the real libnccl where the kernel lets us; and the demo of it.
 . "$TOP/test/integration/trace_lib.sh"
+cat >closes.lua <<'L'
+-- A process that does not answer with its last events.
+local m, closed = { pid = 1 }, 0
+local s = { living = function() return { m } end,
+	follow = function(_, _, each) return each({ next = 1, fields = {} }, m) or true end,
+	ask = function() return { { data = 7 } } end }
+local p = { read = function() return {} end, dropped = function() return 0 end,
+	close = function() closed = closed + 1 end }
+local ok = pcall(require "ncclbpf.trace.kernel".follow, s, "trace start", 1, p, function() end,
+	function() end)
+assert(not ok and closed == 1, closed)
+L
+lua_run closes.lua 2>why
+ok "an error at its end leaves no programs in the kernel" $?
 calls() { # JOB ARGS...
 	name=$1
 	shift

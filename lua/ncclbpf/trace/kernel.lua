@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- What `trace calls` and `trace rdma` share: both follow the job's events for some seconds beside
 -- programs in the kernel, and show both as one table.
-local core = require "ncclbpf.core"
 local clock = require "ncclbpf.base.clock"
 local trace = require "ncclbpf.trace.trace"
 
@@ -20,14 +19,13 @@ function M.follow(s, line, seconds, p, each, take)
 		local full = each(list, member)
 		return records() or full
 	end)
-	local interrupted, ok, good, failure = core.settled(s.follow, s, line, batch,
+	local _, ok, good, failure = trace.followed(s, line, batch, rest, nil,
 		{ till = clock.now() + seconds, gone = function() end })
-	if interrupted or ok and good then rest(s) end
 	records()
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end
-	if not ok and not interrupted then error(good, 0) end
-	if ok and not good then return nil, failure end
+	if not ok then error(good, 0) end
+	if not good then return nil, failure end
 	return losses(), dropped
 end
 

@@ -181,6 +181,20 @@ local function taker(each, s)
 end
 M.taker = taker
 
+-- Send the request @line to all processes of @s and call @take for each line, then @rest; both are
+-- those of one taker. @events: of the request, a list with commas; nil: all. @opts: of follow.
+-- Never raises; Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true
+-- | false, true, nil, err of the request | false, false, err that was raised
+function M.followed(s, line, take, rest, events, opts)
+	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take, opts)
+	if ok and not good or not ok and not interrupted then
+		return false, ok, good, failure
+	end
+	local again, fine, err = core.settled(rest, s, events)
+	if not fine and not again then return false, false, err end
+	return interrupted or again, true, true
+end
+
 -- ---- options ---------------------------------------------------------------------
 
 local function options(ctx)
@@ -351,29 +365,24 @@ local function stream(ctx, o)
 		end
 	end, s)
 	-- Ctrl-C ends a trace without a limit.
-	local interrupted, ok, good, failure = core.settled(
-		s.follow, s, line_of("trace start", ctx) .. " follow=yes", take, {
+	local interrupted, ok, good, failure = M.followed(
+		s, line_of("trace start", ctx) .. " follow=yes", take, rest, ctx.opt.events, {
 		till = o.seconds and clock.now() + o.seconds,
 		gone = function(m)
 			notes[#notes + 1] = ("note: %s went away"):format(merge.who { m })
 		end,
 	})
-	if interrupted or ok and good then
-		local again, fine, err = core.settled(rest, s, ctx.opt.events)
-		interrupted = interrupted or again
-		if not fine and not again then ok, good = false, err end
-	end
 	if ok and good and not o.seconds and why ~= "size" then why = "gone" end
 	if ok and good and #notes > 0 and #s:living() == 0 and why ~= "size" then why = "gone" end
 	if interrupted then why = "interrupted" end
 	if not w then
-		if not ok and not interrupted then error(good, 0) end
-		if ok and not good then return nil, failure end
+		if not ok then error(good, 0) end
+		if not good then return nil, failure end
 		open()
 	end
 	local closed, err = w:close()
-	if not ok and not interrupted then error(partial(w, good), 0) end
-	if ok and not good then return nil, partial(w, failure) end
+	if not ok then error(partial(w, good), 0) end
+	if not good then return nil, partial(w, failure) end
 	if not closed then return nil, partial(w, err) end
 	local lost, left_out = losses()
 	if why == "seconds" then table.move(profiler.first(s), 1, 2, #notes + 1, notes) end
