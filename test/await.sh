@@ -32,6 +32,10 @@ halt() {
 	for halting; do await halted "$halting" || return; done
 }
 
+# lose PID...: processes end at one moment, as where their host is lost: none of them sees that
+# another one has ended, and cleans up behind it. The first ones end first.
+lose() { halt "$@" && kill -KILL "$@" 2>/dev/null; }
+
 # all_ended PID...: have all threads of these processes ended? A process that was killed may still
 # answer for a moment, and is a zombie until its parent has waited for it.
 all_ended() {

@@ -30,7 +30,7 @@ check "the first such decision is named" told "the first decision that differs i
 check "both answers" told "ring/ll .*slot"
 check "and who gave them" told "ring/simple .*slot [0-9] (pid [0-9]*)"
 pids=$(pgrep -P "$HOST")
-kill -KILL $pids "$HOST" 2>/dev/null
+lose "$HOST" $pids
 wait "$HOST" 2>/dev/null
 HOST=
 await all_ended $pids

@@ -30,6 +30,7 @@ SEC("tuner") int by_site(struct ncclbpf_tuner *ctx)
 END
 store_of agree
 NCCLBPF_FLEET=$fleet serve agree a b
+services=$!
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" \
 	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds inf --pause-ms 5 --hang \
@@ -102,7 +103,7 @@ kill -CONT "$first"
 
 # After a crash
 running=$(LC_ALL=C grep -la "^ncclbpf-agent.*$T/" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n')
-kill -KILL $pids $standin $job $running 2>/dev/null
+lose $services $standin $job $pids $running
 wait $job 2>/dev/null
 await all_ended $pids $standin $running
 ask -T 2 -o table check agreement

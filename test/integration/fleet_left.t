@@ -41,7 +41,7 @@ status 0 "a change of both sites" policy use "$B/policies/size_aware.policy"
 agent=$(agent_of b)
 [ -n "$agent" ]
 ok "site b has an agent" $?
-kill -KILL "$agent" "$second"
+lose "$second" "$agent"
 end_lease b left && await sites 1
 ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
 run status

@@ -57,7 +57,7 @@ run -J same -o table explain allreduce 4M
 has "explain names them" out "all ranks: gpu_arch 90, gpus_per_node 8" "gpu_arch (90)"
 status 0 "what was recorded decides alike" -J same policy simulate "$policy"
 pids=$(ls s | sed -n 's/^same\..*\.\([0-9]*\)\.sock$/\1/p')
-kill -9 $job $pids 2>/dev/null
+lose $(pgrep -P "$job") $job $pids
 wait "$job"
 await all_ended $pids
 status 0 "also from the segment of a job that was killed" \

@@ -130,8 +130,7 @@ status 0 "no policy any more" policy use none
 at_last() { "$S" -q -o json decision tail count=1 | grep -q '"by":null'; }
 await at_last
 pids=$(ls s | sed -n 's/^amd\..*\.\([0-9]*\)\.sock$/\1/p')
-kill -9 $amd
-for p in $pids; do kill -9 "$p" 2>/dev/null; done
+lose $(pgrep -P "$amd") $amd $pids
 wait $amd 2>/dev/null
 await all_ended $pids
 run -o table policy simulate none segment=s/amd.seg

@@ -114,9 +114,8 @@ printf 'allreduce,0,9,ring,ll,0,-1,-1\n' >bad.csv
 status 65 "a table with a fault" policy simulate bad.csv data=rec.json
 
 # ---- a job that is gone ----
-kill -9 $host
 pids=$(ls s | sed -n 's/^sim\..*\.\([0-9]*\)\.sock$/\1/p')
-for p in $pids; do kill -9 "$p" 2>/dev/null; done
+lose $(pgrep -P "$host") $host $pids
 wait $host 2>/dev/null
 await all_ended $pids
 status 2 "the segment of one that was killed" -o table policy simulate ring.csv segment=s/sim.seg
