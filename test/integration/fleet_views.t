@@ -97,7 +97,7 @@ of_all "map dump has the map of each process" '
 	four(d.processes)
 	for _, p in ipairs(d.processes) do assert(core.encode(p.data):find "runs") end
 ' map dump runs
-# The newest 40 are of one site, if it answers a moment later than the other.
+# The newest ones are of one site, if it answers long after the other.
 of_both() { # COMMAND...
 	run -o tsv "$@"
 	awk -F '\t' '
@@ -106,9 +106,9 @@ of_both() { # COMMAND...
 		END { for (s in sites) n++; for (r in ranks) m++; exit n != 2 || m != 4 }
 	' out
 }
-await of_both decision tail count=40
+await of_both decision tail count=1000
 ok "decision tail has the decisions of all ranks with their sites" $?
-await of_both sample tail count=40
+await of_both sample tail count=1000
 ok "sample tail has the times of all ranks with their sites" $?
 of_all "check agreement compares the ranks of both sites" '
 	for _, c in ipairs(d.comms) do assert(c.sites == 2 and c.verdict == "agreed", c.verdict) end
