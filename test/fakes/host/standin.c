@@ -685,7 +685,7 @@ static void set_environment(int rank)
 
 static pid_t pids[MAX_RANKS];
 
-/* After a rank has died the others get three seconds to end by themselves. */
+/* After a rank has died the others get half a minute to end by themselves. */
 static void on_alarm(int sig)
 {
 	(void)sig;
@@ -720,7 +720,7 @@ static int processes(void)
 		if (status && !bad) {
 			bad = 1;
 			meet->stop = 1;
-			alarm(3);
+			alarm(30);
 		}
 	}
 	return bad;
