@@ -132,6 +132,9 @@ await traced
 ok "trace start out= makes one file of all sites, with a track for each rank" $?
 lua_run "$TOP/test/integration/trace_check.lua" live.json 'assert(#of("coll") > 0)' >why 2>&1
 ok "in Chrome's format" $?
+run -T 300 -o table trace start out=last.json seconds=100ms
+grep -q "last.json: " out && ! grep -q "last events" out
+ok "all ranks of both sites answer with their last events" $?
 of_all "trace start fills the rings of all sites" 'four(d.processes)
 	for _, p in ipairs(d.processes) do assert(p.data.recording) end' trace start events=coll
 full() {

@@ -18,6 +18,39 @@ assert(not ok and closed == 1, closed)
 L
 lua_run closes.lua 2>why
 ok "an error at its end leaves no programs in the kernel" $?
+cat >last.lua <<'L'
+-- Of three processes one does not answer with its last events, and one has them in two answers.
+local errors, trace = require "ncclbpf.base.errors", require "ncclbpf.trace.trace"
+local members, got, rounds = { { pid = 1 }, { pid = 2 }, { pid = 3 } }, {}, 0
+local function span(at) return { "coll", at, at } end
+local s = { living = function() return members end }
+function s.follow(_, _, each)
+	for _, m in ipairs(members) do
+		each({ next = 10, fields = { "event", "start_ns", "end_ns" }, lost = 1 }, m)
+	end
+	return true
+end
+function s.ask(_, line, opts)
+	local out = {}
+	rounds = rounds + 1
+	for i, m in ipairs(opts.members) do
+		local at = tonumber(line(m):match "^trace read after=(%d+)$")
+		out[i] = m.pid == 2 and { member = m, err = errors.new("timed_out", "late") }
+			or { member = m, data = { next = at + 1, more = m.pid == 3 and at == 10,
+				spans = { span(at) }, lost = 1 } }
+	end
+	return out
+end
+local take, losses, rest = trace.taker(function(list, m)
+	for _, x in ipairs(list) do got[#got + 1] = ("%d:%d"):format(m.pid, x.start_ns) end
+end)
+local _, ok, good, err = trace.followed(s, "trace start", take, rest)
+assert(ok and good and err.message:find "late", tostring(err))
+assert(table.concat(got, " ") == "1:10 3:10 3:11" and rounds == 2, table.concat(got, " "))
+assert(losses() == 6)
+L
+lua_run last.lua 2>why
+ok "all processes are asked for their last events at once, and who does not answer is named" $?
 calls() { # JOB ARGS...
 	name=$1
 	shift

@@ -620,12 +620,17 @@ function Group:follow(line, each, opts)
 	-- each instruction.
 	local ok, err = core.held(pump)
 	stop = true -- lines that arrive before the end of a stream are dropped
+	local still, id = {}, {}
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then
-			self:ask("cancel " .. x.id, { members = { x.m } })
-			x.m.streams[x.id] = nil
+			still[#still + 1], id[x.m] = x.m, x.id
 		end
 	end
+	if #still > 0 then
+		self:ask(function(m) return "cancel " .. id[m] end,
+			{ members = still, what = "cancel" })
+	end
+	for _, m in ipairs(still) do m.streams[id[m]] = nil end
 	core.hold(false)
 	if not ok then error(err, 0) end
 	if failure then return nil, failure end

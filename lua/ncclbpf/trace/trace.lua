@@ -104,28 +104,40 @@ local function move(span, ns)
 	return span
 end
 
--- Read the ring of the process @m from event number @from (nil: its oldest) and call take(data, m)
--- for each answer, until it returns true. Stop after one ring's length, because the process may
--- write faster. -> true | nil, err
-local function read_ring(s, m, from, take)
-	local bound
-	while true do
-		local line = "trace read" .. (from and " after=" .. tostring(from) or "")
-		local r = s:ask(line, { members = { m } })[1]
-		if r.err then return nil, r.err end
-		local to = read.number(r.data.next)
-		bound = bound or to + 32768
-		if take(r.data, m) or r.data.more ~= true or to > bound or from and to <= from then
-			return true
-		end
-		from = to
+-- Read the rings of the processes @members, each from the event number from(member) (nil: its
+-- oldest), and call take(data, member) for each answer, until it returns true. Stop after one
+-- ring's length, because a process may write faster. -> true | nil, err of those that failed
+local function read_rings(s, members, from, take)
+	local bound, all, failures = {}, #members, {}
+	local function line(m)
+		return "trace read" .. (from(m) and " after=" .. tostring(from(m)) or "")
 	end
+	while #members > 0 do
+		local more = {}
+		for _, r in ipairs(s:ask(line, { members = members, what = "trace read" })) do
+			local m, was = r.member, from(r.member)
+			if r.err then
+				failures[#failures + 1] = r
+			else
+				local to = read.number(r.data.next)
+				bound[m] = bound[m] or to + 32768
+				if take(r.data, m) then return true end
+				if r.data.more == true and to <= bound[m] and to > (was or -1) then
+					more[#more + 1] = m
+				end
+			end
+		end
+		members = more
+	end
+	local err = session.sum_up(failures, all)
+	return not err or nil, err
 end
 
 -- Parse the lines of the processes' streams; keep their field names and losses. @s: the target; nil
 -- if all of its processes have the same clock
--- -> take(line's data, member), losses(), rest(target, events=). When the streams have ended, rest
--- takes the events that their last lines do not have yet.
+-- -> take(line's data, member), losses(), rest(target, events=) -> true | nil, err, next(member).
+-- When the streams have ended, rest takes the events that their last lines do not have yet. next:
+-- the number of the first event that was not taken; nil: none was.
 local function taker(each, s)
 	local of, clock, full = {}, clocks(s), false
 	local function parse(data, member, st, wanted)
@@ -162,37 +174,36 @@ local function taker(each, s)
 		end
 		return lost, left_out
 	end
+	local function next_of(m) return of[m] and of[m].next end
 	local function rest(target, events)
 		local list = events and "," .. events .. ","
 		local function wanted(span)
 			return not list or list:find("," .. tostring(span.event) .. ",", 1, true)
 		end
-		for _, m in ipairs(target:living()) do
-			if full then return end
-			if of[m] then
-				read_ring(target, m, of[m].next, function(data)
-					of[m].lost = of[m].lost + read.number(data.lost)
-					return whole(data, m, wanted)
-				end)
-			end
-		end
+		if full then return true end
+		local members = lists.select(target:living(), function(m) return of[m] end)
+		return read_rings(target, members, next_of, function(data, m)
+			of[m].lost = of[m].lost + read.number(data.lost)
+			return whole(data, m, wanted)
+		end)
 	end
-	return take, losses, rest
+	return take, losses, rest, next_of
 end
 M.taker = taker
 
 -- Send the request @line to all processes of @s and call @take for each line, then @rest; both are
 -- those of one taker. @events: of the request, a list with commas; nil: all. @opts: of follow.
--- Never raises; Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true
--- | false, true, nil, err of the request | false, false, err that was raised
+-- Never raises; Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true, err of
+-- processes that did not answer with their last events | false, true, nil, err of the request
+-- | false, false, err that was raised
 function M.followed(s, line, take, rest, events, opts)
 	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take, opts)
 	if ok and not good or not ok and not interrupted then
 		return false, ok, good, failure
 	end
-	local again, fine, err = core.settled(rest, s, events)
-	if not fine and not again then return false, false, err end
-	return interrupted or again, true, true
+	local again, fine, whole, err = core.settled(rest, s, events)
+	if not fine and not again then return false, false, whole end
+	return interrupted or again, true, true, err
 end
 
 -- ---- options ---------------------------------------------------------------------
@@ -375,6 +386,9 @@ local function stream(ctx, o)
 	if ok and good and not o.seconds and why ~= "size" then why = "gone" end
 	if ok and good and #notes > 0 and #s:living() == 0 and why ~= "size" then why = "gone" end
 	if interrupted then why = "interrupted" end
+	if good and failure then
+		notes[#notes + 1] = "note: the last events are missing: " .. failure.message
+	end
 	if not w then
 		if not ok then error(good, 0) end
 		if not good then return nil, failure end
@@ -401,9 +415,9 @@ end
 
 -- Read the events in the rings of all processes, one at a time, to save memory.
 local function rings(s, each)
-	local take, losses = taker(each, s)
+	local take, losses, _, next_of = taker(each, s)
 	for _, m in ipairs(s:living()) do
-		local ok, err = read_ring(s, m, nil, take)
+		local ok, err = read_rings(s, { m }, next_of, take)
 		if not ok then return nil, err end
 	end
 	return losses()
