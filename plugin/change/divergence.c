@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The divergence watch: one process of each communicator compares the decisions
- * of the ranks on this host. If the ranks agree, a check reads only a few words
- * for each. A finding stays in the segment after the rings have overwritten its
- * decisions.
+ * of the ranks on this host. If the ranks agree, a check reads the hash of each and
+ * what both rings say NCCL offered. A finding stays in the
+ * segment after the rings have overwritten its decisions.
  */
 #include "plugin/change/divergence.h"
 
