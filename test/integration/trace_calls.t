@@ -9,7 +9,7 @@ cat >closes.lua <<'L'
 local m, closed = { pid = 1 }, 0
 local s = { living = function() return { m } end,
 	follow = function(_, _, each) return each({ next = 1, fields = {} }, m) or true end,
-	ask = function() return { { data = 7 } } end }
+	ask = function() return { { member = m, data = 7 } } end }
 local p = { read = function() return {} end, dropped = function() return 0 end,
 	close = function() closed = closed + 1 end }
 local ok = pcall(require "ncclbpf.trace.kernel".follow, s, "trace start", 1, p, function() end,
@@ -21,7 +21,7 @@ ok "an error at its end leaves no programs in the kernel" $?
 cat >last.lua <<'L'
 -- Of three processes one does not answer with its last events, and one has them in two answers.
 local errors, trace = require "ncclbpf.base.errors", require "ncclbpf.trace.trace"
-local members, got, rounds = { { pid = 1 }, { pid = 2 }, { pid = 3 } }, {}, 0
+local members, got, asked, most = { { pid = 1 }, { pid = 2 }, { pid = 3 } }, {}, {}, 0
 local function span(at) return { "coll", at, at } end
 local s = { living = function() return members end }
 function s.follow(_, _, each)
@@ -32,12 +32,13 @@ function s.follow(_, _, each)
 end
 function s.ask(_, line, opts)
 	local out = {}
-	rounds = rounds + 1
+	most = math.max(most, line == "trace status" and 1 or #opts.members)
 	for i, m in ipairs(opts.members) do
-		local at = tonumber(line(m):match "^trace read after=(%d+)$")
+		local at = tonumber(line:match "^trace read after=(%d+)$")
 		out[i] = m.pid == 2 and { member = m, err = errors.new("timed_out", "late") }
-			or { member = m, data = { next = at + 1, more = m.pid == 3 and at == 10,
-				spans = { span(at) }, lost = 1 } }
+			or { member = m, data = { next = at and at + 1, spans = { at and span(at) },
+				more = m.pid == 3 and at == 10, lost = 1 } }
+		if line ~= "trace status" then asked[#asked + 1] = m.pid end
 	end
 	return out
 end
@@ -46,11 +47,12 @@ local take, losses, rest = trace.taker(function(list, m)
 end)
 local _, ok, good, err = trace.followed(s, "trace start", take, rest)
 assert(ok and good and err.message:find "late", tostring(err))
-assert(table.concat(got, " ") == "1:10 3:10 3:11" and rounds == 2, table.concat(got, " "))
+assert(table.concat(got, " ") == "1:10 3:10 3:11", table.concat(got, " "))
+assert(table.concat(asked, " ") == "1 3 3" and most == 1, table.concat(asked, " "))
 assert(losses() == 6)
 L
 lua_run last.lua 2>why
-ok "all processes are asked for their last events at once, and who does not answer is named" $?
+ok "who does not answer is named and not asked for events; the others are, one by one" $?
 calls() { # JOB ARGS...
 	name=$1
 	shift

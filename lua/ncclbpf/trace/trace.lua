@@ -104,40 +104,39 @@ local function move(span, ns)
 	return span
 end
 
--- Read the rings of the processes @members, each from the event number from(member) (nil: its
--- oldest), and call take(data, member) for each answer, until it returns true. Stop after one
--- ring's length, because a process may write faster. -> true | nil, err of those that failed
-local function read_rings(s, members, from, take)
-	local bound, all, failures = {}, #members, {}
-	local function line(m)
-		return "trace read" .. (from(m) and " after=" .. tostring(from(m)) or "")
-	end
-	while #members > 0 do
-		local more = {}
-		for _, r in ipairs(s:ask(line, { members = members, what = "trace read" })) do
-			local m, was = r.member, from(r.member)
-			if r.err then
-				failures[#failures + 1] = r
-			else
-				local to = read.number(r.data.next)
-				bound[m] = bound[m] or to + 32768
-				if take(r.data, m) then return true end
-				if r.data.more == true and to <= bound[m] and to > (was or -1) then
-					more[#more + 1] = m
-				end
-			end
+-- Read the ring of the process @m from event number @from (nil: its oldest) and call take(data, m)
+-- for each answer, until it returns true. Stop after one ring's length, because the process may
+-- write faster. -> true | nil, err
+local function read_ring(s, m, from, take)
+	local bound
+	while true do
+		local line = "trace read" .. (from and " after=" .. tostring(from) or "")
+		local r = s:ask(line, { members = { m } })[1]
+		if r.err then return nil, r.err end
+		local to = read.number(r.data.next)
+		bound = bound or to + 32768
+		if take(r.data, m) or r.data.more ~= true or to > bound or from and to <= from then
+			return true
 		end
-		members = more
+		from = to
 	end
-	local err = session.sum_up(failures, all)
-	return not err or nil, err
+end
+
+-- Which of @members answer? They are asked at once, because those that are stopped would keep the
+-- others waiting one after the other. -> list, failures
+local function answering(s, members)
+	local list, failures = {}, {}
+	for _, r in ipairs(s:ask("trace status", { members = members })) do
+		if r.err then failures[#failures + 1] = r else list[#list + 1] = r.member end
+	end
+	return list, failures
 end
 
 -- Parse the lines of the processes' streams; keep their field names and losses. @s: the target; nil
 -- if all of its processes have the same clock
--- -> take(line's data, member), losses(), rest(target, events=) -> true | nil, err, next(member).
--- When the streams have ended, rest takes the events that their last lines do not have yet. next:
--- the number of the first event that was not taken; nil: none was.
+-- -> take(line's data, member), losses(), rest(target, events=) -> true | nil, err.
+-- When the streams have ended, rest takes the events that their last lines do not have yet: one
+-- process after the other, because all their answers at once may not fit into the shell's memory.
 local function taker(each, s)
 	local of, clock, full = {}, clocks(s), false
 	local function parse(data, member, st, wanted)
@@ -174,20 +173,26 @@ local function taker(each, s)
 		end
 		return lost, left_out
 	end
-	local function next_of(m) return of[m] and of[m].next end
 	local function rest(target, events)
 		local list = events and "," .. events .. ","
 		local function wanted(span)
 			return not list or list:find("," .. tostring(span.event) .. ",", 1, true)
 		end
 		if full then return true end
-		local members = lists.select(target:living(), function(m) return of[m] end)
-		return read_rings(target, members, next_of, function(data, m)
-			of[m].lost = of[m].lost + read.number(data.lost)
-			return whole(data, m, wanted)
-		end)
+		local all = lists.select(target:living(), function(m) return of[m] end)
+		local members, failures = answering(target, all)
+		for _, m in ipairs(members) do
+			local ok, err = read_ring(target, m, of[m].next, function(data)
+				of[m].lost = of[m].lost + read.number(data.lost)
+				return whole(data, m, wanted)
+			end)
+			if not ok then failures[#failures + 1] = { member = m, err = err } end
+			if full then break end
+		end
+		local err = session.sum_up(failures, #all)
+		return not err or nil, err
 	end
-	return take, losses, rest, next_of
+	return take, losses, rest
 end
 M.taker = taker
 
@@ -415,9 +420,9 @@ end
 
 -- Read the events in the rings of all processes, one at a time, to save memory.
 local function rings(s, each)
-	local take, losses, _, next_of = taker(each, s)
+	local take, losses = taker(each, s)
 	for _, m in ipairs(s:living()) do
-		local ok, err = read_rings(s, { m }, next_of, take)
+		local ok, err = read_ring(s, m, nil, take)
 		if not ok then return nil, err end
 	end
 	return losses()
