@@ -737,7 +737,7 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 	return rc;
 }
 
-/* The same beside ranks of this process that register. */
+/* As some_lag_here, but for callers without the segment's lock: ranks may register meanwhile. */
 static bool may_lag_here(const struct nb_segment *s, uint32_t number)
 {
 	bool lags;

@@ -2,8 +2,8 @@
 /*
  * The divergence watch: one process of each communicator compares the decisions
  * of the ranks on this host. If the ranks agree, a check reads the hash of each and
- * what both rings say NCCL offered. A finding stays in the
- * segment after the rings have overwritten its decisions.
+ * what both rings say NCCL offered. A finding stays in the segment after the rings
+ * have overwritten its decisions.
  */
 #include "plugin/change/divergence.h"
 
@@ -119,14 +119,10 @@ static bool compares_here(const struct watched *w, const struct nb_seg_comm *c)
 	       (watch.ticks + nb_self.seg->proc) % OTHERS_TICKS == 0;
 }
 
-static bool in_use(const struct nb_seg_comm *c)
-{
-	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
-}
-
 /*
- * Returns true if the ranks of a communicator differ. The lock keeps its entry from becoming
- * another one's by ranks of this process; if other processes did that, what was read is of two.
+ * Returns true if the ranks of a communicator differ. While the lock is held, no rank of this
+ * process gives the entry to another communicator. A rank of another process may; then the
+ * identity has changed, and what was read is dropped.
  */
 static bool finds_broken(struct watched *w, uint32_t index, struct nb_agree *a)
 {
@@ -135,8 +131,8 @@ static bool finds_broken(struct watched *w, uint32_t index, struct nb_agree *a)
 	bool broken;
 
 	nb_lock(NB_LOCK_STATE);
-	broken = in_use(c) && compares_here(w, c) && has_decided(w, c) &&
-		 nb_agree(&job, index, a) && nb_agree_broken(a) && in_use(c) &&
+	broken = nb_job_comm(&job, index) && compares_here(w, c) && has_decided(w, c) &&
+		 nb_agree(&job, index, a) && nb_agree_broken(a) && nb_job_comm(&job, index) &&
 		 c->comm_id == a->comm_id;
 	nb_unlock(NB_LOCK_STATE);
 	return broken;

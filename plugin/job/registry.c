@@ -49,7 +49,7 @@ static struct nb_seg_comm *find_comm(struct nb_seg *mem, const struct nb_joining
 	return NULL;
 }
 
-/* Create an entry without slots. */
+/* Create the entry of a communicator in which no rank has taken a slot yet. */
 static struct nb_seg_comm *new_comm(struct nb_seg *mem, const struct nb_joining *j)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {

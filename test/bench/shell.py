@@ -67,7 +67,7 @@ def rounds(f, n=ROUNDS):
 
 
 def measured(folder):
-    """The rows: [name, what, value, unit, budget, format]."""
+    """Measure all rows -> a list of [name, what, value, unit, budget, format]."""
     rows = measured_once(folder)
     for _ in range(2):
         if all(row[2] <= FAR * row[4] for row in rows):

@@ -145,7 +145,7 @@ lua_run choices.lua 2>why
 ok "choices has the answers of explain" $?
 cat >fences.lua <<'E'
 local members = { { pid = 1, rank = 0 }, { pid = 2, rank = 1 } }
--- The choices of two ranks, whose generation is generation_of(number of the question).
+-- Two ranks answer choices; the question of each number finds them in generation_of(number).
 local function choices(generation_of)
 	local asked, group = 0, {}
 	function group.ask(_, line)

@@ -25,13 +25,13 @@ at() {
 	ok "$name" $?
 }
 
-at "says where it is; Ctrl-D leaves, the job continues" <<'END'
+at "the prompt names the job; Ctrl-D ends the shell, and the job continues" <<'END'
 expect ncclbpf demo/0-3 #0>
 send \x04
 expect the job continues
 status 0
 END
-at "a command, also by a unique beginning" <<'END'
+at "a command runs, also by a beginning that no other command has" <<'END'
 expect #0>
 send comm list\n
 expect DECISIONS
@@ -131,7 +131,7 @@ short "nor does output that is repeated" watch 50ms count=2 help <<'END'
 absent paged:
 status 0
 END
-at "the output of a command goes into a program or a file" <<'END'
+at "the user sends the output of a command to a program or a file" <<'END'
 expect #2>
 send comm list | sed -n "s/^rank.*/piped: &/p" | head -n 1\n
 expect piped: rank
@@ -157,7 +157,7 @@ expect 7
 send quit\n
 status 0
 END
-at "a program or a file gets each line as it comes" <<'END'
+at "a repeated command sends each line to a program or a file at once" <<'END'
 expect #2>
 send watch 50ms comm list | sed -un "s/.*Z  comm list$/piped: =/p" | tr = +\n
 expect piped: +
@@ -187,7 +187,7 @@ ok "the file has lines while the command runs" $?
 sed 1d folder.tsv | cut -f3,4 | sort | uniq -c | awk '$1 % 2 { bad = 1 } END { exit bad || !NR }' &&
 	[ "$(sed -n 1p folder.tsv | cut -f3)" = name ]
 ok "as a pipe or a file has it: with tabs, appended by >>" $?
-at "the first letters of several commands" <<'END'
+at "a beginning that several commands have runs none of them" <<'END'
 expect #2>
 send stat\n
 expect stat is ambiguous: stats, status
@@ -343,7 +343,7 @@ expect 42
 send quit\n
 status 0
 END
-at "Ctrl-C stops a command that waits" <<'END'
+at "Ctrl-C stops a command that follows a map" <<'END'
 expect #2>
 send map dump force follow=yes every=100ms\n
 expect channels=
@@ -382,7 +382,8 @@ expect #2>
 send print("be" .. "gun") string.rep("a", 60):find(string.rep("a-", 30) .. "b")\n
 expect begun
 send \x03
-run sleep 0.5
+expect ^C
+run until grep -q '^ShdPnd:.0*$' /proc/$(pgrep -P $PPID ncclbpf-shell)/status; do sleep 0.05; done
 send \x03
 status 130
 END

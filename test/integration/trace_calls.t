@@ -26,7 +26,9 @@ local function span(at) return { "coll", at, at } end
 local s = { living = function() return members end }
 function s.follow(_, _, each)
 	for _, m in ipairs(members) do
-		each({ next = 10, fields = { "event", "start_ns", "end_ns" }, lost = 1 }, m)
+		-- the third: how many lines the shell has missed
+		each({ next = 10, fields = { "event", "start_ns", "end_ns" }, lost = 1,
+			spans = { span(9) } }, m, 1)
 	end
 	return true
 end
@@ -47,12 +49,12 @@ local take, losses, rest = trace.taker(function(list, m)
 end)
 local _, ok, good, err = trace.followed(s, "trace start", take, rest)
 assert(ok and good and err.message:find "late", tostring(err))
-assert(table.concat(got, " ") == "1:10 3:10 3:11", table.concat(got, " "))
+assert(table.concat(got, " ") == "1:9 2:9 3:9 1:10 3:10 3:11", table.concat(got, " "))
 assert(table.concat(asked, " ") == "1 3 3" and most == 1, table.concat(asked, " "))
 assert(losses() == 6)
 L
 lua_run last.lua 2>why
-ok "who does not answer is named and not asked for events; the others are, one by one" $?
+ok "a process that does not answer is named; the others give their last events one by one" $?
 calls() { # JOB ARGS...
 	name=$1
 	shift

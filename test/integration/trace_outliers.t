@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600
 # trace calls names the call that the scheduler held up: a rank is stopped in
-# the midst of ncclAllReduce and goes on a second later. A small libnccl.so.2 of
+# the midst of ncclAllReduce and goes on 200 ms later. A small libnccl.so.2 of
 # this test, loaded into the stand-in's ranks, makes the calls that uprobes see.
 # And what it says where one of the capabilities is missing.
 . "$TOP/test/integration/shell_lib.sh"
@@ -123,7 +123,7 @@ await reads
 touch "d/stop.$pid"
 stands() { [ "$(awk '{ print $3 }' "/proc/$pid/stat")" = T ]; }
 await stands
-sleep 1
+sleep 0.2
 kill -CONT "$pid"
 await test -e "d/done.$pid"
 kill -INT $shell
@@ -132,12 +132,16 @@ rc=$?
 cat err calls.json >why
 [ $rc -eq 0 ]
 ok "trace calls, while a rank is stopped and goes on" $?
-out calls.json 'local x = d.off_cpu.longest[1]
-	assert(d.clock == "uprobes" and d.off_cpu.calls >= 1, d.clock)
-	assert(x.func == "ncclAllReduce" and x.pid == '"$pid"' and x.tid == '"$tid"'
-		and (x.rank == 0 or x.rank == 1))
-	assert(x.off_ns >= 1000000000 and x.longest_off_ns >= 1000000000
-		and x.ns >= x.off_ns, x.off_ns)
+out calls.json 'assert(d.clock == "uprobes" and d.off_cpu.calls >= 1, d.clock)
+	-- a busy machine may hold up other calls for longer
+	local x
+	for _, c in ipairs(d.off_cpu.longest) do
+		if c.pid == '"$pid"' and c.tid == '"$tid"' and c.longest_off_ns >= 200000000 then
+			x = x or c
+		end
+	end
+	assert(x and x.func == "ncclAllReduce" and (x.rank == 0 or x.rank == 1))
+	assert(x.off_ns >= x.longest_off_ns and x.ns >= x.off_ns, x.off_ns)
 '
 ok "names the call, its rank and thread, and how long it did not run" $?
 out calls.json 'assert(d.calls > 10, d.calls)

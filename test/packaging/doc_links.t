@@ -60,7 +60,7 @@ limits = [(17000, [f"docs/{name}.md" for name in FIRST]),
 words = [sum(len(open(p).read().split()) for p in group) for _, group in limits]
 long = [f"{n:,} words, but at most {most:,} are allowed: {' '.join(group)}"
         for n, (most, group) in zip(words, limits) if n > most]
-print("%sok 3 - a newcomer's %d pages have %d words, all of docs/ %d" %
+print("%sok 3 - the %d pages that a newcomer reads have %d words, and docs/ has %d" %
       ("not " if long else "", len(FIRST), *words))
 for group in long:
     print("#", group)

@@ -104,9 +104,9 @@ local function move(span, ns)
 	return span
 end
 
--- Read the ring of the process @m from event number @from (nil: its oldest) and call take(data, m)
--- for each answer, until it returns true. Stop after one ring's length, because the process may
--- write faster. -> true | nil, err
+-- Read the ring of the process @m from event number @from (nil: its oldest). take(data, m) gets
+-- each answer, and ends the reading by returning true. At most one ring's length is read, because
+-- the process may write faster than the shell reads. -> true | nil, err
 local function read_ring(s, m, from, take)
 	local bound
 	while true do
@@ -122,8 +122,8 @@ local function read_ring(s, m, from, take)
 	end
 end
 
--- Which of @members answer? They are asked at once, because those that are stopped would keep the
--- others waiting one after the other. -> list, failures
+-- Ask all @members at once which of them answer: asked one after the other, each stopped process
+-- would cost a time limit of its own. -> list of those that answered, failures of the others
 local function answering(s, members)
 	local list, failures = {}, {}
 	for _, r in ipairs(s:ask("trace status", { members = members })) do
@@ -135,14 +135,18 @@ end
 -- Parse the lines of the processes' streams; keep their field names and losses. @s: the target; nil
 -- if all of its processes have the same clock
 -- -> take(line's data, member), losses(), rest(target, events=) -> true | nil, err.
--- When the streams have ended, rest takes the events that their last lines do not have yet: one
--- process after the other, because all their answers at once may not fit into the shell's memory.
+-- After the streams have ended, rest reads the events that came behind their last lines, from one
+-- process after the other: the answers of all together may not fit into the shell's memory.
 local function taker(each, s)
 	local of, clock, full = {}, clocks(s), false
 	local function parse(data, member, st, wanted)
 		st.fields = type(data.fields) == "table" and data.fields or st.fields
 		st.ahead = st.ahead or clock(member, data.wall_ns)
 		st.next = read.number(data.next)
+		-- a stream counts all that it has lost, an answer what it lacks itself
+		local before = wanted and st.lost or 0
+		st.lost = before + read.number(data.lost)
+		if not wanted then st.left_out = read.number(data.left_out) end
 		if not st.fields then return end
 		local list = lists.map(read.list(data, "spans"), function(a)
 			return move(span_of(st.fields, a), st.ahead)
@@ -150,7 +154,7 @@ local function taker(each, s)
 		full = each(wanted and lists.select(list, wanted) or list, member) or full
 		return full
 	end
-	-- Ctrl-C waits, because a line is taken as a whole or, by rest, once more.
+	-- Take a line or an answer as a whole: Ctrl-C waits. @wanted: which events of an answer
 	local function whole(data, member, wanted)
 		core.hold(true)
 		local st = of[member] or { lost = 0, left_out = 0 }
@@ -158,12 +162,6 @@ local function taker(each, s)
 		local ok, enough = pcall(parse, data, member, st, wanted)
 		core.hold(false)
 		if not ok then error(enough, 0) end
-		return enough
-	end
-	local function take(data, member)
-		local enough = whole(data, member)
-		of[member].lost, of[member].left_out = read.number(data.lost),
-			read.number(data.left_out)
 		return enough
 	end
 	local function losses()
@@ -183,7 +181,6 @@ local function taker(each, s)
 		local members, failures = answering(target, all)
 		for _, m in ipairs(members) do
 			local ok, err = read_ring(target, m, of[m].next, function(data)
-				of[m].lost = of[m].lost + read.number(data.lost)
 				return whole(data, m, wanted)
 			end)
 			if not ok then failures[#failures + 1] = { member = m, err = err } end
@@ -192,15 +189,15 @@ local function taker(each, s)
 		local err = session.sum_up(failures, #all)
 		return not err or nil, err
 	end
-	return take, losses, rest
+	return function(data, member) return whole(data, member) end, losses, rest
 end
 M.taker = taker
 
 -- Send the request @line to all processes of @s and call @take for each line, then @rest; both are
 -- those of one taker. @events: of the request, a list with commas; nil: all. @opts: of follow.
--- Never raises; Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true, err of
--- processes that did not answer with their last events | false, true, nil, err of the request
--- | false, false, err that was raised
+-- It never raises, and Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true,
+-- err if processes did not tell their last events | false, true, nil, err if one refused the
+-- request | false, false, what was raised
 function M.followed(s, line, take, rest, events, opts)
 	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take, opts)
 	if ok and not good or not ok and not interrupted then
