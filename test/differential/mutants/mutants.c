@@ -8,7 +8,7 @@
 //
 //   mutants MUTANTS.TXT LISTED.TXT OUT KINDS JOBS [UNIT...]
 //
-// The mutants of LISTED.TXT do not meet the slow programs. JOBS processes share the mutants. What
+// The mutants of LISTED.TXT meet the quick programs alone. JOBS processes share the mutants. What
 // noticed a mutant is tried first on the next one, which stands near it in the source.
 //
 // OUT gets a line a mutant: number, kind, file, function, text, and who
@@ -339,17 +339,22 @@ static bool by_unit(int mutant, char *path, double *time)
 	return is;
 }
 
-/* Who notices the mutant? Into @name: a program, or a path; NULL: nobody. */
-static const char *who(int mutant, char **units, bool slow_ones, char *name)
+/*
+ * Who notices the mutant? Into @name: a program, or a path; NULL: nobody. Without @units the quick
+ * programs are asked alone.
+ */
+static const char *who(int mutant, char **units, char *name)
 {
 	if (by_programs(mutant, false, name)) {
 		to_front(name);
 		return name;
 	}
+	if (!units)
+		return NULL;
 	for (int i = 0; units[i]; i++)
 		if (by_unit(mutant, units[i], &unit_time[i]))
 			return strrchr(units[i], '/') ? strrchr(units[i], '/') + 1 : units[i];
-	return slow_ones && by_programs(mutant, true, name) ? name : NULL;
+	return by_programs(mutant, true, name) ? name : NULL;
 }
 
 /* Is @kind, a field of a line, among @kinds? NULL, "": all are. */
@@ -362,8 +367,7 @@ static bool among(const char *kinds, const char *kind)
 }
 
 /* Every @jobs-th line of the file from @first on. A line goes to @out as a whole. */
-static void each(const char *path, int out, int first, int jobs, const char *kinds, char **units,
-		 bool slow_ones)
+static void each(const char *path, int out, int first, int jobs, const char *kinds, char **units)
 {
 	static char line[4096];
 	FILE *in = fopen(path, "r");
@@ -375,7 +379,7 @@ static void each(const char *path, int out, int first, int jobs, const char *kin
 		line[strcspn(line, "\n")] = '\0';
 		if (i % jobs != first || !kind || !among(kinds, kind + 1))
 			continue;
-		by = who(atoi(line), units, slow_ones, name);
+		by = who(atoi(line), units, name);
 		if (dprintf(out, "%s\t%s\n", line, by ? by : "SURVIVED") < 0)
 			_exit(1);
 	}
@@ -400,7 +404,7 @@ int main(int argc, char **argv)
 	list_folder("coherence");
 	if (!baseline())
 		return 1;
-	by = who(0, units, true, name);
+	by = who(0, units, name);
 	if (by) {
 		printf("not ok 1 - %s without a mutant\n", by);
 		return 1;
@@ -408,8 +412,8 @@ int main(int argc, char **argv)
 	fflush(NULL);
 	for (int i = 0; i < jobs; i++)
 		if (!fork()) {
-			each(argv[1], out, i, jobs, argv[4], units, true);
-			each(argv[2], out, i, jobs, argv[4], units, false);
+			each(argv[1], out, i, jobs, argv[4], units);
+			each(argv[2], out, i, jobs, argv[4], NULL);
 			_exit(0);
 		}
 	while (wait(&status) > 0)
