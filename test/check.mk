@@ -210,7 +210,7 @@ check-rdma:
 	@$(RELEASE_OF) lib hosts verbs-ring $(RELEASE)/test/nursery
 	@DEMO_VM=yes test/run -b $(RELEASE) =demo_rdma
 
-# Both README commands in an empty Debian 12 (root, debootstrap).
+# Both README commands in an empty Debian 12 (root, mmdebstrap).
 ## check: check-fresh     the README's commands in an empty Debian 12 (root)
 check-fresh:
 	@test/packaging/fresh.sh $(CURDIR)/build/fresh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # fresh.sh FOLDER: the README's two commands from a clean checkout in an
-# empty Debian 12, made by debootstrap in FOLDER. Needs root. TAP.
+# empty Debian 12, made by mmdebstrap in FOLDER. Needs root. TAP.
 # KEEP=FOLDER: gets copies of the builds, debug and release, as soon as each is made.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)

@@ -76,7 +76,8 @@ if ! buildah from scratch >"$log" 2>&1; then
 	echo "ok $((n + 1)) - images # SKIP buildah cannot work here: $why"
 	exit $bad
 fi
-root_debootstrap bookworm
+root_bootstrap bookworm
+rm -rf "$root"/var/lib/apt/lists/* # so has the image
 rm -rf "$context" && git clone -q "$TOP" "$context"
 try "an empty Debian 12 and one with Python become images" base_images
 try "the Containerfile's packages are built by make deb" build_image build build

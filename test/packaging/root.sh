@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Sourced: an empty Debian in a folder of its own, made by debootstrap. The
+# Sourced: an empty Debian in a folder of its own, made by mmdebstrap. The
 # caller sets TOP and root; its arguments are "$@". TAP.
 . "$TOP/test/await.sh"
 n=0 bad=0
@@ -66,27 +66,21 @@ root_enter() { # script, arguments...
 	trap root_clean EXIT INT TERM
 }
 
-# The mirror is the one that this machine uses. As in Debian's container images,
-# dpkg does not wait for the disk. The next test of this suite takes the same files.
-root_debootstrap() { # suite
+# An empty Debian with packages, from the mirror that this machine uses. As in Debian's container
+# images, dpkg does not wait for the disk, and apt has no translations.
+root_bootstrap() { # suite, package...
+	distribution=$1 with=ca-certificates
+	shift
+	for p; do with=$with,$p; done
 	mirror=$(apt-get indextargets \
 		--format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | head -1)
 	root_clean
-	mkdir -p "$root/etc/dpkg/dpkg.cfg.d"
-	files=$(dirname "$root")/$1.tar
-	if [ -n "$(find "$files" -mmin -600 2>/dev/null)" ]; then
-		tar -C "$root" --numeric-owner -xpf "$files" >"$root.log" 2>&1
-	else
-		echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
-		# sid's lists are valid for a week, and a mirror may lag
-		mkdir -p "$root/etc/apt/apt.conf.d"
-		echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/lagging"
-		debootstrap --variant=minbase \
-			--include=ca-certificates "$1" "$root" "$mirror" >"$root.log" 2>&1 &&
-			tar -C "$root" --numeric-owner -cpf "$files.new" . &&
-			mv "$files.new" "$files"
-	fi
-	say $? "debootstrap $1" "$root.log"
+	# sid's lists are valid for a week, and a mirror may lag
+	mmdebstrap --quiet --variant=minbase --include="$with" --skip=cleanup/apt/lists \
+		--dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		"$distribution" "$root" "$mirror" >"$root.log" 2>&1
+	say $? "an empty Debian $distribution with $with" "$root.log"
 	[ $bad -eq 0 ] || exit 1
 }
 
@@ -98,13 +92,8 @@ root_mount() {
 
 # The checkout is in /src/ncclbpf.
 root_make() { # suite, package...
-	root_debootstrap "$1"
+	root_bootstrap "$@"
 	root_mount
-	shift
-	root_run sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends $*" \
-		>"$root.log" 2>&1
-	say $? "and $*" "$root.log"
-	[ $bad -eq 0 ] || exit 1
 	mkdir -p "$root/src/ncclbpf"
 	git -C "$TOP" archive HEAD | tar -x -C "$root/src/ncclbpf"
 }
