@@ -61,9 +61,11 @@ base_images() {
 		-ec 'apt-get -qq update; apt-get install -y -qq --no-install-recommends python3' &&
 		commit "$from" localhost/pytorch
 }
-# The second build takes the stages that both have from the first.
-build_image() { # stage, image
-	buildah bud -q --layers --pull=never -f "$context/examples/containers/Containerfile" \
+# The stage "build" is built once: the others get its image, by options.
+built="--build-context build=container-image://localhost/build"
+build_image() { # stage, image, options
+	# shellcheck disable=SC2086 # several options
+	buildah bud -q ${3:-} --pull=never -f "$context/examples/containers/Containerfile" \
 		--build-arg PYTORCH=localhost/pytorch --target "$1" -t "$2" "$context"
 }
 
@@ -92,8 +94,9 @@ try "they are fetched from there" fetched
 rpms() { make -C "$TOP" rpm && ! grep -m 3 '^ *CC ' "$packages/rpm.log"; }
 try "make rpm makes its packages of the same compilation" rpms
 judged
-try "the Containerfile's shell: the packages installed" build_image shell ncclbpf-shell
-try "the Containerfile's plugin is built" build_image plugin train
+try "the Containerfile's shell: the packages installed" build_image shell ncclbpf-shell \
+	"$built"
+try "the Containerfile's plugin is built" build_image plugin train "$built"
 rm -rf "$context"
 [ $bad -eq 0 ] || exit 1
 train=$(buildah from --pull=never localhost/train) \
