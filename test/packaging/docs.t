@@ -21,14 +21,15 @@ export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
 export NCCL_PROFILER_PLUGIN=$NCCL_TUNER_PLUGIN
 mkdir -m 700 "$dir/run"
 timeout 0 "$B/test/fakes/host/standin" --ranks 8 --procs --events --seconds inf \
-	--pause-ms 40 >"$dir/job.log" 2>&1 &
+	--pause-ms 200 >"$dir/job.log" 2>&1 &
 job=$!
 eight() { [ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ]; }
 await while_lives $job eight
 
 # What stands for commands that cannot run inside a test. Of a make here only the targets are
 # looked up.
-make -C "$TOP" -pqn help 2>"$dir/make.log" | sed -n 's/^\([a-z][a-z0-9_-]*\):.*/\1/p' >"$dir/targets"
+make -C "$TOP" -pqn help 2>"$dir/make.log" |
+	sed -n 's/^\([a-z][a-z0-9_-]*\):.*/\1/p' >"$dir/targets"
 cat >"$dir/functions" <<F
 targets=$dir/targets
 F
