@@ -31,7 +31,7 @@ check-san: TSAN := $(addprefix unit-,gen exit live jit_inline segment fence fenc
 	profiler_connect profiler_threads spans) verbs_tap
 check-san: FLEET := $(addprefix =fleet_,again damage refused)
 check-san:
-	@test/setup.sh build check full
+	@test/setup.sh build check $(filter full,$(TIER))
 	@$(AGAIN) VARIANT=asan B=build/asan $(if $(filter full,$(TIER)),unit-tests,unit-quick) \
 		policies tap-tests lib build/asan/test/nursery \
 		build/asan/test/fakes/host/standin build/asan/test/integration/control/host \

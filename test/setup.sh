@@ -14,14 +14,14 @@
 set -u
 ask=
 [ "${1:-}" = -n ] && ask=yes && shift
-build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4"
+build="gcc libc6-dev make pkg-config clang libbpf-dev libelf-dev liblua5.4-dev lua5.4"
 build="$build libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev"
 build="$build libmicrohttpd-dev libgnutls28-dev"
 check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3"
 check="$check util-linux iproute2 binutils file locales"
 full="python3-z3 python3-pycparser python3-pyte spin qemu-user gcc-aarch64-linux-gnu"
 full="$full libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
-full="$full gdb strace libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
+full="$full gdb strace llvm libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 lint="clang-format clang-tidy cppcheck mandoc groff-base"
 fresh="mmdebstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
