@@ -359,6 +359,22 @@ static ncclResult_t async_error(const struct local *l)
 	return e;
 }
 
+// Waits for a stream. With --hold an error that NCCL's threads have met ends the wait, too: what
+// they no longer do may be what the kernels wait for.
+static cudaError_t wait_stream(const struct local *l, cudaStream_t s)
+{
+	cudaError_t e;
+
+	if (!l->o->hold)
+		return cudaStreamSynchronize(s);
+	while ((e = cudaStreamQuery(s)) == cudaErrorNotReady) {
+		if (async_error(l))
+			return cudaSuccess;
+		usleep(200);
+	}
+	return e;
+}
+
 static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 {
 	char what[80];
@@ -369,13 +385,12 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 	if (launch_all(l, c, n, what))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		if (cuda_failed(l->ranks[i].rank, what, cudaStreamSynchronize(l->ranks[i].stream)))
+		if (cuda_failed(l->ranks[i].rank, what, wait_stream(l, l->ranks[i].stream)) ||
+		    async_error(l))
 			return -1;
 		if (l->o->check && rank_check(l->o, &l->ranks[i], c, n, what))
 			return -1;
 	}
-	if (async_error(l))
-		return -1;
 	if (!l->report)
 		return 0;
 	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin, l->ranks[0].end))
@@ -423,7 +438,8 @@ static bool may_loop(const struct local *l, uint32_t k)
 	for (;;) {
 		uint32_t go = load(&shared->go);
 
-		if (k < (go & ~(uint32_t)STOP))
+		// An error that came behind the last collective: the leader may wait in the next.
+		if (k < (go & ~(uint32_t)STOP) || (l->o->hold && async_error(l)))
 			return true;
 		if (go & STOP)
 			return false;
