@@ -56,7 +56,8 @@ NB_CPPFLAGS := -I. -MMD -MP -DNCCLBPF_VERSION='"$(VERSION)"'
 NB_CFLAGS := -std=c11 -D_GNU_SOURCE $(if $(SAN),-g1,-g) -fPIC -fvisibility=hidden \
 	-ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(OPT) $(if $(WERROR),-Werror)
-# Programs of tests are many: a quicker linker, where there is one. What is installed has the usual.
+# There are many test programs, so gold links them where it is installed. The release variant keeps
+# the compiler's linker.
 NB_LDFLAGS := $(if $(filter release,$(VARIANT)),,$(if $(shell command -v ld.gold),-fuse-ld=gold))
 
 COMPILE = $(CC) $(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS)

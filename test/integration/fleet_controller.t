@@ -72,9 +72,10 @@ ok "they lower the channels while times are 10 times as long" $?
 status 0 "all ranks of both sites decided alike" --fleet "$fleet" -J loop check agreement
 path >steps
 echo "# channels: $(cat steps)"
-# The first steps may precede the communicator's first fence, and one fence may be behind two
-# changes on a busy machine.
-grep -qxE '[0-9]+ (2 )?(4 )?(6 )?(8 )?(10 )?12 2 ' steps
+# The first steps may precede the communicator's first fence; on a busy machine one fence may carry
+# two of them.
+grep -qxE '[0-9]+ (2 )?(4 )?(6 )?(8 )?(10 )?12 2 ' steps &&
+	awk '{ for (i = 3; i <= NF; i++) if ($i > $(i - 1) + 4) exit 1 }' steps
 ok "upwards by steps and down at once, at fences of all ranks" $?
 ask -o json policy history
 # The job's start, which may come after the first step, has a user.

@@ -42,7 +42,7 @@ check "doctor before: no rank is late" sh_ 0 doctor
 : >"$T/hang"
 late() { sh_ 2 -r 2 -o table doctor && told "rank slot [0-3] has been inside decision"; }
 check "doctor of rank 2: it has been inside one decision" await late
-slot=$(sed -n 's/.*rank slot \([0-3]\) has been inside decision.*/\1/p' "$T/out" "$T/err")
+slot=$(sed -n 's/.*rank slot \([0-3]\) has been inside decision.*/\1/p' "$T/out" "$T/err" | head -1)
 # On a busy machine another one may be late for a moment.
 alone() { # status, words
 	sh_ "$1" -o table "$2" &&
@@ -57,7 +57,7 @@ done
 logged() {
 	[ "$(grep -c "rank slot $slot: decision [0-9]* has taken over [0-9]* s" "$T/log")" -eq 1 ]
 }
-check "one process logs it, once, with the same slot" await logged
+check "the log says it of this slot, once" await logged
 
 # ---- a change meanwhile
 check "a policy for a change" sh_ 0 policy load "$ring"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600
-# Every command in README.md and docs/*.md is run: the ```sh blocks of a page,
-# in order, in one shell, in a folder of its own, beside a live job (the
+# Every command in README.md and docs/*.md is run (of make the targets are
+# looked up): the ```sh blocks of a page, in order, in one shell, in a folder of
+# its own, beside a live job (the
 # stand-in for NCCL). The tested build is installed there (install_release.t has
 # `make install`); /usr/local means that place; torchrun starts the stand-in. C
 # blocks are saved under the name that the text gives them.
@@ -30,6 +31,8 @@ await while_lives $job eight
 # looked up.
 make -C "$TOP" -pqn help 2>"$dir/make.log" |
 	sed -n 's/^\([a-z][a-z0-9_-]*\):.*/\1/p' >"$dir/targets"
+[ -s "$dir/targets" ]
+say $? "make lists its targets" "$dir/make.log"
 cat >"$dir/functions" <<F
 targets=$dir/targets
 F
@@ -44,7 +47,11 @@ make() {
 	for word; do
 		case $word in
 		*=*) ;;
-		*) grep -qx -e "$word" "$targets" || return ;;
+		*)
+			grep -qx -e "$word" "$targets" && continue
+			echo "make has no target $word"
+			return 1
+			;;
 		esac
 	done
 }

@@ -61,7 +61,7 @@ base_images() {
 		-ec 'apt-get -qq update; apt-get install -y -qq --no-install-recommends python3' &&
 		commit "$from" localhost/pytorch
 }
-# The stage "build" is built once: the others get its image, by options.
+# The stage "build" is built once: the others get its image by --build-context.
 built="--build-context build=container-image://localhost/build"
 build_image() { # stage, image, options
 	# shellcheck disable=SC2086 # several options
@@ -79,7 +79,7 @@ if ! buildah from scratch >"$log" 2>&1; then
 	exit $bad
 fi
 root_bootstrap bookworm
-rm -rf "$root"/var/lib/apt/lists/* # so has the image
+rm -rf "$root"/var/lib/apt/lists/* # Debian's image has no lists either
 rm -rf "$context" && git clone -q "$TOP" "$context"
 try "an empty Debian 12 and one with Python become images" base_images
 try "the Containerfile's packages are built by make deb" build_image build build

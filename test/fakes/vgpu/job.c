@@ -438,11 +438,14 @@ static bool may_loop(const struct local *l, uint32_t k)
 	for (;;) {
 		uint32_t go = load(&shared->go);
 
-		// An error that came behind the last collective: the leader may wait in the next.
-		if (k < (go & ~(uint32_t)STOP) || (l->o->hold && async_error(l)))
+		if (k < (go & ~(uint32_t)STOP))
 			return true;
 		if (go & STOP)
 			return false;
+		// It came behind the last collective. The next one reports it, and the leader
+		// may already wait there.
+		if (l->o->hold && async_error(l))
+			return true;
 		wait_word(&shared->go, go);
 	}
 }
