@@ -195,7 +195,7 @@ domains: setup
 ## check: fuzz            libFuzzer on each target: SECONDS=120 or RUNS=n, TARGETS="verify embed"
 .PHONY: fuzz
 fuzz:
-	@test/setup.sh build check
+	@test/setup.sh build check fuzz
 	@$(AGAIN) VARIANT=fuzz CC=$(CLANG) B=build/fuzz WERROR= \
 		$(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(FUZZ:$(B)/%=build/fuzz/%)) \
 		>/dev/null

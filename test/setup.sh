@@ -4,6 +4,7 @@
 #
 #   build      building         check      make check        full     make check-all
 #   lint       make lint        fresh      make check-fresh  corpus   make check-kernel-corpus
+#   fuzz       make fuzz
 #   deb        make deb         packages   make rpm, make check-packages; buildah for its images
 #   cross      make deb-arm64   browser    looking at reports
 #   promtool slurm kubectl torch vm: unpacked into build/tools and build/vm, not installed,
@@ -21,9 +22,10 @@ check="check libibverbs-dev etcd-server etcd-client openssl curl git procps pyth
 check="$check util-linux iproute2 binutils file locales"
 full="python3-z3 python3-pycparser python3-pyte spin qemu-user gcc-aarch64-linux-gnu"
 full="$full libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
-full="$full gdb strace llvm libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
+full="$full gdb strace libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 lint="clang-format clang-tidy cppcheck mandoc groff-base"
 fresh="mmdebstrap gpg mount"
+fuzz="llvm" # whose symbolizer names the lines in reports of clang's sanitizers
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
 packages="$deb lintian rpm rpmlint"
 buildah="buildah"

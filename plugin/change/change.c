@@ -737,7 +737,7 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 	return rc;
 }
 
-/* As some_lag_here, but for callers without the segment's lock: ranks may register meanwhile. */
+/* Call some_lag_here under the state lock, because ranks of this process may register meanwhile. */
 static bool may_lag_here(const struct nb_segment *s, uint32_t number)
 {
 	bool lags;

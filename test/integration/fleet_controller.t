@@ -76,7 +76,7 @@ echo "# channels: $(cat steps)"
 # two of them.
 grep -qxE '[0-9]+ (2 )?(4 )?(6 )?(8 )?(10 )?12 2 ' steps &&
 	awk '{ for (i = 3; i <= NF; i++) if ($i > $(i - 1) + 4) exit 1 }' steps
-ok "upwards by steps and down at once, at fences of all ranks" $?
+ok "the channels rise by steps and fall at once, at fences of all ranks" $?
 ask -o json policy history
 # The job's start, which may come after the first step, has a user.
 [ "$(grep -o '"history":\[{[^}]*"uid":null' out | wc -l)" -eq 4 ] &&

@@ -38,26 +38,26 @@ check "nothing was changed" sh_ 0 -j change status
 check "no change is left over" told '"staged":null'
 
 # ---- a rank inside one decision
-check "doctor before: no rank is late" sh_ 0 doctor
+check "at first doctor reports no late rank" sh_ 0 doctor
 : >"$T/hang"
 late() { sh_ 2 -r 2 -o table doctor && told "rank slot [0-3] has been inside decision"; }
-check "doctor of rank 2: it has been inside one decision" await late
+check "doctor of rank 2 reports that it has been inside one decision" await late
 slot=$(sed -n 's/.*rank slot \([0-3]\) has been inside decision.*/\1/p' "$T/out" "$T/err" | head -1)
-# On a busy machine another one may be late for a moment.
+# On a busy machine another rank may be late for a moment.
 alone() { # status, words
 	sh_ "$1" -o table "$2" &&
 		told "rank slot $slot has been inside decision [0-9]* for [0-9]* s" &&
 		[ "$(cat "$T/out" "$T/err" | grep -c 'has been inside decision')" -eq 1 ]
 }
-check "doctor of all ranks: this one alone" await alone 2 doctor
-check "status says the same" await alone 0 status
+check "doctor of all ranks reports this rank alone" await alone 2 doctor
+check "status reports the same rank alone" await alone 0 status
 for rank in 0 1 3; do
-	check "doctor of rank $rank alone: nothing" await sh_ 0 -r $rank doctor
+	check "doctor of rank $rank reports no late rank" await sh_ 0 -r $rank doctor
 done
 logged() {
 	[ "$(grep -c "rank slot $slot: decision [0-9]* has taken over [0-9]* s" "$T/log")" -eq 1 ]
 }
-check "the log says it of this slot, once" await logged
+check "the log names this slot once" await logged
 
 # ---- a change meanwhile
 check "a policy for a change" sh_ 0 policy load "$ring"

@@ -82,7 +82,7 @@ root_bootstrap bookworm
 rm -rf "$root"/var/lib/apt/lists/* # Debian's image has no lists either
 rm -rf "$context" && git clone -q "$TOP" "$context"
 try "an empty Debian 12 and one with Python become images" base_images
-try "the Containerfile's packages are built by make deb" build_image build build
+try "the Containerfile's stage build makes the packages by make deb" build_image build build
 # Those are judged and installed elsewhere too.
 fetched() {
 	from=$(buildah from --pull=never localhost/build) && rm -rf "$packages" &&
@@ -90,13 +90,13 @@ fetched() {
 		cp -a "$(buildah mount "$from")"/src/ncclbpf/build/packages/. "$packages/" &&
 		buildah rm "$from"
 }
-try "they are fetched from there" fetched
+try "the packages are copied from its image" fetched
 rpms() { make -C "$TOP" rpm && ! grep -m 3 '^ *CC ' "$packages/rpm.log"; }
 try "make rpm makes its packages of the same compilation" rpms
 judged
-try "the Containerfile's shell: the packages installed" build_image shell ncclbpf-shell \
+try "the Containerfile's stage shell installs the packages" build_image shell ncclbpf-shell \
 	"$built"
-try "the Containerfile's plugin is built" build_image plugin train "$built"
+try "the Containerfile's stage plugin gets the plugin" build_image plugin train "$built"
 rm -rf "$context"
 [ $bad -eq 0 ] || exit 1
 train=$(buildah from --pull=never localhost/train) \

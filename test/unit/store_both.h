@@ -72,7 +72,7 @@ static inline void keep_reply(void *arg, const struct nb_store_reply *r)
 	}
 }
 
-/* Longer than any reply takes, also on a busy machine. */
+/* No reply takes this long, even on a busy machine. */
 enum { NEVER_MS = 300 * 1000 };
 
 /* Run the loop until @flag is set; false: not within NEVER_MS. */

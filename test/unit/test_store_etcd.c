@@ -422,7 +422,7 @@ TEST(members_die_hang_and_return)
 		WAIT(g, nb_store_get(s, "/ncclbpf/m/a", keep_reply, &g, &err));
 	} while (g.err.code);
 	ck_assert_str_eq(g.kv[0].value, "1");
-	do { /* likewise: it is unknown what became of a write */
+	do { /* no leader yet: whether a write took effect is unknown */
 		WAIT(g, nb_store_put(s, "/ncclbpf/m/b", "2", 1, 0, keep_reply, &g, &err));
 	} while (g.err.code);
 	until_last(&f, "/ncclbpf/m/b");

@@ -195,9 +195,9 @@ M.taker = taker
 
 -- Send the request @line to all processes of @s and call @take for each line, then @rest; both are
 -- those of one taker. @events: of the request, a list with commas; nil: all. @opts: of follow.
--- It never raises, and Ctrl-C, also a second one, only ends it. -> was there a Ctrl-C, true, true,
+-- M.followed raises no error; one Ctrl-C or several only end it. -> was there a Ctrl-C, true, true,
 -- err if processes did not tell their last events | false, true, nil, err if one refused the
--- request | false, false, what was raised
+-- request | false, false, the error that was raised
 function M.followed(s, line, take, rest, events, opts)
 	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take, opts)
 	if ok and not good or not ok and not interrupted then

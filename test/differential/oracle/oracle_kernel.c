@@ -65,7 +65,7 @@ static const struct exception {
 	/* It wants the frame pointer on the left of a constant only. */
 	{ "frame pointer minus a number", "subtraction from stack pointer prohibited", true },
 	{ "tighter ranges: loop", "infinite loop detected", true },
-	/* The kernel says so if it comes to this limit before ours of time ends its load. */
+	/* The kernel says this if it reaches its limit before our time limit ends the load. */
 	{ "a loop without end for it", "jumps is too complex", true },
 	/* Any frame's address in an older frame: for us, the callee's own. */
 	{ "an older frame's address in that frame",

@@ -359,8 +359,8 @@ static ncclResult_t async_error(const struct local *l)
 	return e;
 }
 
-// Waits for a stream. With --hold an error that NCCL's threads have met ends the wait, too: what
-// they no longer do may be what the kernels wait for.
+// Waits for a stream. With --hold an error that NCCL's threads have met ends the wait, too: the
+// kernels may wait for work that those threads have given up. The caller asks for the error.
 static cudaError_t wait_stream(const struct local *l, cudaStream_t s)
 {
 	cudaError_t e;
@@ -442,8 +442,8 @@ static bool may_loop(const struct local *l, uint32_t k)
 			return true;
 		if (go & STOP)
 			return false;
-		// It came behind the last collective. The next one reports it, and the leader
-		// may already wait there.
+		// The error came after the last collective. The next collective reports it; the
+		// leader may already wait there.
 		if (l->o->hold && async_error(l))
 			return true;
 		wait_word(&shared->go, go);
